@@ -1,0 +1,92 @@
+#include "colourings.hpp"
+
+#include <algorithm>
+
+namespace evergrow {
+namespace {
+
+constexpr std::size_t kWordBits = 64;
+
+std::size_t table_size(std::size_t n) {
+    std::size_t size = 4;
+    while (size < 2 * n) size *= 2;
+    return size;
+}
+
+// Inserts into an open-addressing table whose empty places hold 0; false if it was there.
+bool insert(std::vector<std::uint64_t>& table, std::uint64_t key) {
+    const std::size_t mask = table.size() - 1;
+    for (std::size_t i = static_cast<std::size_t>(mix(key)) & mask;; i = (i + 1) & mask) {
+        if (table[i] == key) return false;
+        if (table[i] == 0) {
+            table[i] = key;
+            return true;
+        }
+    }
+}
+
+}  // namespace
+
+void Colourings::make(std::size_t n_centroids, std::size_t max_count, Stream& stream) {
+    n_centroids_ = n_centroids;
+    const std::size_t n_free = n_centroids - 1;
+    enumerated_ = n_free < kWordBits - 1 && (std::uint64_t{1} << n_free) - 1 <= max_count;
+    if (enumerated_)
+        size_ = std::size_t{1} << n_free;
+    else
+        draw(max_count, stream);
+}
+
+void Colourings::draw(std::size_t max_count, Stream& stream) {
+    const std::size_t n_free = n_centroids_ - 1;
+    const std::size_t n_words = (n_free + kWordBits - 1) / kWordBits;
+    const std::size_t last_bits = n_free - (n_words - 1) * kWordBits;
+    const std::uint64_t last_mask = ~std::uint64_t{0} >> (kWordBits - last_bits);
+    size_ = max_count;
+    words_.assign(n_words * size_, 0);
+    seen_.assign(table_size(size_), 0);
+    for (std::size_t i = 0; i < size_;) {
+        std::uint64_t* words = words_.data() + i * n_words;
+        std::uint64_t any = 0;
+        std::uint64_t key = 0;
+        for (std::size_t w = 0; w < n_words; ++w) {
+            words[w] = stream.next() & (w + 1 == n_words ? last_mask : ~std::uint64_t{0});
+            any |= words[w];
+            // Colourings of more than 65 centroids are told apart by a 64-bit hash.
+            key = n_words == 1 ? words[w] : derive(key, words[w]);
+        }
+        if (any != 0 && insert(seen_, key)) ++i;
+    }
+    masks_.assign(n_centroids_ * size_, 0);
+    for (std::size_t j = 0; j < n_free; ++j)
+        for (std::size_t i = 0; i < size_; ++i) {
+            const std::uint64_t word = words_[i * n_words + j / kWordBits];
+            masks_[j * size_ + i] = -static_cast<std::int32_t>(word >> (j % kWordBits) & 1U);
+        }
+}
+
+bool Colourings::goes_right(std::size_t candidate, std::size_t centroid) const {
+    if (centroid + 1 == n_centroids_) return false;
+    if (enumerated_) return (candidate >> centroid & 1U) != 0;
+    return masks_[centroid * size_ + candidate] != 0;
+}
+
+void Colourings::count_right(const std::int32_t* counts, std::int32_t* right) const {
+    if (enumerated_) {
+        right[0] = 0;
+        for (std::size_t j = 0; j + 1 < n_centroids_; ++j) {
+            const std::size_t half = std::size_t{1} << j;
+            const std::int32_t count = counts[j];
+            for (std::size_t i = 0; i < half; ++i) right[half + i] = right[i] + count;
+        }
+        return;
+    }
+    std::fill(right, right + size_, 0);
+    for (std::size_t j = 0; j + 1 < n_centroids_; ++j) {
+        if (counts[j] == 0) continue;
+        const std::int32_t* mask = masks_.data() + j * size_;
+        for (std::size_t i = 0; i < size_; ++i) right[i] += mask[i] & counts[j];
+    }
+}
+
+}  // namespace evergrow

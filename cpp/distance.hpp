@@ -1,0 +1,55 @@
+// Squared Euclidean distance to a handful of centroids: Eq. (2) and (6) of Ristin 2014.
+//
+// |x - c|^2 = |x|^2 + 2 (|c|^2 / 2 - x.c), and |x|^2 is the same for every centroid, so the
+// nearest one has the lowest score |c|^2 / 2 - x.c.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace evergrow {
+
+// Rows and centroids are padded with zeros to a multiple of this many floats: one cache line,
+// and a whole number of registers for every instruction set.
+constexpr std::size_t kCacheLineFloats = 16;
+constexpr std::size_t kAlignment = 64;
+
+// Room for the widest block of centroids any kernel computes at once.
+constexpr std::size_t kCentroidBlock = 5;
+constexpr float kWorstScore = 3.402823466e+38F;
+
+constexpr std::size_t padded_width(std::size_t n_features) {
+    return (n_features + kCacheLineFloats - 1) / kCacheLineFloats * kCacheLineFloats;
+}
+
+struct Centroids {
+    const float* const* vectors;  // each padded to the width of the rows
+    const float* half_norms;      // |c|^2 / 2
+    std::size_t count;
+};
+
+// One implementation per instruction set. Within one of them every function adds up a dot
+// product in the same order, so growing, batch and single-row prediction agree to the last bit.
+struct Kernels {
+    const char* name;
+    // Index of the nearest centroid of each row, ties to the lowest; `scores` may be null.
+    void (*nearest_centroids)(const float* const* rows, std::size_t n_rows,
+                              const Centroids& centroids, std::size_t width,
+                              std::uint16_t* nearest, float* scores);
+    float (*dot_half)(const float* row, const std::uint16_t* centroid, std::size_t width);
+    float (*dot_full)(const float* row, const float* centroid, std::size_t width);
+    // Half precision to single and back; `narrow` also rounds `floats` itself and saturates.
+    void (*widen)(const std::uint16_t* halves, std::size_t width, float* floats);
+    void (*narrow)(float* floats, std::size_t width, std::uint16_t* halves);
+    // Adds the rows, feature by feature, to `sum`.
+    void (*add_rows)(const float* const* rows, std::size_t n_rows, std::size_t width, float* sum);
+};
+
+// The fastest implementation this processor runs, chosen once. The environment variable
+// EVERGROW_ISA (portable, avx2, avx512) restricts the choice.
+const Kernels& kernels();
+
+// By name, for tests and benchmarks; null when this processor or build lacks it.
+const Kernels* kernels_named(const char* name);
+
+}  // namespace evergrow

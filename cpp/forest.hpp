@@ -1,0 +1,40 @@
+// A grown forest. It never changes: an update makes a new one, so readers need no lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "parallel.hpp"
+#include "propose/ncm.hpp"
+#include "sample_rows.hpp"
+#include "samples.hpp"
+#include "tree.hpp"
+
+namespace evergrow {
+
+struct Forest {
+    std::shared_ptr<const Samples> samples;
+    std::vector<std::shared_ptr<const Tree>> trees;
+    std::size_t n_classes = 0;
+
+    std::size_t n_features() const { return samples->n_features(); }
+    std::size_t n_bytes() const;
+    std::uint64_t n_comparisons() const;
+};
+
+struct ForestPlan {
+    std::size_t n_trees;
+    std::size_t n_classes;
+    std::uint64_t seed;
+    RowSampling sampling;
+    NcmRules rules;
+};
+
+// Grows a forest from all the samples; nothing if the poll asked to stop.
+std::optional<Forest> grow_forest(std::shared_ptr<const Samples> samples, const ForestPlan& plan,
+                                  std::size_t n_threads, const Poll& poll);
+
+}  // namespace evergrow

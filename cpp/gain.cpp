@@ -1,0 +1,72 @@
+#include "gain.hpp"
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+namespace evergrow {
+
+EntropyTable::EntropyTable(std::size_t max_samples) {
+    if (max_samples > kMaxSamples)
+        throw std::invalid_argument("a tree holds at most " + std::to_string(kMaxSamples) +
+                                    " samples, got " + std::to_string(max_samples));
+    n_log_n_.resize(max_samples + 1);
+    for (std::size_t n = 1; n <= max_samples; ++n) {
+        const auto x = static_cast<double>(n);
+        n_log_n_[n] = static_cast<std::int64_t>(std::floor(x * std::log(x) * kOne + 0.5));
+    }
+}
+
+void GainScorer::add_class(const std::int32_t* counts, std::size_t n_centroids,
+                           const Colourings& colourings) {
+    std::int32_t n_class = 0;
+    std::size_t n_reached = 0;
+    for (std::size_t j = 0; j < n_centroids; ++j) {
+        n_class += counts[j];
+        n_reached += counts[j] != 0 ? 1 : 0;
+    }
+    // Such a class stays whole under every colouring: f(r) + f(n - r) is f(n), a constant that
+    // the caller leaves out on both sides.
+    if (n_reached < 2) return;
+    const std::size_t n = colourings.size();
+    colourings.count_right(counts, right_.data());
+    const std::int64_t whole = n_log_n_(n_class);
+    for (std::size_t i = 0; i < n; ++i)
+        score_[i] += n_log_n_(right_[i]) + n_log_n_(n_class - right_[i]) - whole;
+}
+
+BestColouring GainScorer::best(const CountTable& table, const Colourings& colourings,
+                               std::int32_t min_side) {
+    const std::size_t n = colourings.size();
+    score_.assign(n, 0);
+    right_.resize(n);
+    total_.assign(table.n_centroids, 0);
+    std::int32_t n_samples = 0;
+    for (std::size_t c = 0; c < table.n_classes; ++c) {
+        const std::int32_t* counts = table.of_class(c);
+        add_class(counts, table.n_centroids, colourings);
+        for (std::size_t j = 0; j < table.n_centroids; ++j) {
+            total_[j] += counts[j];
+            n_samples += counts[j];
+        }
+    }
+    colourings.count_right(total_.data(), right_.data());
+    BestColouring best;
+    std::int64_t highest = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::int32_t n_right = right_[i];
+        const std::int32_t n_left = n_samples - n_right;
+        if (n_right < min_side || n_left < min_side) continue;
+        const std::int64_t score = score_[i] - n_log_n_(n_left) - n_log_n_(n_right);
+        if (best.found && score <= highest) continue;
+        highest = score;
+        best.found = true;
+        best.candidate = i;
+    }
+    if (best.found)
+        best.gain = static_cast<double>(highest + n_log_n_(n_samples)) /
+                    (EntropyTable::kOne * static_cast<double>(n_samples));
+    return best;
+}
+
+}  // namespace evergrow

@@ -1,0 +1,69 @@
+// Information gain, Eq. (3) of Ristin 2014, of many two-way splits from one table of counts.
+//
+// With f(n) = n ln n and n samples of which n_c have class c and r_c of those go right,
+//
+//     n * gain = f(n) - sum_c f(n_c) - f(left) - f(right) + sum_c (f(r_c) + f(n_c - r_c)),
+//
+// so a split is scored by table look-ups alone. f is kept in fixed point: sums of integers do
+// not depend on their order, and splits of equal gain compare equal.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "colourings.hpp"
+
+namespace evergrow {
+
+class EntropyTable {
+  public:
+    // 30 fraction bits leave room for n ln n of every n that a 28-bit count can hold.
+    static constexpr double kOne = 1073741824.0;
+    static constexpr std::size_t kMaxSamples = std::size_t{1} << 28;
+
+    explicit EntropyTable(std::size_t max_samples);
+
+    std::int64_t operator()(std::int32_t n) const {
+        return n_log_n_[static_cast<std::size_t>(n)];
+    }
+
+  private:
+    std::vector<std::int64_t> n_log_n_;
+};
+
+// How many samples of each class are nearest to each centroid.
+struct CountTable {
+    std::size_t n_classes = 0;
+    std::size_t n_centroids = 0;
+    std::vector<std::int32_t> counts;  // n_classes x n_centroids
+
+    const std::int32_t* of_class(std::size_t c) const { return counts.data() + c * n_centroids; }
+};
+
+struct BestColouring {
+    bool found = false;
+    std::size_t candidate = 0;
+    double gain = 0;
+};
+
+class GainScorer {
+  public:
+    explicit GainScorer(const EntropyTable& n_log_n) : n_log_n_(n_log_n) {}
+
+    // The colouring of highest gain, the first of equals, among those that leave at least
+    // `min_side` samples on both sides.
+    BestColouring best(const CountTable& table, const Colourings& colourings,
+                       std::int32_t min_side);
+
+  private:
+    void add_class(const std::int32_t* counts, std::size_t n_centroids,
+                   const Colourings& colourings);
+
+    const EntropyTable& n_log_n_;
+    std::vector<std::int64_t> score_;
+    std::vector<std::int32_t> right_;
+    std::vector<std::int32_t> total_;
+};
+
+}  // namespace evergrow

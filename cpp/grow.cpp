@@ -1,0 +1,63 @@
+#include "grow.hpp"
+
+#include <algorithm>
+
+namespace evergrow {
+
+void Grower::grow(Tree& tree, std::int32_t leaf, std::uint64_t key, const StopFlag& stop) {
+    const std::uint64_t before = proposer_.n_comparisons();
+    pending_.assign(1, Pending{leaf, key});
+    while (!pending_.empty() && !stop) {
+        const Pending next = pending_.back();
+        pending_.pop_back();
+        const auto node = static_cast<std::size_t>(next.node);
+        std::int32_t* rows = tree.rows.data() + tree.row_begin[node];
+        const auto n_rows = static_cast<std::size_t>(tree.row_size[node]);
+        find_ranges(rows, n_rows);
+        if (!proposer_.propose(NodeSamples{rows, n_rows, ranges_}, Stream(next.key))) {
+            close(tree, next.node);
+            continue;
+        }
+        const std::int32_t n_left = partition(rows, n_rows);
+        const std::int32_t child =
+            tree.split(next.node, proposer_.split(), samples_.width(), n_left);
+        pending_.push_back(Pending{child + 1, derive(next.key, 1)});
+        pending_.push_back(Pending{child, derive(next.key, 0)});
+    }
+    tree.n_comparisons += proposer_.n_comparisons() - before;
+}
+
+void Grower::find_ranges(const std::int32_t* rows, std::size_t n_rows) {
+    ranges_.clear();
+    const std::vector<std::int32_t>& classes = samples_.classes();
+    for (std::size_t i = 0; i < n_rows; ++i) {
+        const std::int32_t class_id = classes[static_cast<std::size_t>(rows[i])];
+        const auto place = static_cast<std::int32_t>(i);
+        if (ranges_.empty() || ranges_.back().class_id != class_id)
+            ranges_.push_back(ClassRange{class_id, place, place});
+        ranges_.back().end = place + 1;
+    }
+}
+
+// Stable: rows sorted by class stay sorted on both sides.
+std::int32_t Grower::partition(std::int32_t* rows, std::size_t n_rows) {
+    moved_.clear();
+    std::int32_t* left = rows;
+    for (std::size_t i = 0; i < n_rows; ++i) {
+        if (proposer_.goes_right(i))
+            moved_.push_back(rows[i]);
+        else
+            *left++ = rows[i];
+    }
+    std::copy(moved_.begin(), moved_.end(), left);
+    return static_cast<std::int32_t>(left - rows);
+}
+
+void Grower::close(Tree& tree, std::int32_t leaf) {
+    counts_.clear();
+    for (const ClassRange& range : ranges_)
+        counts_.push_back(ClassCount{range.class_id, range.size()});
+    tree.set_counts(leaf, counts_);
+}
+
+}  // namespace evergrow

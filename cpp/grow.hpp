@@ -1,0 +1,43 @@
+// Grows leaves into subtrees. The only place where trees get deeper.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "gain.hpp"
+#include "parallel.hpp"
+#include "propose/ncm.hpp"
+#include "samples.hpp"
+#include "tree.hpp"
+
+namespace evergrow {
+
+class Grower {
+  public:
+    Grower(const Samples& samples, const NcmRules& rules, const EntropyTable& n_log_n)
+        : samples_(samples), proposer_(samples, rules, n_log_n) {}
+
+    // Splits the leaf and its descendants until no split is left to find. `key` names the leaf
+    // for the random numbers. Gives up early, the tree half grown, when `stop` is set.
+    void grow(Tree& tree, std::int32_t leaf, std::uint64_t key, const StopFlag& stop);
+
+  private:
+    struct Pending {
+        std::int32_t node;
+        std::uint64_t key;
+    };
+
+    void find_ranges(const std::int32_t* rows, std::size_t n_rows);
+    std::int32_t partition(std::int32_t* rows, std::size_t n_rows);
+    void close(Tree& tree, std::int32_t leaf);
+
+    const Samples& samples_;
+    NcmProposer proposer_;
+    std::vector<Pending> pending_;
+    std::vector<ClassRange> ranges_;
+    std::vector<std::int32_t> moved_;
+    std::vector<ClassCount> counts_;
+};
+
+}  // namespace evergrow

@@ -1,0 +1,48 @@
+// From rows to leaves, and from leaves to class probabilities: Eq. (4) of Ristin 2014.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "aligned.hpp"
+#include "forest.hpp"
+#include "parallel.hpp"
+#include "standardize.hpp"
+
+namespace evergrow {
+
+// Rows to be classified, in single or double precision.
+struct Query {
+    const void* data;
+    bool is_double;
+    std::size_t n_rows;
+    const Standardizer& standardizer;
+};
+
+struct Outputs {
+    double* probabilities = nullptr;       // n_rows x n_classes, zeroed by the caller
+    std::int32_t* leaves = nullptr;        // n_rows x n_trees
+    std::uint64_t* comparisons = nullptr;  // one per row
+};
+
+// Fills the outputs that are not null. False if the poll asked to stop. Throws
+// std::invalid_argument if a row does not fit single precision.
+bool predict(const Forest& forest, const Query& query, const Outputs& outputs,
+             std::size_t n_threads, const Poll& poll);
+
+// One node on the way of a row through a tree.
+struct Step {
+    std::int32_t node;
+    std::int32_t nearest;     // place among the node's centroids
+    double squared_distance;  // to that centroid
+};
+
+// The splitting nodes a row passes in one tree, and the leaf it ends in.
+std::int32_t trace(const Forest& forest, std::size_t tree, const float* row,
+                   std::vector<Step>& steps);
+
+// The vector of one centroid of a tree, `n_features` numbers.
+void copy_centroid(const Forest& forest, const Tree& tree, std::size_t centroid, float* out);
+
+}  // namespace evergrow

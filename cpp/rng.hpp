@@ -1,0 +1,55 @@
+// Random numbers as a pure function of (seed, tree, update, node, draw).
+//
+// Nothing is carried from one node to the next, so the forest is the same for any number of
+// threads and any order of growing. The i-th draw of a stream is the i-th output of SplitMix64
+// (Steele, Lea and Flood 2014) started at the stream's key.
+#pragma once
+
+#include <cstdint>
+
+namespace evergrow {
+
+constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15ULL;
+
+constexpr std::uint64_t mix(std::uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+    return x ^ (x >> 31);
+}
+
+// A key for something that belongs to `key`: a tree of a forest, a child of a node. The first
+// mix keeps it apart from the draws of the stream with the same key.
+constexpr std::uint64_t derive(std::uint64_t key, std::uint64_t name) {
+    return mix(mix(key ^ 0xD1B54A32D192ED03ULL) + kGolden * (name + 1));
+}
+
+constexpr std::uint64_t tree_key(std::uint64_t seed, std::uint64_t tree, std::uint64_t update) {
+    return derive(derive(mix(seed), tree), update);
+}
+
+// What a tree draws for; nodes below the root are named by the path that leads to them.
+enum class Purpose : std::uint64_t { kRows = 0, kRoot = 1 };
+
+constexpr std::uint64_t purpose_key(std::uint64_t tree, Purpose purpose) {
+    return derive(tree, static_cast<std::uint64_t>(purpose));
+}
+
+class Stream {
+  public:
+    explicit Stream(std::uint64_t key) : state_(key) {}
+
+    std::uint64_t next() {
+        state_ += kGolden;
+        return mix(state_);
+    }
+
+    // Uniform in [0, bound). The bias, below bound / 2^32, is far under what any sample shows.
+    std::uint32_t below(std::uint32_t bound) {
+        return static_cast<std::uint32_t>(((next() >> 32) * bound) >> 32);
+    }
+
+  private:
+    std::uint64_t state_;
+};
+
+}  // namespace evergrow

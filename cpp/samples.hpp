@@ -1,0 +1,50 @@
+// The training samples a forest refers to: standardised rows and the class of each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "distance.hpp"
+#include "standardize.hpp"
+
+namespace evergrow {
+
+class Samples {
+  public:
+    Samples(std::size_t n_features, std::size_t capacity);
+    ~Samples();
+    Samples(const Samples&) = delete;
+    Samples& operator=(const Samples&) = delete;
+
+    // Appends rows within the capacity; returns false (and appends nothing) if one of them
+    // does not fit single precision.
+    template <class T>
+    bool append(const T* rows, const std::int32_t* classes, std::size_t n_rows,
+                const Standardizer& standardizer) {
+        for (std::size_t i = 0; i < n_rows; ++i)
+            if (!standardizer.apply(rows + i * n_features_, width_,
+                                    data_ + (classes_.size() + i) * width_))
+                return false;
+        classes_.insert(classes_.end(), classes, classes + n_rows);
+        return true;
+    }
+
+    std::size_t size() const { return classes_.size(); }
+    std::size_t capacity() const { return capacity_; }
+    std::size_t n_features() const { return n_features_; }
+    std::size_t width() const { return width_; }
+    std::size_t n_bytes() const { return bytes_ + classes_.capacity() * sizeof(std::int32_t); }
+    const float* row(std::size_t i) const { return data_ + i * width_; }
+    const std::vector<std::int32_t>& classes() const { return classes_; }
+
+  private:
+    std::size_t n_features_;
+    std::size_t width_;
+    std::size_t capacity_;
+    std::size_t bytes_;
+    float* data_;
+    std::vector<std::int32_t> classes_;
+};
+
+}  // namespace evergrow
