@@ -1,13 +1,17 @@
-// Vectors whose data start on a cache line, so that kernels may use aligned loads.
+// Memory that starts on a cache line, so that kernels may use aligned loads.
 #pragma once
 
 #include <cstddef>
-#include <new>
 #include <vector>
 
 #include "distance.hpp"
 
 namespace evergrow {
+
+// Large blocks are put on large pages where the system offers them: rows and centroids are read
+// in random order, and then each costs one address translation, not many.
+void* allocate_aligned(std::size_t n_bytes);
+void free_aligned(void* memory, std::size_t n_bytes);
 
 template <class T>
 struct AlignedAllocator {
@@ -17,10 +21,8 @@ struct AlignedAllocator {
     template <class U>
     AlignedAllocator(const AlignedAllocator<U>&) {}
 
-    T* allocate(std::size_t n) {
-        return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(kAlignment)));
-    }
-    void deallocate(T* p, std::size_t) { ::operator delete(p, std::align_val_t(kAlignment)); }
+    T* allocate(std::size_t n) { return static_cast<T*>(allocate_aligned(n * sizeof(T))); }
+    void deallocate(T* p, std::size_t n) { free_aligned(p, n * sizeof(T)); }
 
     template <class U>
     bool operator==(const AlignedAllocator<U>&) const {

@@ -17,6 +17,7 @@
 
 #include "distance.hpp"
 #include "forest.hpp"
+#include "moments.hpp"
 #include "predict.hpp"
 #include "samples.hpp"
 
@@ -90,6 +91,23 @@ Standardizer make_standardizer(const Vector<double>& mean, const Vector<double>&
         throw std::invalid_argument("mean and scale must have the same, nonzero length");
     return Standardizer{{mean.data(), mean.data() + mean.size()},
                         {scale.data(), scale.data() + scale.size()}};
+}
+
+using Total = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+void sum_columns(const Matrix<T>& rows, const Total& total) {
+    if (rows.shape(1) != total.size()) throw std::invalid_argument("rows and total differ in width");
+    const nb::gil_scoped_release release;
+    add_sums(rows.data(), rows.shape(0), rows.shape(1), total.data());
+}
+
+template <class T>
+void sum_squares(const Matrix<T>& rows, const Vector<double>& mean, const Total& total) {
+    if (rows.shape(1) != total.size() || mean.size() != total.size())
+        throw std::invalid_argument("rows, mean and total differ in width");
+    const nb::gil_scoped_release release;
+    add_squares(rows.data(), rows.shape(0), rows.shape(1), mean.data(), total.data());
 }
 
 template <class T>
@@ -319,7 +337,9 @@ std::vector<std::string> available_kernels() {
 }
 
 template <class T>
-void bind_inputs(nb::class_<Samples>& samples, nb::class_<Forest>& forest) {
+void bind_inputs(nb::module_& m, nb::class_<Samples>& samples, nb::class_<Forest>& forest) {
+    m.def("add_sums", &sum_columns<T>, "rows"_a.noconvert(), "total"_a.noconvert());
+    m.def("add_squares", &sum_squares<T>, "rows"_a.noconvert(), "mean"_a, "total"_a.noconvert());
     samples.def("append", &append<T>, "rows"_a.noconvert(), "classes"_a, "standardizer"_a);
     forest.def("predict_proba", &predict_proba<T>, "rows"_a.noconvert(), "standardizer"_a,
                "n_threads"_a);
@@ -345,8 +365,8 @@ NB_MODULE(_core, m) {
     samples.def(nb::init<std::size_t, std::size_t>(), "n_features"_a, "capacity"_a)
         .def("__len__", &Samples::size)
         .def_prop_ro("nbytes", &Samples::n_bytes)
-        .def_prop_ro("rows", &sample_rows)
-        .def_prop_ro("classes", &sample_classes);
+        .def_prop_ro("rows", &sample_rows, nb::rv_policy::automatic)
+        .def_prop_ro("classes", &sample_classes, nb::rv_policy::automatic);
 
     nb::class_<Forest> forest(m, "Forest");
     forest
@@ -369,8 +389,8 @@ NB_MODULE(_core, m) {
         .def("tree_arrays", &tree_arrays, "tree"_a)
         .def("trace", &trace_row, "tree"_a, "x"_a, "standardizer"_a)
         .def("centroid", &centroid, "tree"_a, "centroid"_a);
-    bind_inputs<float>(samples, forest);
-    bind_inputs<double>(samples, forest);
+    bind_inputs<float>(m, samples, forest);
+    bind_inputs<double>(m, samples, forest);
 
     m.def("nearest_centroids", &nearest_centroids, "rows"_a, "centroids"_a, "isa"_a,
           "repeat"_a = 1);

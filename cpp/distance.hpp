@@ -14,8 +14,6 @@ namespace evergrow {
 constexpr std::size_t kCacheLineFloats = 16;
 constexpr std::size_t kAlignment = 64;
 
-// Room for the widest block of centroids any kernel computes at once.
-constexpr std::size_t kCentroidBlock = 5;
 constexpr float kWorstScore = 3.402823466e+38F;
 
 constexpr std::size_t padded_width(std::size_t n_features) {

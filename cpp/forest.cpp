@@ -5,6 +5,19 @@
 #include "grow.hpp"
 
 namespace evergrow {
+namespace {
+
+// Where a thread grows its trees, one after the other, before each is copied to memory of its
+// own: arrays that grow anew for every tree would spend a sixth of the time on fresh pages.
+struct Nursery {
+    Nursery(const Samples& samples, const NcmRules& rules, const EntropyTable& n_log_n)
+        : grower(samples, rules, n_log_n) {}
+
+    Grower grower;
+    Tree tree;
+};
+
+}  // namespace
 
 std::size_t Forest::n_bytes() const {
     std::size_t sum = 0;
@@ -23,16 +36,17 @@ std::optional<Forest> grow_forest(std::shared_ptr<const Samples> samples, const 
     const EntropyTable n_log_n(plan.sampling.n_rows);
     const std::vector<std::int32_t> sorted = rows_by_class(*samples);
     std::vector<std::shared_ptr<const Tree>> trees(plan.n_trees);
+    std::vector<std::unique_ptr<Nursery>> nurseries(n_threads);
     const bool finished = run_parallel(
         plan.n_trees, n_threads,
-        [&](std::size_t index, const StopFlag& stop) {
+        [&](std::size_t index, std::size_t worker, const StopFlag& stop) {
+            if (!nurseries[worker])
+                nurseries[worker] = std::make_unique<Nursery>(*samples, plan.rules, n_log_n);
+            Tree& tree = nurseries[worker]->tree;
             const std::uint64_t key = tree_key(plan.seed, index, 0);
-            auto tree = std::make_shared<Tree>();
-            tree->plant(draw_rows(sorted, plan.sampling, Stream(purpose_key(key, Purpose::kRows))));
-            Grower grower(*samples, plan.rules, n_log_n);
-            grower.grow(*tree, 0, purpose_key(key, Purpose::kRoot), stop);
-            tree->shrink_to_fit();
-            trees[index] = std::move(tree);
+            tree.plant(draw_rows(sorted, plan.sampling, Stream(purpose_key(key, Purpose::kRows))));
+            nurseries[worker]->grower.grow(tree, 0, purpose_key(key, Purpose::kRoot), stop);
+            trees[index] = std::make_shared<const Tree>(tree);
         },
         poll);
     if (!finished) return std::nullopt;

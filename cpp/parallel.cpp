@@ -23,13 +23,12 @@ struct Shared {
     std::exception_ptr error;
 };
 
-void work(Shared& shared, std::size_t n_tasks,
-          const std::function<void(std::size_t, const StopFlag&)>& task) {
+void work(Shared& shared, std::size_t n_tasks, std::size_t worker, const Task& task) {
     try {
         while (!shared.stop) {
             const std::size_t index = shared.next++;
             if (index >= n_tasks) break;
-            task(index, shared.stop);
+            task(index, worker, shared.stop);
             ++shared.n_done;
         }
     } catch (...) {
@@ -72,8 +71,7 @@ class Threads {
 
 }  // namespace
 
-bool run_parallel(std::size_t n_tasks, std::size_t n_threads,
-                  const std::function<void(std::size_t, const StopFlag&)>& task,
+bool run_parallel(std::size_t n_tasks, std::size_t n_threads, const Task& task,
                   const Poll& poll) {
     Shared shared;
     bool stopped = false;
@@ -81,7 +79,7 @@ bool run_parallel(std::size_t n_tasks, std::size_t n_threads,
         Threads threads(shared);
         const std::size_t count = std::max<std::size_t>(1, std::min(n_threads, n_tasks));
         for (std::size_t i = 0; i < count; ++i)
-            threads.start([&shared, n_tasks, &task] { work(shared, n_tasks, task); });
+            threads.start([&shared, n_tasks, i, &task] { work(shared, n_tasks, i, task); });
         std::unique_lock<std::mutex> lock(shared.mutex);
         while (shared.n_running > 0) {
             shared.finished.wait_for(lock, kPollInterval);

@@ -1,7 +1,7 @@
 #include "predict.hpp"
 
 #include <algorithm>
-#include <atomic>
+#include <memory>
 #include <stdexcept>
 
 #include "half.hpp"
@@ -183,21 +183,31 @@ bool standardize_block(const Query& query, std::size_t first, std::size_t n, std
     return true;
 }
 
+// What a thread needs to take blocks of rows through a forest.
+struct Scratch {
+    explicit Scratch(const Forest& forest) : descent(forest) {}
+
+    Descent descent;
+    AlignedVector<float> rows;
+    std::vector<std::int32_t> leaf;
+};
+
 void predict_block(const Forest& forest, const Query& query, const Outputs& outputs,
-                   std::size_t first, std::size_t n, const StopFlag& stop) {
+                   std::size_t first, std::size_t n, Scratch& scratch, const StopFlag& stop) {
     const std::size_t width = forest.samples->width();
     const std::size_t n_trees = forest.trees.size();
-    AlignedVector<float> rows(n * width);
+    AlignedVector<float>& rows = scratch.rows;
+    std::vector<std::int32_t>& leaf = scratch.leaf;
+    rows.resize(n * width);
+    leaf.resize(n);
     const bool fits = query.is_double ? standardize_block<double>(query, first, n, width, rows)
                                       : standardize_block<float>(query, first, n, width, rows);
     if (!fits) throw std::invalid_argument("a value is too large for single precision");
-    Descent descent(forest);
-    std::vector<std::int32_t> leaf(n);
     std::uint64_t* comparisons =
         outputs.comparisons == nullptr ? nullptr : outputs.comparisons + first;
     for (std::size_t t = 0; t < n_trees && !stop; ++t) {
         const Tree& tree = *forest.trees[t];
-        descent.run(tree, rows, n, leaf.data(), comparisons);
+        scratch.descent.run(tree, rows, n, leaf.data(), comparisons);
         for (std::size_t i = 0; i < n; ++i) {
             if (outputs.leaves != nullptr) outputs.leaves[(first + i) * n_trees + t] = leaf[i];
             if (outputs.probabilities != nullptr)
@@ -216,18 +226,21 @@ bool predict(const Forest& forest, const Query& query, const Outputs& outputs,
              std::size_t n_threads, const Poll& poll) {
     if (query.n_rows <= kInlineRows) {
         const StopFlag never(false);
-        predict_block(forest, query, outputs, 0, query.n_rows, never);
+        Scratch scratch(forest);
+        predict_block(forest, query, outputs, 0, query.n_rows, scratch, never);
         return true;
     }
     const std::size_t share = (query.n_rows + n_threads - 1) / n_threads;
     const std::size_t block = std::min(kMaxBlock, share);
     const std::size_t n_blocks = (query.n_rows + block - 1) / block;
+    std::vector<std::unique_ptr<Scratch>> scratch(n_threads);
     return run_parallel(
         n_blocks, n_threads,
-        [&](std::size_t index, const StopFlag& stop) {
+        [&](std::size_t index, std::size_t worker, const StopFlag& stop) {
+            if (!scratch[worker]) scratch[worker] = std::make_unique<Scratch>(forest);
             const std::size_t first = index * block;
             predict_block(forest, query, outputs, first, std::min(block, query.n_rows - first),
-                          stop);
+                          *scratch[worker], stop);
         },
         poll);
 }

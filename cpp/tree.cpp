@@ -44,7 +44,14 @@ void Tree::add_node(std::int32_t first_row, std::int32_t n_rows) {
 }
 
 void Tree::plant(std::vector<std::int32_t> training_rows) {
-    *this = Tree();
+    for (std::vector<std::int32_t>* v :
+         {&left, &centroid_begin, &centroid_size, &count_begin, &count_size, &row_begin, &row_size,
+          &centroid_class, &centroid_source, &count_class, &count})
+        v->clear();
+    half_norm.clear();
+    side.clear();
+    halves.clear();
+    n_comparisons = 0;
     rows = std::move(training_rows);
     add_node(0, size_of(rows.size()));
 }
@@ -84,16 +91,6 @@ void Tree::set_counts(std::int32_t leaf, const std::vector<ClassCount>& counts) 
         count_class.push_back(entry.class_id);
         count.push_back(entry.count);
     }
-}
-
-void Tree::shrink_to_fit() {
-    for (std::vector<std::int32_t>* v :
-         {&left, &centroid_begin, &centroid_size, &count_begin, &count_size, &row_begin, &row_size,
-          &centroid_class, &centroid_source, &count_class, &count, &rows})
-        v->shrink_to_fit();
-    half_norm.shrink_to_fit();
-    side.shrink_to_fit();
-    halves.shrink_to_fit();
 }
 
 void Tree::validate(std::size_t width, std::size_t n_classes, std::size_t n_samples) const {

@@ -47,13 +47,12 @@ struct Tree {
     bool is_leaf(std::int32_t node) const { return left[static_cast<std::size_t>(node)] == kLeaf; }
     std::size_t n_bytes() const;
 
-    // One leaf that holds all the rows.
+    // One leaf that holds all the rows; the arrays keep their room.
     void plant(std::vector<std::int32_t> training_rows);
     // Turns a leaf into a splitting node; its first `n_left` rows go left. Returns the left child.
     std::int32_t split(std::int32_t leaf, const NcmSplit& split, std::size_t width,
                        std::int32_t n_left);
     void set_counts(std::int32_t leaf, const std::vector<ClassCount>& counts);
-    void shrink_to_fit();
 
     // Throws std::invalid_argument unless every index stays within its array: a tree read from
     // a file may hold anything.

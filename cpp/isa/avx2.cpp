@@ -2,15 +2,16 @@
 
 #if defined(EVERGROW_X86)
 
-#include <immintrin.h>
-
 #include "kernel.hpp"
+#include "x86.hpp"
 
 namespace evergrow {
 namespace {
 
 struct Avx2 {
     using Register = __m256;
+    using Four = __m128;
+    using Best = BestOfFour;
     static constexpr std::size_t kWidth = 8;
     static constexpr std::size_t kColumns = 3;  // 4 rows x 3 centroids fill the 16 registers
 
@@ -31,16 +32,30 @@ struct Avx2 {
         return _mm256_fmadd_ps(a, b, c);
     }
     static void prefetch(const float* p) {
-        _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
     }
-    template <int C>
-    static void sum_each(const Register* sums, float* out) {
-        for (int c = 0; c < C; ++c) {
-            const __m128 four =
-                _mm_add_ps(_mm256_castps256_ps128(sums[c]), _mm256_extractf128_ps(sums[c], 1));
-            const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-            out[c] = _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
-        }
+    // Lane i of an accumulator meets lane i + 4, then i + 2, then i + 1.
+    static float sum_lanes(Register sum) {
+        return sum_of_four(
+            _mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps(sum, 1)));
+    }
+    static Four sum_lanes(const Register (&sums)[kRows]) {
+        const Register first = fold(sums[0], sums[1]);
+        const Register second = fold(sums[2], sums[3]);
+        // Each 128-bit half of `first` and `second` holds four partial sums of one row.
+        const Register low = _mm256_shuffle_ps(first, second, 0x44);
+        const Register high = _mm256_shuffle_ps(first, second, 0xEE);
+        const Register pairs = _mm256_add_ps(low, high);  // rows 0, 2 | 1, 3, two sums each
+        const Register sum = _mm256_add_ps(pairs, _mm256_permute_ps(pairs, 0xB1));
+        // Rows 0, 0, 2, 2 | 1, 1, 3, 3.
+        return _mm_blend_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps(sum, 1), 0xA);
+    }
+
+  private:
+    // Halves of a added to each other in the low half, those of b in the high half.
+    static Register fold(Register a, Register b) {
+        return _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20),
+                             _mm256_permute2f128_ps(a, b, 0x31));
     }
 };
 

@@ -2,15 +2,16 @@
 
 #if defined(EVERGROW_X86)
 
-#include <immintrin.h>
-
 #include "kernel.hpp"
+#include "x86.hpp"
 
 namespace evergrow {
 namespace {
 
 struct Avx512 {
     using Register = __m512;
+    using Four = __m128;
+    using Best = BestOfFour;
     static constexpr std::size_t kWidth = 16;
     static constexpr std::size_t kColumns = 5;  // 4 rows x 5 centroids leave room for operands
 
@@ -31,18 +32,31 @@ struct Avx512 {
         return _mm512_fmadd_ps(a, b, c);
     }
     static void prefetch(const float* p) {
-        _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
     }
-    template <int C>
-    static void sum_each(const Register* sums, float* out) {
-        for (int c = 0; c < C; ++c) {
-            const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(sums[c]),
-                                               _mm512_extractf32x8_ps(sums[c], 1));
-            const __m128 four =
-                _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-            const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-            out[c] = _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
-        }
+    // Lane i of an accumulator meets lane i + 8, then i + 4, i + 2 and i + 1.
+    static float sum_lanes(Register sum) {
+        const __m256 eight =
+            _mm256_add_ps(_mm512_castps512_ps256(sum), _mm512_extractf32x8_ps(sum, 1));
+        return sum_of_four(
+            _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1)));
+    }
+    static Four sum_lanes(const Register (&sums)[kRows]) {
+        const Register first = fold(sums[0], sums[1]);
+        const Register second = fold(sums[2], sums[3]);
+        // One 128-bit quarter per row from here on.
+        const Register quarters = _mm512_add_ps(_mm512_shuffle_f32x4(first, second, 0x88),
+                                                _mm512_shuffle_f32x4(first, second, 0xDD));
+        const Register pairs = _mm512_add_ps(quarters, _mm512_permute_ps(quarters, 0x4E));
+        const Register sum = _mm512_add_ps(pairs, _mm512_permute_ps(pairs, 0xB1));
+        const __m512i every_fourth = _mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+        return _mm512_castps512_ps128(_mm512_permutexvar_ps(every_fourth, sum));
+    }
+
+  private:
+    // Halves of a added to each other in the low half, those of b in the high half.
+    static Register fold(Register a, Register b) {
+        return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xEE));
     }
 };
 

@@ -11,135 +11,122 @@
 namespace evergrow {
 namespace {
 
-// Dot products of R rows with C centroids. Each pair has one accumulator, filled in the order
+// Rows go through the kernel four at a time; the four results of one centroid share a register.
+constexpr std::size_t kRows = 4;
+
+// Dot products of four rows with C centroids. Each pair has one accumulator, filled in the order
 // of the features, so a pair's result does not depend on the block it was computed in.
 //
-// `ahead` are A rows to fetch meanwhile: rows lie scattered in memory, and
-// requests spread over the loop overlap with the arithmetic where a burst would stall it.
-template <class V, int R, int C, int A>
+// `ahead` are A rows to fetch meanwhile: rows lie scattered in memory, and requests spread over
+// the loop overlap with the arithmetic where a burst would stall it. They go into the second-level
+// cache: the first has too few buffers for lines under way (measured: half as fast).
+template <class V, int C, int A>
 inline void dot_block(const float* const* rows, const float* const* ahead,
-                      const float* const* centroids, std::size_t width,
-                      float (&dots)[R][kCentroidBlock]) {
-    typename V::Register sum[R][C];
+                      const float* const* centroids, std::size_t width, typename V::Four* dots) {
+    typename V::Register sum[C][kRows];
 #pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
+    for (int c = 0; c < C; ++c) {
 #pragma GCC unroll 8
-        for (int c = 0; c < C; ++c) sum[r][c] = V::zero();
+        for (std::size_t r = 0; r < kRows; ++r) sum[c][r] = V::zero();
     }
     for (std::size_t i = 0; i < width; i += V::kWidth) {
 #pragma GCC unroll 8
         for (int a = 0; a < A; ++a) V::prefetch(ahead[a] + i);
-        typename V::Register centroid[C];
+        typename V::Register row[kRows];
 #pragma GCC unroll 8
-        for (int c = 0; c < C; ++c) centroid[c] = V::load(centroids[c] + i);
+        for (std::size_t r = 0; r < kRows; ++r) row[r] = V::load(rows[r] + i);
 #pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) {
-            const typename V::Register row = V::load(rows[r] + i);
+        for (int c = 0; c < C; ++c) {
+            const typename V::Register centroid = V::load(centroids[c] + i);
 #pragma GCC unroll 8
-            for (int c = 0; c < C; ++c) sum[r][c] = V::multiply_add(row, centroid[c], sum[r][c]);
+            for (std::size_t r = 0; r < kRows; ++r)
+                sum[c][r] = V::multiply_add(row[r], centroid, sum[c][r]);
         }
     }
 #pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) V::template sum_each<C>(sum[r], dots[r]);
+    for (int c = 0; c < C; ++c) dots[c] = V::sum_lanes(sum[c]);
 }
 
-// Keeps the better of what was found so far and one block of scores `|c|^2 / 2 - x.c`.
-// Strict comparison: a tie stays with the lower index.
-inline void keep_best(const float* dots, const float* half_norms, std::size_t first,
-                      std::size_t count, float& best, std::uint32_t& index) {
-    for (std::size_t c = 0; c < count; ++c) {
-        const float score = half_norms[first + c] - dots[c];
-        const bool better = score < best;
-        best = better ? score : best;
-        index = better ? static_cast<std::uint32_t>(first + c) : index;
-    }
-}
-
-template <class V, int R, int A>
+// dot_block for a number of centroids known only now, at most V::kColumns.
+template <class V, int A, int C = V::kColumns>
 inline void dot_columns(const float* const* rows, const float* const* ahead,
                         const float* const* centroids, std::size_t count, std::size_t width,
-                        float (&dots)[R][kCentroidBlock]) {
-    switch (count) {
-        case 1: return dot_block<V, R, 1, A>(rows, ahead, centroids, width, dots);
-        case 2: return dot_block<V, R, 2, A>(rows, ahead, centroids, width, dots);
-        case 3: return dot_block<V, R, 3, A>(rows, ahead, centroids, width, dots);
-        case 4: return dot_block<V, R, 4, A>(rows, ahead, centroids, width, dots);
-        default: return dot_block<V, R, 5, A>(rows, ahead, centroids, width, dots);
+                        typename V::Four* dots) {
+    if constexpr (C > 1) {
+        if (count < C)
+            return dot_columns<V, A, C - 1>(rows, ahead, centroids, count, width, dots);
     }
+    dot_block<V, C, A>(rows, ahead, centroids, width, dots);
 }
 
-template <class V, int R>
-inline void nearest_rows(const float* const* rows, const float* const* ahead,
-                         const Centroids& centroids, std::size_t width, std::uint16_t* nearest,
-                         float* scores) {
-    float best[R];
-    std::uint32_t index[R];
-    for (int r = 0; r < R; ++r) {
-        best[r] = kWorstScore;
-        index[r] = 0;
-    }
+// The nearest centroids of four rows; `ahead` are four more to fetch, or null.
+template <class V>
+inline void nearest_of_four(const float* const* rows, const float* const* ahead,
+                            const Centroids& centroids, std::size_t width, std::int32_t* nearest,
+                            float* scores) {
+    auto best = V::Best::none();
     // Blocks of nearly equal size: a lone last centroid would leave the pipeline half empty.
     const std::size_t n_blocks = (centroids.count + V::kColumns - 1) / V::kColumns;
-    std::size_t first = 0;
-    // The R = 4 rows to fetch are spread over the blocks.
+    // The rows to fetch are spread over the blocks.
     const std::size_t per_block = n_blocks == 1 ? 4 : (n_blocks < 4 ? 2 : 1);
-    std::size_t to_fetch = ahead == nullptr ? 0 : R;
+    std::size_t to_fetch = ahead == nullptr ? 0 : kRows;
+    std::size_t first = 0;
     for (std::size_t b = 0; b < n_blocks; ++b) {
         const std::size_t remaining = n_blocks - b;
         const std::size_t count = (centroids.count - first + remaining - 1) / remaining;
-        float dots[R][kCentroidBlock];
         const std::size_t fetch = to_fetch == 0 ? 0 : per_block;
         const float* const* vectors = centroids.vectors + first;
+        typename V::Four dots[V::kColumns];
         switch (fetch) {
-            case 1: dot_columns<V, R, 1>(rows, ahead, vectors, count, width, dots); break;
-            case 2: dot_columns<V, R, 2>(rows, ahead, vectors, count, width, dots); break;
-            case 4: dot_columns<V, R, 4>(rows, ahead, vectors, count, width, dots); break;
-            default: dot_columns<V, R, 0>(rows, ahead, vectors, count, width, dots);
+            case 1: dot_columns<V, 1>(rows, ahead, vectors, count, width, dots); break;
+            case 2: dot_columns<V, 2>(rows, ahead, vectors, count, width, dots); break;
+            case 4: dot_columns<V, 4>(rows, ahead, vectors, count, width, dots); break;
+            default: dot_columns<V, 0>(rows, ahead, vectors, count, width, dots);
         }
+        // Score |c|^2 / 2 - x.c; strict comparison: a tie stays with the lower index.
+        for (std::size_t c = 0; c < count; ++c)
+            best.keep(centroids.half_norms[first + c], dots[c],
+                      static_cast<std::int32_t>(first + c));
         ahead += fetch;
         to_fetch -= fetch;
-        for (int r = 0; r < R; ++r)
-            keep_best(dots[r], centroids.half_norms, first, count, best[r], index[r]);
         first += count;
     }
-    for (int r = 0; r < R; ++r) {
-        nearest[r] = static_cast<std::uint16_t>(index[r]);
-        if (scores != nullptr) scores[r] = best[r];
-    }
+    best.store(nearest, scores);
 }
 
 template <class V>
 void nearest_centroids(const float* const* rows, std::size_t n_rows, const Centroids& centroids,
                        std::size_t width, std::uint16_t* nearest, float* scores) {
-    constexpr int R = 4;
-    for (std::size_t i = 0; i < n_rows;) {
-        const bool full = i + R <= n_rows;
-        float* score = scores == nullptr ? nullptr : scores + i;
-        const float* const* ahead = i + 2 * R <= n_rows ? rows + i + R : nullptr;
-        if (full)
-            nearest_rows<V, R>(rows + i, ahead, centroids, width, nearest + i, score);
-        else
-            nearest_rows<V, 1>(rows + i, nullptr, centroids, width, nearest + i, score);
-        i += full ? R : 1;
+    for (std::size_t i = 0; i < n_rows; i += kRows) {
+        const std::size_t n = n_rows - i < kRows ? n_rows - i : kRows;
+        // The last few rows are filled up with copies of the last one.
+        const float* four[kRows];
+        for (std::size_t r = 0; r < kRows; ++r) four[r] = rows[i + (r < n ? r : n - 1)];
+        const float* const* ahead = i + 2 * kRows <= n_rows ? rows + i + kRows : nullptr;
+        std::int32_t index[kRows];
+        float score[kRows];
+        nearest_of_four<V>(four, ahead, centroids, width, index, score);
+        for (std::size_t r = 0; r < n; ++r) nearest[i + r] = static_cast<std::uint16_t>(index[r]);
+        if (scores != nullptr)
+            for (std::size_t r = 0; r < n; ++r) scores[i + r] = score[r];
     }
 }
 
-// One dot product with a half-precision centroid, in the order of dot_block.
+// One dot product with a centroid where it lies, in the order of dot_block.
 template <class V>
 float dot_half(const float* row, const std::uint16_t* centroid, std::size_t width) {
-    typename V::Register sum[1] = {V::zero()};
+    typename V::Register sum = V::zero();
     for (std::size_t i = 0; i < width; i += V::kWidth)
-        sum[0] = V::multiply_add(V::load(row + i), V::load_half(centroid + i), sum[0]);
-    float dot[kCentroidBlock];
-    V::template sum_each<1>(sum, dot);
-    return dot[0];
+        sum = V::multiply_add(V::load(row + i), V::load_half(centroid + i), sum);
+    return V::sum_lanes(sum);
 }
 
 template <class V>
 float dot_full(const float* row, const float* centroid, std::size_t width) {
-    float dot[1][kCentroidBlock];
-    dot_block<V, 1, 1, 0>(&row, nullptr, &centroid, width, dot);
-    return dot[0][0];
+    typename V::Register sum = V::zero();
+    for (std::size_t i = 0; i < width; i += V::kWidth)
+        sum = V::multiply_add(V::load(row + i), V::load(centroid + i), sum);
+    return V::sum_lanes(sum);
 }
 
 template <class V>

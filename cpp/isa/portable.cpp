@@ -8,23 +8,49 @@ namespace evergrow {
 namespace {
 
 #if defined(__GNUC__)
-typedef float Four __attribute__((vector_size(16)));
+typedef float FourFloats __attribute__((vector_size(16)));
 #else
-struct Four {
+struct FourFloats {
     float lane[4];
     float& operator[](std::size_t i) { return lane[i]; }
     float operator[](std::size_t i) const { return lane[i]; }
-    friend Four operator*(const Four& a, const Four& b) {
+    friend FourFloats operator*(const FourFloats& a, const FourFloats& b) {
         return {{a[0] * b[0], a[1] * b[1], a[2] * b[2], a[3] * b[3]}};
     }
-    friend Four operator+(const Four& a, const Four& b) {
+    friend FourFloats operator+(const FourFloats& a, const FourFloats& b) {
         return {{a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]}};
     }
 };
 #endif
 
+// Four scores, one per row, and where they come from.
+struct PortableBest {
+    float score[kRows];
+    std::int32_t index[kRows];
+
+    static PortableBest none() {
+        return {{kWorstScore, kWorstScore, kWorstScore, kWorstScore}, {0, 0, 0, 0}};
+    }
+    void keep(float half_norm, const FourFloats& dots, std::int32_t centroid) {
+        for (std::size_t r = 0; r < kRows; ++r) {
+            const float candidate = half_norm - dots[r];
+            const bool better = candidate < score[r];
+            score[r] = better ? candidate : score[r];
+            index[r] = better ? centroid : index[r];
+        }
+    }
+    void store(std::int32_t* nearest, float* scores) const {
+        for (std::size_t r = 0; r < kRows; ++r) {
+            nearest[r] = index[r];
+            scores[r] = score[r];
+        }
+    }
+};
+
 struct Portable {
-    using Register = Four;
+    using Register = FourFloats;
+    using Four = FourFloats;
+    using Best = PortableBest;
     static constexpr std::size_t kWidth = 4;
     static constexpr std::size_t kColumns = 2;  // 4 rows x 2 centroids fit 16 registers
 
@@ -46,15 +72,15 @@ struct Portable {
     }
     static void prefetch(const float* p) {
 #if defined(__GNUC__)
-        __builtin_prefetch(p);
+        __builtin_prefetch(p, 0, 2);
 #else
         (void)p;
 #endif
     }
-    template <int C>
-    static void sum_each(const Register* sums, float* out) {
-        for (int c = 0; c < C; ++c)
-            out[c] = (sums[c][0] + sums[c][2]) + (sums[c][1] + sums[c][3]);
+    static float sum_lanes(const Register& sum) { return (sum[0] + sum[2]) + (sum[1] + sum[3]); }
+    static Four sum_lanes(const Register (&sums)[kRows]) {
+        return Four{sum_lanes(sums[0]), sum_lanes(sums[1]), sum_lanes(sums[2]),
+                    sum_lanes(sums[3])};
     }
 };
 

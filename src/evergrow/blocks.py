@@ -1,0 +1,32 @@
+"""Matrices of any type and memory order as blocks the core can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["float_blocks"]
+
+# Large enough that a block's Python cost vanishes, small enough that converting one costs no
+# memory worth speaking of.
+_BLOCK_BYTES = 8 << 20
+
+
+def float_blocks(
+    X: npt.NDArray[Any], max_rows: int | None = None
+) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+    """Yield (rows, block) with C-ordered float32 or float64 blocks; views where possible.
+
+    Half precision becomes float32 and integers become float64, both without loss below 2**53.
+    """
+    exact = X.dtype if X.dtype in (np.float32, np.float64) else None
+    dtype = exact or (np.float32 if X.dtype == np.float16 else np.float64)
+    step = max(1, _BLOCK_BYTES // max(1, X.shape[1] * 8))
+    if max_rows is not None:
+        step = max_rows
+    for first in range(0, X.shape[0], step):
+        rows = slice(first, min(first + step, X.shape[0]))
+        yield rows, np.ascontiguousarray(X[rows], dtype=dtype)

@@ -1,0 +1,167 @@
+"""Model files: safetensors with a JSON header and a SHA-256 over all of it; never pickle.
+
+The layout is that of the safetensors format, written here directly so that large arrays stream
+to disk without a second copy in memory; the safetensors library reads and checks it. The
+``__metadata__`` entry ``evergrow`` holds the header as JSON, the entry ``sha256`` the hash of the
+header and of every tensor's name, type, shape and bytes.
+
+Which versions read which files: a version of Evergrow reads every format version up to its own
+:data:`FORMAT_VERSION` and refuses newer ones by name. A format version never changes its meaning
+once released; one file of each is kept in the tests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+
+from evergrow.errors import ModelFileError
+
+__all__ = ["FORMAT_VERSION", "read_model", "write_model"]
+
+FORMAT_VERSION = 1
+
+Tensors = Mapping[str, npt.NDArray[Any]]
+
+_DTYPE_NAMES = {
+    "float16": "F16",
+    "float32": "F32",
+    "float64": "F64",
+    "int32": "I32",
+    "int64": "I64",
+    "uint8": "U8",
+    "uint16": "U16",
+}
+
+
+def write_model(path: str | os.PathLike[str], header: Mapping[str, Any], tensors: Tensors) -> None:
+    """Write a model file so that at every moment the old or the new one is there whole.
+
+    The content goes to a new file beside the target, is synced to disk and renamed over it; if
+    anything fails the new file is removed and the old one stays.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"cannot save to {str(target)!r}: it is a directory, name a file")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"cannot save to {str(target)!r}: the folder {str(target.parent)!r} does not exist"
+        )
+    aside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        with open(aside, "xb") as file:
+            _write_content(file, header, tensors)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, target)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    # Windows cannot open folders; there the rename itself is the best there is.
+    if sys.platform == "win32":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_content(file: BinaryIO, header: Mapping[str, Any], tensors: Tensors) -> None:
+    arrays = {name: _little_endian(array) for name, array in sorted(tensors.items())}
+    text = json.dumps({**header, "format_version": FORMAT_VERSION}, sort_keys=True)
+    entries: dict[str, Any] = {
+        "__metadata__": {"evergrow": text, "sha256": _digest(text, arrays)},
+    }
+    offset = 0
+    for name, array in arrays.items():
+        entries[name] = {
+            "dtype": _DTYPE_NAMES[array.dtype.name],
+            "shape": list(array.shape),
+            "data_offsets": [offset, offset + array.nbytes],
+        }
+        offset += array.nbytes
+    table = json.dumps(entries).encode()
+    table += b" " * (-len(table) % 8)
+    file.write(len(table).to_bytes(8, "little"))
+    file.write(table)
+    for array in arrays.values():
+        file.write(_buffer(array))
+
+
+def _little_endian(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+
+
+def _buffer(array: npt.NDArray[Any]) -> memoryview:
+    return memoryview(array.reshape(-1).view(np.uint8))
+
+
+def _digest(text: str, arrays: Tensors) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name, array in sorted(arrays.items()):
+        shape = ",".join(str(size) for size in array.shape)
+        digest.update(f"\n{name}:{_DTYPE_NAMES[array.dtype.name]}:{shape}\n".encode())
+        digest.update(_buffer(array))
+    return digest.hexdigest()
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """Read header and tensors of a model file; raise ``ModelFileError`` if anything is wrong."""
+    source = Path(path)
+    if source.is_dir():
+        raise IsADirectoryError(f"cannot load {str(source)!r}: it is a directory, name a file")
+    if not source.exists():
+        raise FileNotFoundError(f"cannot load {str(source)!r}: there is no such file")
+    try:
+        with safe_open(source, framework="np") as file:
+            text, expected = _header_text(source, file.metadata())
+            header = _parse_header(source, text)
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise ModelFileError(f"{str(source)!r} is not a whole model file: {error}") from error
+    unknown = {str(array.dtype) for array in tensors.values()} - set(_DTYPE_NAMES)
+    if unknown:
+        raise ModelFileError(f"{str(source)!r} holds arrays of unexpected types {sorted(unknown)}")
+    if _digest(text, tensors) != expected:
+        raise ModelFileError(
+            f"{str(source)!r} is damaged: its content does not match its SHA-256 checksum"
+        )
+    return header, tensors
+
+
+def _header_text(source: Path, metadata: dict[str, str] | None) -> tuple[str, str]:
+    if not metadata or "evergrow" not in metadata or "sha256" not in metadata:
+        raise ModelFileError(f"{str(source)!r} was not written by Evergrow: it has no header")
+    return metadata["evergrow"], metadata["sha256"]
+
+
+def _parse_header(source: Path, text: str) -> dict[str, Any]:
+    try:
+        header = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ModelFileError(f"{str(source)!r} has a damaged header: {error}") from error
+    version = header.get("format_version") if isinstance(header, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ModelFileError(f"{str(source)!r} has a damaged header: no format version")
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{str(source)!r} has format version {version}, written by Evergrow "
+            f"{header.get('library_version', 'of a later version')}; "
+            f"this version reads up to {FORMAT_VERSION}"
+        )
+    return dict(header)

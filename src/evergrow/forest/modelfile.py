@@ -1,0 +1,85 @@
+"""Forests to model files and back."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.errors import ModelFileError
+from evergrow.files import write_model
+from evergrow.forest.fitted import FittedForest
+from evergrow.labels import ClassList
+from evergrow.version import __version__
+
+__all__ = ["forest_from_file", "forest_to_file"]
+
+# How each kind of class label is written; object arrays hold strings.
+_LABEL_DTYPES = {"str": np.str_, "object": np.object_, "int": np.int64, "bool": np.bool_}
+_LABEL_DTYPES |= {"uint": np.uint64, "float": np.float64}
+_LABEL_NAMES = {"U": "str", "O": "object", "i": "int", "b": "bool", "u": "uint", "f": "float"}
+_LABEL_TYPES = {"str": str, "object": str, "int": int, "bool": bool, "uint": int, "float": float}
+
+
+def forest_to_file(
+    estimator: Any, fitted: FittedForest, path: str | os.PathLike[str], *, inference_only: bool
+) -> None:
+    """Write a fitted forest estimator."""
+    names = getattr(estimator, "feature_names_in_", None)
+    header = {
+        "library_version": __version__,
+        "estimator": type(estimator).__name__,
+        "parameters": _plain_parameters(estimator.get_params(deep=False)),
+        "classes": _classes_to_json(fitted.labels.classes),
+        "feature_names": None if names is None else names.tolist(),
+        "inference_only": bool(inference_only),
+    }
+    write_model(path, header, fitted.to_tensors(inference_only=inference_only))
+
+
+def forest_from_file(
+    header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]
+) -> tuple[FittedForest, dict[str, Any], npt.NDArray[Any] | None]:
+    """Fitted forest, parameters and feature names from what a file held."""
+    parameters, names = header.get("parameters"), header.get("feature_names")
+    if not isinstance(parameters, dict):
+        raise ModelFileError("the model file has no parameters")
+    fitted = FittedForest.from_tensors(_classes_from_json(header.get("classes")), tensors)
+    if names is None:
+        return fitted, parameters, None
+    if not isinstance(names, list) or len(names) != fitted.n_features:
+        raise ModelFileError("the model file names the wrong number of features")
+    return fitted, parameters, np.array(names, dtype=object)
+
+
+def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in parameters.items()}
+    # A generator has a state that only its owner can go on with.
+    if isinstance(plain["random_state"], np.random.RandomState):
+        plain["random_state"] = None
+    return plain
+
+
+def _classes_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:
+    kind = _LABEL_NAMES.get(classes.dtype.kind)
+    values = classes.tolist()
+    if kind is None or not all(type(value) is _LABEL_TYPES[kind] for value in values):
+        raise TypeError(f"classes of type {classes.dtype} cannot be saved: use integers or strings")
+    return {"kind": kind, "dtype": classes.dtype.str, "values": values}
+
+
+def _classes_from_json(entry: Any) -> ClassList:
+    kind = entry.get("kind") if isinstance(entry, dict) else None
+    values = entry.get("values") if isinstance(entry, dict) else None
+    if kind not in _LABEL_TYPES or not isinstance(values, list) or not values:
+        raise ModelFileError("the model file lists no classes")
+    if not all(type(value) is _LABEL_TYPES[kind] for value in values):
+        raise ModelFileError("the model file lists classes of mixed types")
+    if len(set(values)) != len(values):
+        raise ModelFileError("the model file lists a class twice")
+    try:
+        return ClassList(np.array(values, dtype=_LABEL_DTYPES[kind]))
+    except OverflowError as error:
+        raise ModelFileError(f"the model file lists a class out of range: {error}") from error

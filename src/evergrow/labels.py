@@ -1,0 +1,86 @@
+"""The growing list of classes.
+
+Classes are sorted within one call and appended across calls, so a class never changes its
+column: column k means one class for the life of the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["ClassList", "check_label_types"]
+
+_FAMILIES: dict[str, tuple[type, ...]] = {
+    "numbers": (bool, int, float, np.bool_, np.integer, np.floating),
+    "strings": (str, bytes, np.str_, np.bytes_),
+}
+
+
+def check_label_types(y: object) -> None:
+    """Raise a ``TypeError`` if labels mix strings and numbers.
+
+    NumPy would turn ``[1, "cat"]`` into strings without a word; the number 1 and the string
+    "1" would then be one class.
+    """
+    values: Any = getattr(y, "to_numpy", lambda: y)()
+    if isinstance(values, np.ndarray):
+        if values.dtype != object:
+            return
+        values = values.ravel()
+    elif not isinstance(values, (list, tuple)):
+        return
+    kinds = {type(value) for value in values}
+    found = {name for name, types in _FAMILIES.items() for k in kinds if issubclass(k, types)}
+    if len(found) > 1:
+        names = sorted(kind.__name__ for kind in kinds)
+        raise TypeError(f"labels must be all strings or all numbers, got a mix of {names}")
+
+
+def _family(dtype: np.dtype[Any]) -> str:
+    return "strings" if dtype.kind in "UOST" else "numbers"
+
+
+@dataclass(frozen=True)
+class ClassList:
+    """The classes known to a model, in the order of their columns.
+
+    Examples
+    --------
+    >>> known, codes = ClassList.of(np.array(["dog", "cat", "dog"]))
+    >>> known.classes, codes
+    (array(['cat', 'dog'], dtype='<U3'), array([1, 0, 1], dtype=int32))
+    >>> grown, codes = known.extend(np.array(["bird", "dog"]))
+    >>> grown.classes, codes
+    (array(['cat', 'dog', 'bird'], dtype='<U4'), array([2, 1], dtype=int32))
+    """
+
+    classes: npt.NDArray[Any]
+
+    def __len__(self) -> int:
+        """Count the classes."""
+        return len(self.classes)
+
+    @classmethod
+    def of(cls, y: npt.NDArray[Any]) -> tuple[ClassList, npt.NDArray[np.int32]]:
+        """List the classes of ``y`` and give each label its column."""
+        classes, codes = np.unique(y, return_inverse=True)
+        return cls(classes), codes.reshape(-1).astype(np.int32)
+
+    def extend(self, y: npt.NDArray[Any]) -> tuple[ClassList, npt.NDArray[np.int32]]:
+        """Append the classes of ``y`` that are new and give each label its column."""
+        if _family(y.dtype) != _family(self.classes.dtype):
+            raise TypeError(
+                f"labels must be {_family(self.classes.dtype)} like the known classes, "
+                f"got {_family(y.dtype)}"
+            )
+        found, inverse = np.unique(y, return_inverse=True)
+        column = {label: k for k, label in enumerate(self.classes.tolist())}
+        new = [label not in column for label in found.tolist()]
+        grown = np.concatenate([self.classes, found[new]]) if any(new) else self.classes
+        column = {label: k for k, label in enumerate(grown.tolist())}
+        codes = np.array([column[label] for label in found.tolist()], dtype=np.int32)
+        return ClassList(grown), codes[inverse.reshape(-1)]

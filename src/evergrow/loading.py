@@ -1,0 +1,60 @@
+"""Reading any saved model back."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from evergrow.errors import ModelFileError
+from evergrow.files import read_model
+from evergrow.forest import NCMForestClassifier
+
+__all__ = ["load"]
+
+_ESTIMATORS = {estimator.__name__: estimator for estimator in (NCMForestClassifier,)}
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that was written with ``save``.
+
+    Nothing in the file is executed: arrays and JSON only, checked against a SHA-256 checksum and
+    against each other before use.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    estimator : estimator
+        Ready to predict, with the parameters it was saved with.
+
+    Raises
+    ------
+    evergrow.ModelFileError
+        If the file is truncated, damaged, inconsistent or from a newer version.
+
+    Examples
+    --------
+    >>> import evergrow, tempfile, os
+    >>> forest = evergrow.NCMForestClassifier(3, min_samples_leaf=1, random_state=0)
+    >>> forest = forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     forest.save(os.path.join(folder, "model.evergrow"))
+    ...     evergrow.load(os.path.join(folder, "model.evergrow")).n_estimators
+    3
+    """
+    header, tensors = read_model(path)
+    estimator = _ESTIMATORS.get(str(header.get("estimator")))
+    if estimator is None:
+        raise ModelFileError(
+            f"{str(path)!r} holds an unknown estimator {header.get('estimator')!r}, "
+            f"this version knows {sorted(_ESTIMATORS)}"
+        )
+    try:
+        return estimator._from_file(header, tensors)
+    except ModelFileError as error:
+        raise ModelFileError(f"{str(path)!r}: {error}") from error
+    except (ValueError, TypeError) as error:
+        raise ModelFileError(f"{str(path)!r} has damaged parameters: {error}") from error

@@ -1,0 +1,153 @@
+"""Declared parameters of estimators, and the check that stops wrong ones at the door.
+
+An estimator lists what each parameter may be; :func:`check_parameters` raises an error that
+names the parameter, what is allowed and what it got.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+__all__ = ["Choice", "Flag", "Fraction", "Integer", "Nothing", "Number", "RandomState", "check_parameters"]
+
+
+class Rule(Protocol):
+    """One kind of value a parameter may take."""
+
+    def admits(self, value: object) -> bool:
+        """Tell whether the value follows the rule."""
+
+    def __str__(self) -> str:
+        """Say what is allowed, to follow "must be"."""
+
+
+@dataclass(frozen=True)
+class Integer:
+    """An integer from ``low`` to ``high``, both included."""
+
+    low: int
+    high: int | None = None
+
+    def admits(self, value: object) -> bool:
+        """Tell whether the value follows the rule."""
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
+            return False
+        return self.low <= value and (self.high is None or value <= self.high)
+
+    def __str__(self) -> str:
+        """Say what is allowed."""
+        if self.high is None:
+            return f"an integer of at least {self.low}"
+        return f"an integer from {self.low} to {self.high}"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A finite float between ``low`` and ``high``; ``open_low`` leaves out the lower end."""
+
+    low: float
+    high: float = float("inf")
+    open_low: bool = False
+
+    def admits(self, value: object) -> bool:
+        """Tell whether the value follows the rule."""
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+            return False
+        number = float(value)
+        above = number > self.low if self.open_low else number >= self.low
+        return above and number <= self.high and number != float("inf")
+
+    def __str__(self) -> str:
+        """Say what is allowed."""
+        bracket = "(" if self.open_low else "["
+        upper = "inf)" if self.high == float("inf") else f"{self.high:g}]"
+        return f"a float in {bracket}{self.low:g}, {upper}"
+
+
+@dataclass(frozen=True)
+class Fraction:
+    """A ``float`` in (0, 1]; an integer is not a fraction, not even 1."""
+
+    def admits(self, value: object) -> bool:
+        """Tell whether the value follows the rule."""
+        is_float = isinstance(value, (float, np.floating))
+        return is_float and Number(0.0, 1.0, open_low=True).admits(value)
+
+    def __str__(self) -> str:
+        """Say what is allowed."""
+        return "a float in (0, 1]"
+
+
+@dataclass(frozen=True)
+class Flag:
+    """True or False."""
+
+    def admits(self, value: object) -> bool:
+        """Tell whether the value follows the rule."""
+        return isinstance(value, (bool, np.bool_))
+
+    def __str__(self) -> str:
+        """Say what is allowed."""
+        return "True or False"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few strings."""
+
+    names: tuple[str, ...]
+
+    def admits(self, value: object) -> bool:
+        """Tell whether the value follows the rule."""
+        return isinstance(value, str) and value in self.names
+
+    def __str__(self) -> str:
+        """Say what is allowed."""
+        names = [repr(name) for name in sorted(self.names)]
+        return names[0] if len(names) == 1 else f"one of [{', '.join(names)}]"
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """None."""
+
+    def admits(self, value: object) -> bool:
+        """Tell whether the value follows the rule."""
+        return value is None
+
+    def __str__(self) -> str:
+        """Say what is allowed."""
+        return "None"
+
+
+@dataclass(frozen=True)
+class RandomState:
+    """A seed or a generator, as scikit-learn takes it."""
+
+    def admits(self, value: object) -> bool:
+        """Tell whether the value follows the rule."""
+        return isinstance(value, np.random.RandomState) or Integer(0, 2**32 - 1).admits(value)
+
+    def __str__(self) -> str:
+        """Say what is allowed."""
+        return f"an integer from 0 to {2**32 - 1}, a numpy.random.RandomState"
+
+
+def check_parameters(values: Mapping[str, Any], rules: Mapping[str, Sequence[Rule]]) -> None:
+    """Raise a ``ValueError`` for the first value that follows none of its rules.
+
+    >>> check_parameters({"n_estimators": 0}, {"n_estimators": [Integer(1)]})
+    Traceback (most recent call last):
+    ...
+    ValueError: n_estimators must be an integer of at least 1, got 0
+    """
+    for name, allowed in rules.items():
+        value = values[name]
+        if not any(rule.admits(value) for rule in allowed):
+            expected = " or ".join(str(rule) for rule in allowed)
+            raise ValueError(f"{name} must be {expected}, got {value!r}")
