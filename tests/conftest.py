@@ -1,0 +1,44 @@
+"""Data that many tests share."""
+
+# ruff: noqa: E402
+from __future__ import annotations
+
+import os
+
+# scikit-learn checks array API input only where SciPy supports it, and SciPy asks on import.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from evergrow import NCMForestClassifier
+
+Arrays = tuple[np.ndarray[Any, Any], ...]
+
+
+@pytest.fixture(scope="session")
+def digits() -> Arrays:
+    """X_train, X_test, y_train, y_test of scikit-learn's digits."""
+    X, y = load_digits(return_X_y=True)
+    return tuple(train_test_split(X, y, random_state=0))
+
+
+@pytest.fixture(scope="session")
+def small_forest(digits: Arrays) -> NCMForestClassifier:
+    """A fitted forest; tests must not change it."""
+    X, _, y, _ = digits
+    return NCMForestClassifier(8, random_state=0).fit(X, y)
+
+
+@pytest.fixture(scope="session")
+def measuring_data() -> Path:
+    """The folder of measuring data, or a skip."""
+    folder = os.environ.get("EVERGROW_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("EVERGROW_DATA does not name a folder of measuring data")
+    return Path(folder)

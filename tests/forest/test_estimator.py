@@ -1,0 +1,297 @@
+"""NCMForestClassifier as its users meet it."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import NearestCentroid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from evergrow import NCMForestClassifier
+from tests.conftest import Arrays
+
+
+@parametrize_with_checks([NCMForestClassifier(), NCMForestClassifier(5, bootstrap=True)])
+def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_it_reads_digits_better_than_class_means_do(digits: Arrays) -> None:
+    X, X_test, y, y_test = digits
+    varying = X.std(axis=0) > 0.5
+    means = NearestCentroid().fit(X[:, varying], y).score(X_test[:, varying], y_test)
+    assert NCMForestClassifier(random_state=0).fit(X, y).score(X_test, y_test) > means + 0.04
+    careful = NCMForestClassifier(min_samples_leaf=1, standardize=False, random_state=0)
+    assert careful.fit(X, y).score(X_test, y_test) > 0.975
+
+
+def test_it_is_more_accurate_than_a_random_forest_on_image_features(measuring_data: Path) -> None:
+    from sklearn.ensemble import RandomForestClassifier
+
+    with np.load(measuring_data / "cifar100_efflite0_pca256.npz") as data:
+        chosen, tested = data["y_train"] < 20, data["y_test"] < 20
+        X, y = data["X_train"][chosen][::4], data["y_train"][chosen][::4]
+        X_test, y_test = data["X_test"][tested], data["y_test"][tested]
+    ours = NCMForestClassifier(30, random_state=0).fit(X, y).score(X_test, y_test)
+    theirs = RandomForestClassifier(30, random_state=0).fit(X, y).score(X_test, y_test)
+    assert ours > theirs + 0.04
+
+
+@pytest.mark.parametrize("names", [[3, 1, 2], ["owl", "ant", "fox"], [True, False]])
+def test_labels_of_any_kind_come_back_sorted_and_of_their_type(names: list[Any]) -> None:
+    rng = np.random.default_rng(0)
+    codes = np.arange(90) % len(names)
+    X = rng.normal(size=(90, 4)) + 8 * codes[:, None]
+    y = np.array(names)[codes]
+    forest = NCMForestClassifier(5, random_state=0).fit(X, y)
+    assert forest.classes_.tolist() == sorted(names)
+    predicted = forest.predict(X)
+    assert predicted.dtype == y.dtype
+    assert (predicted == y).all()
+
+
+def test_lists_of_labels_and_object_arrays_work(digits: Arrays) -> None:
+    X, X_test, y, _ = digits
+    words = [f"digit {k}" for k in y]
+    from_list = NCMForestClassifier(3, random_state=0).fit(X, words)
+    from_objects = NCMForestClassifier(3, random_state=0).fit(X, np.array(words, dtype=object))
+    assert from_list.predict(X_test).tolist() == from_objects.predict(X_test).tolist()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda X: X.astype(np.float16),
+        lambda X: X.astype(np.float32),
+        lambda X: X.astype(np.int64),
+        lambda X: X.astype(np.uint8),
+        lambda X: np.asfortranarray(X),
+        lambda X: X[:, ::-1][:, ::-1],
+        lambda X: X.tolist(),
+    ],
+    ids=["float16", "float32", "int64", "uint8", "fortran", "strided", "lists"],
+)
+def test_the_same_numbers_in_any_form_give_the_same_forest(digits: Arrays, make: Any) -> None:
+    X, X_test, y, _ = digits
+    expected = NCMForestClassifier(3, random_state=0).fit(X, y).predict_proba(X_test)
+    found = NCMForestClassifier(3, random_state=0).fit(make(X), y).predict_proba(make(X_test))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_memory_mapped_and_read_only_data_work(digits: Arrays, tmp_path: Path) -> None:
+    X, _, y, _ = digits
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    forest = NCMForestClassifier(3, random_state=0).fit(mapped, y)
+    expected = NCMForestClassifier(3, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(forest.predict_proba(mapped), expected.predict_proba(X))
+
+
+def test_feature_names_are_kept_and_checked(digits: Arrays) -> None:
+    X, _, y, _ = digits
+    frame = pd.DataFrame(X, columns=[f"pixel{i}" for i in range(64)])
+    forest = NCMForestClassifier(2, random_state=0).fit(frame, y)
+    assert forest.feature_names_in_.tolist() == list(frame.columns)
+    with pytest.raises(ValueError, match="feature names"):
+        forest.predict(frame[frame.columns[::-1]])
+    forest.fit(X, y)
+    assert not hasattr(forest, "feature_names_in_")
+
+
+def test_the_seed_decides_and_threads_do_not(digits: Arrays) -> None:
+    X, X_test, y, _ = digits
+    one = NCMForestClassifier(6, random_state=3, n_jobs=1).fit(X, y).predict_proba(X_test)
+    two = NCMForestClassifier(6, random_state=3, n_jobs=2).fit(X, y).predict_proba(X_test)
+    other = NCMForestClassifier(6, random_state=4).fit(X, y).predict_proba(X_test)
+    np.testing.assert_array_equal(one, two)
+    assert (one != other).any()
+
+
+def test_n_jobs_follows_joblib(digits: Arrays) -> None:
+    X, _, y, _ = digits
+    with joblib.parallel_config(n_jobs=2):
+        NCMForestClassifier(3, random_state=0).fit(X, y)
+    NCMForestClassifier(3, n_jobs=-1, random_state=0).fit(X, y)
+
+
+def test_one_row_and_a_batch_get_the_same_answer(
+    small_forest: NCMForestClassifier, digits: Arrays
+) -> None:
+    _, X_test, _, _ = digits
+    batch = small_forest.predict_proba(X_test)
+    rows = np.concatenate([small_forest.predict_proba(row[None]) for row in X_test])
+    np.testing.assert_array_equal(rows, batch)
+
+
+def test_probabilities_are_shares(small_forest: NCMForestClassifier, digits: Arrays) -> None:
+    _, X_test, _, _ = digits
+    probabilities = small_forest.predict_proba(X_test)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    with np.errstate(divide="ignore"):
+        expected = np.log(probabilities)
+    np.testing.assert_array_equal(small_forest.predict_log_proba(X_test), expected)
+
+
+def test_probabilities_are_the_mean_of_the_leaves_frequencies(digits: Arrays) -> None:
+    X, X_test, y, _ = digits
+    forest = NCMForestClassifier(4, random_state=0).fit(X, y)
+    train, test = forest.apply(X), forest.apply(X_test)
+    expected = np.zeros((len(X_test), 10))
+    for t in range(4):
+        for i, leaf in enumerate(test[:, t]):
+            expected[i] += np.bincount(y[train[:, t] == leaf], minlength=10) / (
+                train[:, t] == leaf
+            ).sum()
+    np.testing.assert_allclose(forest.predict_proba(X_test), expected / 4)
+
+
+def test_leaves_hold_at_least_the_minimum(digits: Arrays) -> None:
+    X, _, y, _ = digits
+    forest = NCMForestClassifier(3, min_samples_leaf=25, random_state=0).fit(X, y)
+    for leaves in forest.apply(X).T:
+        assert np.unique(leaves, return_counts=True)[1].min() >= 25
+
+
+def test_top_k_lists_the_most_probable_first(
+    small_forest: NCMForestClassifier, digits: Arrays
+) -> None:
+    _, X_test, _, _ = digits
+    top = small_forest.predict_top_k(X_test, k=3)
+    assert top.shape == (len(X_test), 3)
+    np.testing.assert_array_equal(top[:, 0], small_forest.predict(X_test))
+    with pytest.raises(ValueError, match="k must be an integer from 1 to 10, got 11"):
+        small_forest.predict_top_k(X_test, k=11)
+
+
+def test_comparisons_add_up_the_means_along_the_path(
+    small_forest: NCMForestClassifier, digits: Arrays
+) -> None:
+    _, X_test, _, _ = digits
+    few = X_test[:5]
+    by_path = np.mean(
+        [
+            sum(len(step.classes) for step in path.steps)
+            for x in few
+            for path in small_forest.explain(x).trees
+        ]
+    )
+    assert small_forest.comparisons(few) == pytest.approx(by_path)
+
+
+def test_an_explanation_ends_in_the_leaf_that_apply_names(
+    small_forest: NCMForestClassifier, digits: Arrays
+) -> None:
+    _, X_test, _, _ = digits
+    explanation = small_forest.explain(X_test[0])
+    leaves = [path.leaf for path in explanation.trees]
+    assert leaves == small_forest.apply(X_test[:1])[0].tolist()
+    assert "nearest of" in str(explanation)
+    with pytest.raises(ValueError, match="explain takes one sample, got 2"):
+        small_forest.explain(X_test[:2])
+
+
+def test_one_class_is_predicted(digits: Arrays) -> None:
+    X, X_test, _, _ = digits
+    forest = NCMForestClassifier(3).fit(X, ["only"] * len(X))
+    assert set(forest.predict(X_test)) == {"only"}
+
+
+def test_a_constant_feature_does_no_harm(digits: Arrays) -> None:
+    X, X_test, y, y_test = digits
+    padded = [np.hstack([A, np.full((len(A), 1), 0.1)]) for A in (X, X_test)]
+    forest = NCMForestClassifier(10, random_state=0).fit(padded[0], y)
+    assert forest.score(padded[1], y_test) > 0.9
+
+
+def test_features_far_from_zero_are_told_apart() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = 1e6 + y[:, None] + rng.normal(scale=0.1, size=(200, 3))
+    assert NCMForestClassifier(5, random_state=0).fit(X, y).score(X, y) == 1.0
+
+
+def test_nearer_and_farther_parameters_all_fit(digits: Arrays) -> None:
+    X, X_test, y, y_test = digits
+    for parameters in (
+        {"n_centroids": "log2"},
+        {"n_centroids": 0.5},
+        {"n_centroids": 10},
+        {"n_centroids": 10, "n_assignments": 30},
+        {"max_samples": 0.5},
+        {"max_samples": 200, "bootstrap": True},
+        {"standardize": False},
+        {"min_gain": 0.001},
+    ):
+        forest = NCMForestClassifier(10, random_state=0, **parameters).fit(X, y)
+        assert forest.score(X_test, y_test) > 0.85, parameters
+
+
+def test_it_works_inside_scikit_learns_tools(digits: Arrays) -> None:
+    X, _, y, _ = digits
+    pipeline = make_pipeline(StandardScaler(), NCMForestClassifier(3, random_state=0))
+    assert cross_val_score(pipeline, X[:400], y[:400], cv=2).mean() > 0.7
+    search = GridSearchCV(NCMForestClassifier(3, random_state=0), {"min_samples_leaf": [5, 20]})
+    assert search.fit(X[:300], y[:300]).best_params_["min_samples_leaf"] in (5, 20)
+
+
+@pytest.mark.parametrize("how", ["pickle", "deepcopy", "joblib"])
+def test_copies_predict_the_same(
+    small_forest: NCMForestClassifier, digits: Arrays, how: str
+) -> None:
+    _, X_test, _, _ = digits
+    if how == "pickle":
+        copied = pickle.loads(pickle.dumps(small_forest))
+    elif how == "deepcopy":
+        copied = copy.deepcopy(small_forest)
+    else:
+        buffer = io.BytesIO()
+        joblib.dump(small_forest, buffer)
+        buffer.seek(0)
+        copied = joblib.load(buffer)
+    np.testing.assert_array_equal(
+        copied.predict_proba(X_test), small_forest.predict_proba(X_test)
+    )
+    assert copied.get_params() == small_forest.get_params()
+
+
+def test_a_clone_is_unfitted(small_forest: NCMForestClassifier, digits: Arrays) -> None:
+    with pytest.raises(NotFittedError):
+        clone(small_forest).predict(digits[1])
+
+
+def test_it_shows_itself(small_forest: NCMForestClassifier) -> None:
+    assert repr(small_forest) == "NCMForestClassifier(n_estimators=8, random_state=0)"
+    assert "NCMForestClassifier" in small_forest._repr_html_()
+
+
+def test_verbose_shows_a_progress_bar(digits: Arrays, capsys: pytest.CaptureFixture[str]) -> None:
+    X, _, y, _ = digits
+    NCMForestClassifier(3, verbose=1).fit(X, y)
+    shown = capsys.readouterr()
+    assert "growing trees" in shown.err
+    assert "3/3" in shown.err
+    assert shown.out == ""
+
+
+def test_importing_is_fast() -> None:
+    code = (
+        "import sklearn.ensemble, sklearn.utils.multiclass, time; start = time.perf_counter();"
+        "import evergrow; print(time.perf_counter() - start)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(out.stdout) < 0.5

@@ -1,0 +1,109 @@
+"""Training can be interrupted, and predicting goes on while it runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from evergrow import NCMForestClassifier
+from tests.conftest import Arrays
+
+INTERRUPTED = """
+import os, signal, threading, time
+import numpy as np
+from evergrow import NCMForestClassifier
+
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(20000, 256)).astype(np.float32), rng.integers(0, 50, 20000)
+forest = NCMForestClassifier(2, n_jobs={n_jobs}, random_state=0).fit(X[:500], y[:500])
+before, state = forest.predict_proba(X[:50]), dict(vars(forest))
+forest.set_params(n_estimators=100000)
+state["n_estimators"] = 100000
+asked = []
+
+def interrupt():
+    asked.append(time.perf_counter())
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Timer(0.7, interrupt).start()
+try:
+    forest.fit(X, y)
+except KeyboardInterrupt:
+    waited = time.perf_counter() - asked[0]
+    assert waited < 1.0, waited
+    assert vars(forest) == state
+    assert (forest.predict_proba(X[:50]) == before).all()
+    print("interrupted")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_ctrl_c_stops_within_a_second_and_changes_nothing(n_jobs: int) -> None:
+    code = INTERRUPTED.format(n_jobs=n_jobs)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "interrupted\n", done.stderr
+
+
+def test_readers_see_the_forest_before_or_after_a_fit(digits: Arrays) -> None:
+    X, X_test, y, _ = digits
+    shifted = (y + 1) % 10
+    forests = [NCMForestClassifier(20, random_state=0).fit(X, target) for target in (y, shifted)]
+    allowed = {forest.predict_proba(X_test).tobytes() for forest in forests}
+    forest = NCMForestClassifier(20, random_state=0).fit(X, y)
+    seen: list[bytes] = []
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            seen.append(forest.predict_proba(X_test).tobytes())
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for round_ in range(6):
+        forest.fit(X, (y, shifted)[round_ % 2])
+    done.set()
+    for reader in readers:
+        reader.join()
+    assert seen
+    assert set(seen) <= allowed
+
+
+def test_an_error_in_the_progress_display_stops_the_work() -> None:
+    from evergrow import _core
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 64)).astype(np.float32)
+    samples = _core.Samples(64, 4000)
+    samples.append(
+        X, rng.integers(0, 9, 4000).astype(np.int32), _core.Standardizer(np.zeros(64), np.ones(64))
+    )
+
+    def fail(done: int) -> None:
+        raise RuntimeError(f"display broke after {done}")
+
+    start = time.perf_counter()
+    with pytest.raises(RuntimeError, match="display broke after"):
+        _core.Forest.grow(
+            samples=samples,
+            n_trees=100000,
+            n_classes=9,
+            seed=0,
+            rows_per_tree=4000,
+            bootstrap=False,
+            n_centroids=3,
+            n_assignments=1024,
+            min_samples_leaf=10,
+            min_gain=0.0,
+            n_threads=2,
+            progress=fail,
+        )
+    assert time.perf_counter() - start < 10

@@ -1,0 +1,180 @@
+"""The NCM forest of Ristin et al. (CVPR 2014) in plain NumPy.
+
+Equation numbers are those of the paper. The core grows the identical forest from data on which
+single-precision sums are exact, such as small integers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from tests.reference.random import ROOT, ROWS, Stream, derive, tree_key
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Parameters of a forest."""
+
+    n_classes: int
+    n_centroids: int
+    n_assignments: int = 1024
+    min_samples_leaf: int = 10
+    min_gain: float = 1e-7
+    rows_per_tree: int | None = None
+    bootstrap: bool = False
+
+
+@dataclass
+class Node:
+    """A leaf, or a splitting node once it has children."""
+
+    rows: Ints
+    counts: dict[int, int] = field(default_factory=dict)
+    classes: list[int] = field(default_factory=list)
+    centroids: Floats | None = None
+    goes_right: list[bool] = field(default_factory=list)
+    left: Node | None = None
+    right: Node | None = None
+
+
+def entropy_term(n: int) -> int:
+    """Return n ln n in fixed point, so that equal gains compare equal."""
+    return math.floor(n * math.log(n) * 2**30 + 0.5) if n else 0
+
+
+def information_gain(parent: list[int], right: list[int]) -> float:
+    """Eq. (3): entropy of the node less the entropies of its children, by their sizes."""
+    left = [n - r for n, r in zip(parent, right, strict=True)]
+
+    def n_times_entropy(counts: list[int]) -> int:
+        return entropy_term(sum(counts)) - sum(entropy_term(n) for n in counts)
+
+    gain = n_times_entropy(parent) - n_times_entropy(left) - n_times_entropy(right)
+    return gain / (2**30 * sum(parent))
+
+
+def centroid_of(X: Floats, rows: Ints) -> Floats:
+    """Eq. (5): the mean, kept in half precision; a single sample is itself."""
+    if len(rows) == 1:
+        return X[rows[0]]
+    mean = X[rows].sum(axis=0, dtype=np.float64) * (1.0 / len(rows))
+    half: Floats = mean.astype(np.float32).astype(np.float16).astype(np.float32)
+    return half
+
+
+def nearest_centroid(X: Floats, centroids: Floats) -> Ints:
+    """Eq. (2): index of the nearest centroid by |c|^2 / 2 - x.c, ties to the lowest."""
+    half_norms = (0.5 * (centroids.astype(np.float64) ** 2).sum(axis=1)).astype(np.float32)
+    dots = (X.astype(np.float64) @ centroids.astype(np.float64).T).astype(np.float32)
+    return np.argmin(half_norms - dots, axis=1)
+
+
+def colourings(k: int, n_assignments: int, stream: Stream) -> list[list[bool]]:
+    """The e of Eq. (6): which centroids go right. The last never does, or each split came twice."""
+    if 2 ** (k - 1) - 1 <= n_assignments:
+        bits = list(range(1, 2 ** (k - 1)))
+    else:
+        bits = []
+        seen = set()
+        n_words = -(-(k - 1) // 64)
+        while len(bits) < n_assignments:
+            words = [stream.next() << (64 * w) for w in range(n_words)]
+            drawn = sum(words) % 2 ** (k - 1)
+            if drawn and drawn not in seen:
+                seen.add(drawn)
+                bits.append(drawn)
+    return [[bool(b >> j & 1) for j in range(k)] for b in bits]
+
+
+def draw_classes(present: list[int], k: int, stream: Stream) -> list[int]:
+    """A random subset of the classes present at a node, in order."""
+    if len(present) <= k:
+        return present
+    pool = list(present)
+    for j in range(k):
+        swap = j + stream.below(len(pool) - j)
+        pool[j], pool[swap] = pool[swap], pool[j]
+    return sorted(pool[:k])
+
+
+def grow(X: Floats, y: Ints, rows: Ints, key: int, rules: Rules) -> Node:
+    """Grow the subtree of the rows (sorted by class) that reach a node."""
+    present = [int(c) for c in dict.fromkeys(y[rows].tolist())]
+    totals = [int((y[rows] == c).sum()) for c in present]
+    leaf = Node(rows, counts=dict(zip(present, totals, strict=True)))
+    if len(present) < 2 or len(rows) < 2 * rules.min_samples_leaf:
+        return leaf
+    stream = Stream(key)
+    classes = draw_classes(present, rules.n_centroids, stream)
+    centroids = np.stack([centroid_of(X, rows[y[rows] == c]) for c in classes])
+    nearest = nearest_centroid(X[rows], centroids)
+    table = [np.bincount(nearest[y[rows] == c], minlength=len(classes)) for c in present]
+
+    best, best_gain = None, 0.0
+    for colouring in colourings(len(classes), rules.n_assignments, stream):
+        right = [int(counts[colouring].sum()) for counts in table]
+        n_right = sum(right)
+        if min(n_right, len(rows) - n_right) < rules.min_samples_leaf:
+            continue
+        gain = information_gain(totals, right)
+        if best is None or gain > best_gain:
+            best, best_gain = colouring, gain
+    if best is None or not best_gain > rules.min_gain:
+        return leaf
+    goes_right = np.array(best)[nearest]  # Eq. (6)
+    node = Node(rows, classes=classes, centroids=centroids, goes_right=best)
+    node.left = grow(X, y, rows[~goes_right], derive(key, 0), rules)
+    node.right = grow(X, y, rows[goes_right], derive(key, 1), rules)
+    return node
+
+
+def draw_rows(sorted_rows: Ints, rules: Rules, stream: Stream) -> Ints:
+    """The rows one tree sees: all, a subset (Knuth's algorithm S) or a bootstrap."""
+    n = len(sorted_rows)
+    wanted = n if rules.rows_per_tree is None else rules.rows_per_tree
+    if rules.bootstrap:
+        return sorted_rows[sorted(stream.below(n) for _ in range(wanted))]
+    if wanted >= n:
+        return sorted_rows
+    chosen: list[int] = []
+    for i in range(n):
+        if len(chosen) < wanted and stream.below(n - i) < wanted - len(chosen):
+            chosen.append(i)
+    return sorted_rows[chosen]
+
+
+def grow_forest(X: Floats, y: Ints, n_trees: int, seed: int, rules: Rules) -> list[Node]:
+    """Grow the trees of a forest; ``y`` holds class numbers."""
+    sorted_rows = np.argsort(y, kind="stable")
+    trees = []
+    for tree in range(n_trees):
+        key = tree_key(seed, tree, update=0)
+        rows = draw_rows(sorted_rows, rules, Stream(derive(key, ROWS)))
+        trees.append(grow(X, y, rows, derive(key, ROOT), rules))
+    return trees
+
+
+def leaf_of(node: Node, x: Floats) -> Node:
+    """Take one sample down a tree."""
+    while node.left is not None and node.right is not None and node.centroids is not None:
+        nearest = int(nearest_centroid(x[None], node.centroids)[0])
+        node = node.right if node.goes_right[nearest] else node.left
+    return node
+
+
+def predict_proba(trees: list[Node], X: Floats, n_classes: int) -> npt.NDArray[np.float64]:
+    """Eq. (4): the mean of the leaves' class frequencies."""
+    out = np.zeros((len(X), n_classes))
+    for i, x in enumerate(X):
+        for tree in trees:
+            counts = leaf_of(tree, x).counts
+            for c, n in counts.items():
+                out[i, c] += n / sum(counts.values())
+    return out / len(trees)

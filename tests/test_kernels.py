@@ -1,0 +1,91 @@
+"""The nearest-centroid kernel on every instruction set this processor runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evergrow import NCMForestClassifier, _core
+from tests.conftest import Arrays
+
+KERNELS = _core.available_kernels()
+
+
+def nearest(rows: np.ndarray[Any, Any], centroids: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    distances = ((rows[:, None] - centroids[None]) ** 2).sum(axis=2)
+    return distances.argmin(axis=1)
+
+
+@pytest.mark.parametrize("isa", KERNELS)
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32), n=st.integers(1, 40), d=st.integers(1, 70), k=st.integers(1, 40)
+)
+def test_the_nearest_centroid_is_found_ties_to_the_lowest(
+    isa: str, seed: int, n: int, d: int, k: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    # Small integers: every sum is exact and ties are common.
+    rows = rng.integers(-4, 5, (n, d)).astype(np.float32)
+    centroids = rng.integers(-4, 5, (k, d)).astype(np.float32)
+    found = _core.nearest_centroids(rows, centroids, isa)
+    np.testing.assert_array_equal(found, nearest(rows, centroids))
+
+
+@pytest.mark.parametrize("isa", KERNELS)
+def test_wide_rows_are_added_up_accurately(isa: str) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(64, 5000)).astype(np.float32)
+    centroids = rng.normal(size=(11, 5000)).astype(np.float32)
+    expected = nearest(rows.astype(np.float64), centroids.astype(np.float64))
+    np.testing.assert_array_equal(_core.nearest_centroids(rows, centroids, isa), expected)
+
+
+@pytest.mark.parametrize("isa", KERNELS)
+def test_every_instruction_set_trains_and_reads_the_same_kind_of_forest(
+    isa: str, digits: Arrays, tmp_path: Any
+) -> None:
+    X, X_test, y, y_test = digits
+    np.savez(tmp_path / "digits.npz", *digits)
+    code = (
+        "import sys, numpy as np, evergrow;"
+        "X, X_test, y, y_test = np.load(sys.argv[1]).values();"
+        "forest = evergrow.NCMForestClassifier(10, random_state=0).fit(X, y);"
+        "print(evergrow._core.chosen_kernel(), forest.score(X_test, y_test));"
+        "one = np.concatenate([forest.predict_proba(x[None]) for x in X_test]);"
+        "assert (one == forest.predict_proba(X_test)).all()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "digits.npz")],
+        env={**os.environ, "EVERGROW_ISA": isa},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    name, score = done.stdout.split()
+    assert name == isa
+    here = NCMForestClassifier(10, random_state=0).fit(X, y).score(X_test, y_test)
+    assert float(score) == pytest.approx(here, abs=0.02)
+
+
+def test_wrong_shapes_are_refused() -> None:
+    rows = np.zeros((3, 2), np.float32)
+    with pytest.raises(ValueError, match="same width"):
+        _core.nearest_centroids(rows, np.zeros((2, 3), np.float32), "portable")
+    with pytest.raises(ValueError, match="cannot run mmx"):
+        _core.nearest_centroids(rows, rows, "mmx")
+
+
+def test_means_beyond_half_precision_saturate_and_still_route() -> None:
+    # Class means far beyond 65504, the largest half: without saturation they would be infinite.
+    X = np.repeat([[1e6, 0.0], [-1e6, 0.0]], 20, axis=0)
+    y = np.repeat([0, 1], 20)
+    forest = NCMForestClassifier(3, standardize=False, random_state=0).fit(X, y)
+    assert forest.score(X, y) == 1.0

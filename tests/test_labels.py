@@ -1,0 +1,64 @@
+"""The growing class list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evergrow.labels import ClassList, check_label_types
+
+BATCHES = st.lists(
+    st.lists(st.integers(-5, 30), min_size=1, max_size=8), min_size=1, max_size=6
+) | st.lists(st.lists(st.text(max_size=3), min_size=1, max_size=8), min_size=1, max_size=6)
+
+
+@given(BATCHES)
+def test_columns_never_move(batches: list[list[Any]]) -> None:
+    known, _ = ClassList.of(np.array(batches[0]))
+    for batch in batches[1:]:
+        grown, codes = known.extend(np.array(batch))
+        assert grown.classes[: len(known)].tolist() == known.classes.tolist()
+        assert grown.classes[codes].tolist() == batch
+        new = grown.classes[len(known) :].tolist()
+        assert new == sorted(set(batch) - set(known.classes.tolist()))
+        known = grown
+
+
+def test_a_batch_without_new_classes_changes_nothing() -> None:
+    known, _ = ClassList.of(np.array(["b", "a"]))
+    same, codes = known.extend(np.array(["b", "b"]))
+    assert same.classes is known.classes
+    assert codes.tolist() == [1, 1]
+
+
+def test_longer_strings_are_not_cut() -> None:
+    known, _ = ClassList.of(np.array(["a"]))
+    assert known.extend(np.array(["elephant"]))[0].classes.tolist() == ["a", "elephant"]
+
+
+def test_numbers_cannot_join_strings() -> None:
+    known, _ = ClassList.of(np.array(["a"]))
+    with pytest.raises(TypeError, match="must be strings like the known classes, got numbers"):
+        known.extend(np.array([1]))
+
+
+@pytest.mark.parametrize(
+    "y",
+    [[1, "a"], ("a", 2.0), np.array(["a", 1], dtype=object), pd.Series(["a", 1])],
+    ids=["list", "tuple", "object array", "series"],
+)
+def test_mixed_labels_are_refused(y: Any) -> None:
+    with pytest.raises(TypeError, match="all strings or all numbers"):
+        check_label_types(y)
+
+
+@pytest.mark.parametrize(
+    "y", [[1, 2], ["a", "b"], np.array([1, 2]), pd.Series(["a", "b"]), pd.Categorical(["a"]), None]
+)
+def test_labels_of_one_kind_pass(y: Any) -> None:
+    check_label_types(y)
