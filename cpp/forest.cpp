@@ -10,8 +10,8 @@ namespace {
 // Where a thread grows its trees, one after the other, before each is copied to memory of its
 // own: arrays that grow anew for every tree would spend a sixth of the time on fresh pages.
 struct Nursery {
-    Nursery(const Samples& samples, const NcmRules& rules, const EntropyTable& n_log_n)
-        : grower(samples, rules, n_log_n) {}
+    Nursery(const Samples& samples, const ForestPlan& plan, const EntropyTable& n_log_n)
+        : grower(samples, plan.n_classes, plan.rules, n_log_n) {}
 
     Grower grower;
     Tree tree;
@@ -41,7 +41,7 @@ std::optional<Forest> grow_forest(std::shared_ptr<const Samples> samples, const 
         plan.n_trees, n_threads,
         [&](std::size_t index, std::size_t worker, const StopFlag& stop) {
             if (!nurseries[worker])
-                nurseries[worker] = std::make_unique<Nursery>(*samples, plan.rules, n_log_n);
+                nurseries[worker] = std::make_unique<Nursery>(*samples, plan, n_log_n);
             Tree& tree = nurseries[worker]->tree;
             const std::uint64_t key = tree_key(plan.seed, index, 0);
             tree.plant(draw_rows(sorted, plan.sampling, Stream(purpose_key(key, Purpose::kRows))));

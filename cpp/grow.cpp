@@ -6,7 +6,8 @@ namespace evergrow {
 
 void Grower::grow(Tree& tree, std::int32_t leaf, std::uint64_t key, const StopFlag& stop) {
     const std::uint64_t before = proposer_.n_comparisons();
-    pending_.assign(1, Pending{leaf, key});
+    known_.reset(n_classes_);
+    pending_.assign(1, Pending{leaf, 0, key});
     while (!pending_.empty() && !stop) {
         const Pending next = pending_.back();
         pending_.pop_back();
@@ -14,15 +15,18 @@ void Grower::grow(Tree& tree, std::int32_t leaf, std::uint64_t key, const StopFl
         std::int32_t* rows = tree.rows.data() + tree.row_begin[node];
         const auto n_rows = static_cast<std::size_t>(tree.row_size[node]);
         find_ranges(rows, n_rows);
-        if (!proposer_.propose(NodeSamples{rows, n_rows, ranges_}, Stream(next.key))) {
+        known_.descend(next.depth);
+        const NodeSamples samples{rows, n_rows, ranges_, known_, tree.halves.data()};
+        if (!proposer_.propose(samples, Stream(next.key))) {
             close(tree, next.node);
             continue;
         }
         const std::int32_t n_left = partition(rows, n_rows);
         const std::int32_t child =
             tree.split(next.node, proposer_.split(), samples_.width(), n_left);
-        pending_.push_back(Pending{child + 1, derive(next.key, 1)});
-        pending_.push_back(Pending{child, derive(next.key, 0)});
+        remember_means(tree, next.node);
+        pending_.push_back(Pending{child + 1, next.depth + 1, derive(next.key, 1)});
+        pending_.push_back(Pending{child, next.depth + 1, derive(next.key, 0)});
     }
     tree.n_comparisons += proposer_.n_comparisons() - before;
 }
@@ -51,6 +55,17 @@ std::int32_t Grower::partition(std::int32_t* rows, std::size_t n_rows) {
     }
     std::copy(moved_.begin(), moved_.end(), left);
     return static_cast<std::int32_t>(left - rows);
+}
+
+void Grower::remember_means(const Tree& tree, std::int32_t node) {
+    const NcmSplit& split = proposer_.split();
+    const auto begin = static_cast<std::size_t>(tree.centroid_begin[static_cast<std::size_t>(node)]);
+    for (std::size_t j = 0; j < split.n_centroids(); ++j) {
+        const auto source = CentroidSource::from_code(tree.centroid_source[begin + j]);
+        if (!source.is_row())
+            known_.record(split.classes[j],
+                          KnownMean{source.index(), split.counts[j], split.half_norms[j]});
+    }
 }
 
 void Grower::close(Tree& tree, std::int32_t leaf) {

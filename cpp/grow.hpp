@@ -15,8 +15,9 @@ namespace evergrow {
 
 class Grower {
   public:
-    Grower(const Samples& samples, const NcmRules& rules, const EntropyTable& n_log_n)
-        : samples_(samples), proposer_(samples, rules, n_log_n) {}
+    Grower(const Samples& samples, std::size_t n_classes, const NcmRules& rules,
+           const EntropyTable& n_log_n)
+        : samples_(samples), n_classes_(n_classes), proposer_(samples, rules, n_log_n) {}
 
     // Splits the leaf and its descendants until no split is left to find. `key` names the leaf
     // for the random numbers. Gives up early, the tree half grown, when `stop` is set.
@@ -25,16 +26,20 @@ class Grower {
   private:
     struct Pending {
         std::int32_t node;
+        std::int32_t depth;
         std::uint64_t key;
     };
 
     void find_ranges(const std::int32_t* rows, std::size_t n_rows);
     std::int32_t partition(std::int32_t* rows, std::size_t n_rows);
+    void remember_means(const Tree& tree, std::int32_t node);
     void close(Tree& tree, std::int32_t leaf);
 
     const Samples& samples_;
+    const std::size_t n_classes_;
     NcmProposer proposer_;
     std::vector<Pending> pending_;
+    KnownMeans known_;
     std::vector<ClassRange> ranges_;
     std::vector<std::int32_t> moved_;
     std::vector<ClassCount> counts_;

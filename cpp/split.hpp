@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "aligned.hpp"
@@ -28,11 +29,15 @@ class CentroidSource {
 
 // A split as a proposer found it: one entry per centroid, means not yet in any tree.
 struct NcmSplit {
+    // No slot has this code: a tree would have to hold 2^31 means.
+    static constexpr std::int32_t kNewMean = std::numeric_limits<std::int32_t>::min();
+
     std::vector<std::int32_t> classes;
-    std::vector<std::int32_t> rows;  // the single sample it refers to, or -1 for a mean
+    std::vector<std::int32_t> counts;   // samples it is the mean of
+    std::vector<std::int32_t> sources;  // codes of CentroidSource; kNewMean until the tree stores it
     std::vector<float> half_norms;
     std::vector<std::uint8_t> sides;  // 0 left, 1 right
-    AlignedVector<std::uint16_t> halves;  // padded means, one per centroid
+    AlignedVector<std::uint16_t> halves;  // padded means, one per centroid; set for new ones
 
     std::size_t n_centroids() const { return classes.size(); }
 };

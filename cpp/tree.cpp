@@ -67,8 +67,8 @@ std::int32_t Tree::split(std::int32_t leaf, const NcmSplit& split, std::size_t w
         centroid_class.push_back(split.classes[j]);
         half_norm.push_back(split.half_norms[j]);
         side.push_back(split.sides[j]);
-        if (split.rows[j] >= 0) {
-            centroid_source.push_back(CentroidSource::row(split.rows[j]).code());
+        if (split.sources[j] != NcmSplit::kNewMean) {
+            centroid_source.push_back(split.sources[j]);
             continue;
         }
         const std::int32_t slot = size_of(halves.size() / width);

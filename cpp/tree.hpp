@@ -37,7 +37,7 @@ struct Tree {
     // Class counts of all leaves.
     std::vector<std::int32_t> count_class, count;
 
-    // The training rows, sorted by class within every node. Empty in a tree kept for inference.
+    // The training rows: those of a node lie together, sorted by class within a leaf. Empty in a tree kept for inference.
     std::vector<std::int32_t> rows;
 
     // Distances computed while growing, the papers' measure of training cost.

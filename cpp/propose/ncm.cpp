@@ -64,24 +64,33 @@ void NcmProposer::place_centroids(const NodeSamples& node) {
     const std::size_t width = samples_.width();
     const std::size_t k = drawn_.size();
     split_.classes.resize(k);
-    split_.rows.resize(k);
+    split_.counts.resize(k);
+    split_.sources.resize(k);
     split_.half_norms.resize(k);
     split_.halves.resize(k * width);
     centroid_vectors_.resize(k);
     for (std::size_t j = 0; j < k; ++j) {
         const ClassRange& range = node.ranges[static_cast<std::size_t>(drawn_[j])];
         split_.classes[j] = range.class_id;
+        split_.counts[j] = range.size();
+        float* mean = means_.data() + j * width;
+        centroid_vectors_[j] = mean;
+        const KnownMean* known = node.known.find(range.class_id, range.size());
         if (range.size() == 1) {
-            split_.rows[j] = node.rows[range.begin];
-            centroid_vectors_[j] = samples_.row(static_cast<std::size_t>(split_.rows[j]));
+            const std::int32_t row = node.rows[range.begin];
+            split_.sources[j] = CentroidSource::row(row).code();
+            centroid_vectors_[j] = samples_.row(static_cast<std::size_t>(row));
+        } else if (known != nullptr) {
+            split_.sources[j] = CentroidSource::slot(known->slot).code();
+            split_.half_norms[j] = known->half_norm;
+            kernels_.widen(node.halves + static_cast<std::size_t>(known->slot) * width, width, mean);
+            continue;
         } else {
-            float* mean = means_.data() + j * width;
             mean_of(node, range, mean);
             // Rounded to its stored precision before it routes anything: growing, saving and
             // loading see the same centroid.
             kernels_.narrow(mean, width, split_.halves.data() + j * width);
-            split_.rows[j] = -1;
-            centroid_vectors_[j] = mean;
+            split_.sources[j] = NcmSplit::kNewMean;
         }
         split_.half_norms[j] = half_norm(centroid_vectors_[j], width);
     }

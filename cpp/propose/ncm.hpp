@@ -11,6 +11,7 @@
 #include "../gain.hpp"
 #include "../samples.hpp"
 #include "../split.hpp"
+#include "known_means.hpp"
 
 namespace evergrow {
 
@@ -28,6 +29,8 @@ struct NodeSamples {
     const std::int32_t* rows;
     std::size_t n_rows;
     const std::vector<ClassRange>& ranges;
+    const KnownMeans& known;      // stored by nodes above this one
+    const std::uint16_t* halves;  // where they are stored
 };
 
 struct NcmRules {

@@ -1,0 +1,1 @@
+"""Measurements behind every figure in the docs: ``python -m benchmarks NAME``."""

@@ -1,0 +1,48 @@
+"""``python -m benchmarks fit|predict|memory|scaling|kernels [--quick]``."""
+
+from __future__ import annotations
+
+import platform
+
+import click
+import numpy as np
+import sklearn
+
+import evergrow
+from benchmarks import fit, kernels, memory, predict, scaling
+from evergrow import _core
+
+BENCHMARKS = {module.__name__.split(".")[-1]: module for module in
+              (fit, predict, memory, scaling, kernels)}
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, type=click.Choice([*BENCHMARKS]))
+@click.option("--quick", is_flag=True, help="Small data, under a minute; bars are not meant for it.")
+def main(names: tuple[str, ...], quick: bool) -> None:
+    """Measure and print tables and one JSON line per figure.
+
+    Uses the data in the folder EVERGROW_DATA when that variable is set, generated data otherwise.
+    """
+    click.echo(
+        f"evergrow {evergrow.__version__} ({_core.chosen_kernel()}), "
+        f"scikit-learn {sklearn.__version__}, numpy {np.__version__}, "
+        f"Python {platform.python_version()}, {_processor()}"
+    )
+    for name in names:
+        BENCHMARKS[name].run(quick)
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo") as file:
+            for line in file:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+if __name__ == "__main__":
+    main()

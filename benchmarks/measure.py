@@ -1,0 +1,86 @@
+"""Timing, this machine's speed, and the form in which figures are printed."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from threadpoolctl import threadpool_limits
+
+__all__ = ["Figure", "median_seconds", "report", "sgemm_rate", "show_table"]
+
+THREADS = 2
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured number, with the bar it must meet if there is one."""
+
+    name: str
+    value: float
+    bar: float | None = None
+    sense: Literal["at least", "at most"] = "at least"
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the bar is met; None without a bar."""
+        if self.bar is None:
+            return None
+        return self.value >= self.bar if self.sense == "at least" else self.value <= self.bar
+
+
+def median_seconds(work: Callable[[], Any], repeat: int = 3) -> float:
+    """Median wall-clock time of a few runs."""
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def sgemm_rate(threads: int = THREADS, size: int = 4096) -> float:
+    """Single-precision operations per second of a large matrix product: the roofline."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.random((size, size), dtype=np.float32) for _ in range(2))
+    out = np.empty_like(a)
+    with threadpool_limits(threads):
+        np.matmul(a, b, out=out)
+        return 2.0 * size**3 / median_seconds(lambda: np.matmul(a, b, out=out), 5)
+
+
+def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a table for people."""
+    table = Table(title=title)
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i == 0 else "right")
+    for row in rows:
+        table.add_row(*(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row))
+    Console(width=110).print(table)
+
+
+def report(benchmark: str, data: str, figures: Sequence[Figure], *, bars: bool = True) -> None:
+    """Print the figures as a table and as one JSON line each; bars are for full runs only."""
+    if not bars:
+        figures = [replace(figure, bar=None) for figure in figures]
+    rows = [
+        (
+            figure.name,
+            figure.value,
+            "" if figure.bar is None else f"{figure.sense} {figure.bar:g}",
+            {None: "", True: "met", False: "MISSED"}[figure.met],
+        )
+        for figure in figures
+    ]
+    show_table(f"{benchmark}: {data}", ["figure", "value", "bar", ""], rows)
+    for figure in figures:
+        line = {"benchmark": benchmark, "data": data, "figure": figure.name}
+        line |= {"value": round(figure.value, 6), "bar": figure.bar, "met": figure.met}
+        print(json.dumps(line), flush=True)
