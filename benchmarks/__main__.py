@@ -12,13 +12,16 @@ import evergrow
 from benchmarks import fit, kernels, memory, predict, scaling
 from evergrow import _core
 
-BENCHMARKS = {module.__name__.split(".")[-1]: module for module in
-              (fit, predict, memory, scaling, kernels)}
+BENCHMARKS = {
+    module.__name__.split(".")[-1]: module for module in (fit, predict, memory, scaling, kernels)
+}
 
 
 @click.command()
 @click.argument("names", nargs=-1, required=True, type=click.Choice([*BENCHMARKS]))
-@click.option("--quick", is_flag=True, help="Small data, under a minute; bars are not meant for it.")
+@click.option(
+    "--quick", is_flag=True, help="Small data, under a minute; bars are not meant for it."
+)
 def main(names: tuple[str, ...], quick: bool) -> None:
     """Measure and print tables and one JSON line per figure.
 

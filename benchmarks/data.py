@@ -30,7 +30,11 @@ class Split:
     def head(self, n_train: int, n_test: int) -> Split:
         """The first rows only."""
         return Split(
-            self.name, self.X[:n_train], self.y[:n_train], self.X_test[:n_test], self.y_test[:n_test]
+            self.name,
+            self.X[:n_train],
+            self.y[:n_train],
+            self.X_test[:n_test],
+            self.y_test[:n_test],
         )
 
 

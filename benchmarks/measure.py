@@ -81,6 +81,6 @@ def report(benchmark: str, data: str, figures: Sequence[Figure], *, bars: bool =
     ]
     show_table(f"{benchmark}: {data}", ["figure", "value", "bar", ""], rows)
     for figure in figures:
-        line = {"benchmark": benchmark, "data": data, "figure": figure.name}
+        line: dict[str, object] = {"benchmark": benchmark, "data": data, "figure": figure.name}
         line |= {"value": round(figure.value, 6), "bar": figure.bar, "met": figure.met}
         print(json.dumps(line), flush=True)

@@ -77,7 +77,9 @@ def trees(split: Split, bars: bool) -> None:
             Figure("trees, MB", forest.nbytes / 1e6),
             Figure("training samples, MB", core.samples.nbytes / 1e6),
             Figure("centroids that are one sample, %", 100 * n_single / n_centroids),
-            Figure("trees / float32 centroids, %", 100 * forest.nbytes / float32_bytes, 35, "at most"),
+            Figure(
+                "trees / float32 centroids, %", 100 * forest.nbytes / float32_bytes, 35, "at most"
+            ),
             Figure("model file, MB", sizes[0]),
             Figure("model file for inference only, MB", sizes[1]),
         ],
@@ -106,7 +108,9 @@ def peak(split: Split, bars: bool) -> None:
         [
             Figure("model (trees and samples), MB", found["model"] / 1e6),
             Figure("peak of fit beyond the data, MB", found["beyond"] / 1e6),
-            Figure("peak beyond the data / model", found["beyond"] / found["model"], 1.3, "at most"),
+            Figure(
+                "peak beyond the data / model", found["beyond"] / found["model"], 1.3, "at most"
+            ),
         ],
         bars=bars,
     )
@@ -115,7 +119,9 @@ def peak(split: Split, bars: bool) -> None:
 def start_up() -> None:
     """Time of ``import evergrow`` after scikit-learn."""
     times = [
-        float(subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, check=True).stdout)
+        float(
+            subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, check=True).stdout
+        )
         for _ in range(3)
     ]
     report("memory", "import", [Figure("import evergrow, s", sorted(times)[1], 0.5, "at most")])

@@ -97,7 +97,8 @@ using Total = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class T>
 void sum_columns(const Matrix<T>& rows, const Total& total) {
-    if (rows.shape(1) != total.size()) throw std::invalid_argument("rows and total differ in width");
+    if (rows.shape(1) != total.size())
+        throw std::invalid_argument("rows and total differ in width");
     const nb::gil_scoped_release release;
     add_sums(rows.data(), rows.shape(0), rows.shape(1), total.data());
 }
@@ -184,9 +185,8 @@ ForestPtr forest_from_arrays(const SamplesPtr& samples, const std::vector<nb::di
     forest->n_classes = n_classes;
     for (std::size_t t = 0; t < trees.size(); ++t) {
         auto tree = std::make_shared<Tree>();
-        for_each_array(*tree, [&](const char* name, auto& values) {
-            read_array(trees[t], name, values);
-        });
+        for_each_array(*tree,
+                       [&](const char* name, auto& values) { read_array(trees[t], name, values); });
         tree->n_comparisons = n_comparisons[t];
         tree->validate(samples->width(), n_classes, samples->size());
         forest->trees.push_back(std::move(tree));
@@ -199,10 +199,7 @@ ForestPtr grow(const SamplesPtr& samples, std::size_t n_trees, std::size_t n_cla
                std::size_t n_centroids, std::size_t n_assignments, std::int32_t min_samples_leaf,
                double min_gain, std::size_t n_threads, nb::object progress) {
     if (samples->size() == 0) throw std::invalid_argument("there are no samples");
-    const ForestPlan plan{n_trees,
-                          n_classes,
-                          seed,
-                          RowSampling{rows_per_tree, bootstrap},
+    const ForestPlan plan{n_trees, n_classes, seed, RowSampling{rows_per_tree, bootstrap},
                           NcmRules{n_centroids, n_assignments, min_samples_leaf, min_gain}};
     const auto poll = std::make_shared<PythonPoll>(std::move(progress));
     std::optional<Forest> forest;
@@ -268,8 +265,7 @@ NumpyVector<std::uint64_t> comparisons(const Forest& forest, const Matrix<T>& ro
 
 using PythonStep = std::tuple<std::int32_t, std::int32_t, double>;
 
-std::tuple<std::vector<PythonStep>, std::int32_t> trace_row(const Forest& forest,
-                                                            std::size_t tree,
+std::tuple<std::vector<PythonStep>, std::int32_t> trace_row(const Forest& forest, std::size_t tree,
                                                             const Vector<double>& x,
                                                             const Standardizer& standardizer) {
     if (tree >= forest.trees.size()) throw std::invalid_argument("there is no such tree");
@@ -297,8 +293,8 @@ NumpyVector<float> centroid(const Forest& forest, std::size_t tree_index, std::s
 
 // The kernel alone, for tests and benchmarks: every row against every centroid.
 NumpyVector<std::uint16_t> nearest_centroids(const Matrix<float>& rows,
-                                             const Matrix<float>& centroids,
-                                             const std::string& isa, std::size_t repeat) {
+                                             const Matrix<float>& centroids, const std::string& isa,
+                                             std::size_t repeat) {
     const Kernels* kernel = kernels_named(isa.c_str());
     if (kernel == nullptr) throw std::invalid_argument("this processor cannot run " + isa);
     const std::size_t n = rows.shape(0), d = rows.shape(1), k = centroids.shape(0);
@@ -356,10 +352,12 @@ NB_MODULE(_core, m) {
     m.doc() = "The compiled core of Evergrow; use it through the public classes.";
 
     nb::class_<Standardizer>(m, "Standardizer")
-        .def("__init__", [](Standardizer* self, const Vector<double>& mean,
-                            const Vector<double>& scale) {
-            new (self) Standardizer(make_standardizer(mean, scale));
-        }, "mean"_a, "scale"_a);
+        .def(
+            "__init__",
+            [](Standardizer* self, const Vector<double>& mean, const Vector<double>& scale) {
+                new (self) Standardizer(make_standardizer(mean, scale));
+            },
+            "mean"_a, "scale"_a);
 
     nb::class_<Samples> samples(m, "Samples");
     samples.def(nb::init<std::size_t, std::size_t>(), "n_features"_a, "capacity"_a)
@@ -370,22 +368,23 @@ NB_MODULE(_core, m) {
 
     nb::class_<Forest> forest(m, "Forest");
     forest
-        .def_static("grow", &grow, nb::kw_only(), "samples"_a, "n_trees"_a, "n_classes"_a,
-                    "seed"_a, "rows_per_tree"_a, "bootstrap"_a, "n_centroids"_a,
-                    "n_assignments"_a, "min_samples_leaf"_a, "min_gain"_a, "n_threads"_a,
-                    "progress"_a.none())
+        .def_static("grow", &grow, nb::kw_only(), "samples"_a, "n_trees"_a, "n_classes"_a, "seed"_a,
+                    "rows_per_tree"_a, "bootstrap"_a, "n_centroids"_a, "n_assignments"_a,
+                    "min_samples_leaf"_a, "min_gain"_a, "n_threads"_a, "progress"_a.none())
         .def_static("from_arrays", &forest_from_arrays, nb::kw_only(), "samples"_a, "trees"_a,
                     "n_comparisons"_a, "n_classes"_a)
         .def("__len__", [](const Forest& self) { return self.trees.size(); })
-        .def_prop_ro("samples",
-                     [](const Forest& self) { return std::const_pointer_cast<Samples>(self.samples); })
+        .def_prop_ro(
+            "samples",
+            [](const Forest& self) { return std::const_pointer_cast<Samples>(self.samples); })
         .def_ro("n_classes", &Forest::n_classes)
         .def_prop_ro("nbytes", &Forest::n_bytes)
-        .def_prop_ro("n_comparisons", [](const Forest& self) {
-            std::vector<std::uint64_t> counts;
-            for (const auto& tree : self.trees) counts.push_back(tree->n_comparisons);
-            return counts;
-        })
+        .def_prop_ro("n_comparisons",
+                     [](const Forest& self) {
+                         std::vector<std::uint64_t> counts;
+                         for (const auto& tree : self.trees) counts.push_back(tree->n_comparisons);
+                         return counts;
+                     })
         .def("tree_arrays", &tree_arrays, "tree"_a)
         .def("trace", &trace_row, "tree"_a, "x"_a, "standardizer"_a)
         .def("centroid", &centroid, "tree"_a, "centroid"_a);

@@ -23,9 +23,7 @@ bool cpu_has(int leaf, int word, int bit) {
     __cpuidex(registers, leaf, 0);
     return (registers[word] >> bit & 1) != 0;
 }
-bool os_saves(unsigned long long mask) {
-    return cpu_has(1, 2, 27) && (_xgetbv(0) & mask) == mask;
-}
+bool os_saves(unsigned long long mask) { return cpu_has(1, 2, 27) && (_xgetbv(0) & mask) == mask; }
 bool runs_avx2() {
     return os_saves(0x6) && cpu_has(1, 2, 12) && cpu_has(1, 2, 29) && cpu_has(7, 1, 5);
 }
@@ -39,9 +37,8 @@ bool runs_avx2() {
            __builtin_cpu_supports("f16c");
 }
 bool runs_avx512() {
-    return runs_avx2() && __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl");
+    return runs_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
 }
 #endif
 #endif

@@ -24,9 +24,7 @@ class EntropyTable {
 
     explicit EntropyTable(std::size_t max_samples);
 
-    std::int64_t operator()(std::int32_t n) const {
-        return n_log_n_[static_cast<std::size_t>(n)];
-    }
+    std::int64_t operator()(std::int32_t n) const { return n_log_n_[static_cast<std::size_t>(n)]; }
 
   private:
     std::vector<std::int64_t> n_log_n_;

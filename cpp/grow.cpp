@@ -59,7 +59,8 @@ std::int32_t Grower::partition(std::int32_t* rows, std::size_t n_rows) {
 
 void Grower::remember_means(const Tree& tree, std::int32_t node) {
     const NcmSplit& split = proposer_.split();
-    const auto begin = static_cast<std::size_t>(tree.centroid_begin[static_cast<std::size_t>(node)]);
+    const auto begin =
+        static_cast<std::size_t>(tree.centroid_begin[static_cast<std::size_t>(node)]);
     for (std::size_t j = 0; j < split.n_centroids(); ++j) {
         const auto source = CentroidSource::from_code(tree.centroid_source[begin + j]);
         if (!source.is_row())

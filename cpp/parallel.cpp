@@ -71,8 +71,7 @@ class Threads {
 
 }  // namespace
 
-bool run_parallel(std::size_t n_tasks, std::size_t n_threads, const Task& task,
-                  const Poll& poll) {
+bool run_parallel(std::size_t n_tasks, std::size_t n_threads, const Task& task, const Poll& poll) {
     Shared shared;
     bool stopped = false;
     {

@@ -50,9 +50,8 @@ struct StoredCentroids {
         Nearest best{0, kWorstScore};
         for (std::size_t j = 0; j < count; ++j) {
             const CentroidSource where = source(j);
-            const float dot = where.is_row()
-                                  ? kernel.dot_full(x, row(where), samples.width())
-                                  : kernel.dot_half(x, halves(where), samples.width());
+            const float dot = where.is_row() ? kernel.dot_full(x, row(where), samples.width())
+                                             : kernel.dot_half(x, halves(where), samples.width());
             const float score = tree.half_norm[begin + j] - dot;
             if (score < best.score) best = Nearest{static_cast<std::int32_t>(j), score};
         }

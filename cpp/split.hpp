@@ -33,10 +33,11 @@ struct NcmSplit {
     static constexpr std::int32_t kNewMean = std::numeric_limits<std::int32_t>::min();
 
     std::vector<std::int32_t> classes;
-    std::vector<std::int32_t> counts;   // samples it is the mean of
-    std::vector<std::int32_t> sources;  // codes of CentroidSource; kNewMean until the tree stores it
+    std::vector<std::int32_t> counts;  // samples it is the mean of
+    std::vector<std::int32_t>
+        sources;  // codes of CentroidSource; kNewMean until the tree stores it
     std::vector<float> half_norms;
-    std::vector<std::uint8_t> sides;  // 0 left, 1 right
+    std::vector<std::uint8_t> sides;      // 0 left, 1 right
     AlignedVector<std::uint16_t> halves;  // padded means, one per centroid; set for new ones
 
     std::size_t n_centroids() const { return classes.size(); }

@@ -27,10 +27,10 @@ bool within(std::int64_t begin, std::int64_t size, std::size_t limit) {
 
 std::size_t Tree::n_bytes() const {
     return bytes_of(left) + bytes_of(centroid_begin) + bytes_of(centroid_size) +
-           bytes_of(count_begin) + bytes_of(count_size) + bytes_of(row_begin) +
-           bytes_of(row_size) + bytes_of(centroid_class) + bytes_of(centroid_source) +
-           bytes_of(half_norm) + bytes_of(side) + bytes_of(halves) + bytes_of(count_class) +
-           bytes_of(count) + bytes_of(rows);
+           bytes_of(count_begin) + bytes_of(count_size) + bytes_of(row_begin) + bytes_of(row_size) +
+           bytes_of(centroid_class) + bytes_of(centroid_source) + bytes_of(half_norm) +
+           bytes_of(side) + bytes_of(halves) + bytes_of(count_class) + bytes_of(count) +
+           bytes_of(rows);
 }
 
 void Tree::add_node(std::int32_t first_row, std::int32_t n_rows) {
@@ -107,7 +107,8 @@ void Tree::validate(std::size_t width, std::size_t n_classes, std::size_t n_samp
     // Every node but the root must be the child of exactly one node before it: no cycles.
     std::vector<bool> has_parent(n, false);
     for (std::size_t i = 0; i < n; ++i) {
-        if (!rows.empty()) require(within(row_begin[i], row_size[i], rows.size()), "rows of a node");
+        if (!rows.empty())
+            require(within(row_begin[i], row_size[i], rows.size()), "rows of a node");
         if (left[i] == kLeaf) {
             require(count_size[i] > 0 && within(count_begin[i], count_size[i], count.size()),
                     "class counts of a leaf");

@@ -22,7 +22,7 @@ constexpr std::int32_t kLeaf = -1;
 
 struct Tree {
     // Nodes. The root is 0; children are neighbours, right = left + 1, and follow their parent.
-    std::vector<std::int32_t> left;  // kLeaf at a leaf
+    std::vector<std::int32_t> left;                           // kLeaf at a leaf
     std::vector<std::int32_t> centroid_begin, centroid_size;  // of a splitting node
     std::vector<std::int32_t> count_begin, count_size;        // of a leaf
     std::vector<std::int32_t> row_begin, row_size;            // of every node
@@ -37,7 +37,8 @@ struct Tree {
     // Class counts of all leaves.
     std::vector<std::int32_t> count_class, count;
 
-    // The training rows: those of a node lie together, sorted by class within a leaf. Empty in a tree kept for inference.
+    // The training rows: those of a node lie together, sorted by class within a leaf. Empty in a
+    // tree kept for inference.
     std::vector<std::int32_t> rows;
 
     // Distances computed while growing, the papers' measure of training cost.

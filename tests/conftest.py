@@ -1,6 +1,5 @@
 """Data that many tests share."""
 
-# ruff: noqa: E402
 from __future__ import annotations
 
 import os

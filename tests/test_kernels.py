@@ -25,9 +25,7 @@ def nearest(rows: np.ndarray[Any, Any], centroids: np.ndarray[Any, Any]) -> np.n
 
 @pytest.mark.parametrize("isa", KERNELS)
 @settings(max_examples=60, deadline=None)
-@given(
-    seed=st.integers(0, 2**32), n=st.integers(1, 40), d=st.integers(1, 70), k=st.integers(1, 40)
-)
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 40), d=st.integers(1, 70), k=st.integers(1, 40))
 def test_the_nearest_centroid_is_found_ties_to_the_lowest(
     isa: str, seed: int, n: int, d: int, k: int
 ) -> None:

@@ -36,8 +36,7 @@ struct Avx2 {
     }
     // Lane i of an accumulator meets lane i + 4, then i + 2, then i + 1.
     static float sum_lanes(Register sum) {
-        return sum_of_four(
-            _mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps(sum, 1)));
+        return sum_of_four(_mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps(sum, 1)));
     }
     static Four sum_lanes(const Register (&sums)[kRows]) {
         const Register first = fold(sums[0], sums[1]);

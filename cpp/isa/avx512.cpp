@@ -49,7 +49,8 @@ struct Avx512 {
                                                 _mm512_shuffle_f32x4(first, second, 0xDD));
         const Register pairs = _mm512_add_ps(quarters, _mm512_permute_ps(quarters, 0x4E));
         const Register sum = _mm512_add_ps(pairs, _mm512_permute_ps(pairs, 0xB1));
-        const __m512i every_fourth = _mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+        const __m512i every_fourth =
+            _mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
         return _mm512_castps512_ps128(_mm512_permutexvar_ps(every_fourth, sum));
     }
 

@@ -53,8 +53,7 @@ inline void dot_columns(const float* const* rows, const float* const* ahead,
                         const float* const* centroids, std::size_t count, std::size_t width,
                         typename V::Four* dots) {
     if constexpr (C > 1) {
-        if (count < C)
-            return dot_columns<V, A, C - 1>(rows, ahead, centroids, count, width, dots);
+        if (count < C) return dot_columns<V, A, C - 1>(rows, ahead, centroids, count, width, dots);
     }
     dot_block<V, C, A>(rows, ahead, centroids, width, dots);
 }
@@ -131,7 +130,8 @@ float dot_full(const float* row, const float* centroid, std::size_t width) {
 
 template <class V>
 void widen(const std::uint16_t* halves, std::size_t width, float* floats) {
-    for (std::size_t i = 0; i < width; i += V::kWidth) V::store(floats + i, V::load_half(halves + i));
+    for (std::size_t i = 0; i < width; i += V::kWidth)
+        V::store(floats + i, V::load_half(halves + i));
 }
 
 template <class V>
@@ -162,7 +162,7 @@ void add_rows(const float* const* rows, std::size_t n_rows, std::size_t width, f
 
 template <class V>
 constexpr Kernels make_kernels(const char* name) {
-    return Kernels{name,        nearest_centroids<V>, dot_half<V>, dot_full<V>, widen<V>,
+    return Kernels{name,      nearest_centroids<V>, dot_half<V>, dot_full<V>, widen<V>,
                    narrow<V>, add_rows<V>};
 }
 

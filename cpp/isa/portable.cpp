@@ -79,8 +79,7 @@ struct Portable {
     }
     static float sum_lanes(const Register& sum) { return (sum[0] + sum[2]) + (sum[1] + sum[3]); }
     static Four sum_lanes(const Register (&sums)[kRows]) {
-        return Four{sum_lanes(sums[0]), sum_lanes(sums[1]), sum_lanes(sums[2]),
-                    sum_lanes(sums[3])};
+        return Four{sum_lanes(sums[0]), sum_lanes(sums[1]), sum_lanes(sums[2]), sum_lanes(sums[3])};
     }
 };
 

@@ -22,8 +22,7 @@ float half_norm(const float* vector, std::size_t width) {
 
 }  // namespace
 
-NcmProposer::NcmProposer(const Samples& samples, const NcmRules& rules,
-                         const EntropyTable& n_log_n)
+NcmProposer::NcmProposer(const Samples& samples, const NcmRules& rules, const EntropyTable& n_log_n)
     : samples_(samples),
       rules_(rules),
       kernels_(kernels()),
@@ -83,7 +82,8 @@ void NcmProposer::place_centroids(const NodeSamples& node) {
         } else if (known != nullptr) {
             split_.sources[j] = CentroidSource::slot(known->slot).code();
             split_.half_norms[j] = known->half_norm;
-            kernels_.widen(node.halves + static_cast<std::size_t>(known->slot) * width, width, mean);
+            kernels_.widen(node.halves + static_cast<std::size_t>(known->slot) * width, width,
+                           mean);
             continue;
         } else {
             mean_of(node, range, mean);
@@ -101,9 +101,11 @@ void NcmProposer::mean_of(const NodeSamples& node, const ClassRange& range, floa
     const std::size_t width = samples_.width();
     std::fill(sum_.begin(), sum_.end(), 0.0);
     for (std::int32_t begin = range.begin; begin < range.end;) {
-        const std::size_t n = std::min<std::size_t>(kRowBlock, static_cast<std::size_t>(range.end - begin));
+        const std::size_t n =
+            std::min<std::size_t>(kRowBlock, static_cast<std::size_t>(range.end - begin));
         for (std::size_t i = 0; i < n; ++i)
-            row_vectors_[i] = samples_.row(static_cast<std::size_t>(node.rows[begin + static_cast<std::int32_t>(i)]));
+            row_vectors_[i] = samples_.row(
+                static_cast<std::size_t>(node.rows[begin + static_cast<std::int32_t>(i)]));
         std::fill(partial_sum_.begin(), partial_sum_.end(), 0.0F);
         kernels_.add_rows(row_vectors_.data(), n, width, partial_sum_.data());
         for (std::size_t i = 0; i < width; ++i) sum_[i] += static_cast<double>(partial_sum_[i]);

@@ -34,8 +34,8 @@ struct NodeSamples {
 };
 
 struct NcmRules {
-    std::size_t n_centroids;     // k, unless fewer classes are present
-    std::size_t n_assignments;   // colourings tried
+    std::size_t n_centroids;        // k, unless fewer classes are present
+    std::size_t n_assignments;      // colourings tried
     std::int32_t min_samples_leaf;  // mu
     double min_gain;
 };

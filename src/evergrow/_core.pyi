@@ -1,13 +1,13 @@
-"""The compiled core of Evergrow; use it through the public classes."""
+# The compiled core of Evergrow; use it through the public classes.
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 # Rows are C-ordered float32 or float64 matrices.
-Rows = npt.NDArray[Any]
+_Rows: TypeAlias = npt.NDArray[Any]
 
 class Standardizer:
     def __init__(self, mean: npt.NDArray[np.float64], scale: npt.NDArray[np.float64]) -> None: ...
@@ -22,7 +22,7 @@ class Samples:
     @property
     def classes(self) -> npt.NDArray[np.int32]: ...
     def append(
-        self, rows: Rows, classes: npt.NDArray[np.int32], standardizer: Standardizer
+        self, rows: _Rows, classes: npt.NDArray[np.int32], standardizer: Standardizer
     ) -> None: ...
 
 class Forest:
@@ -65,18 +65,18 @@ class Forest:
     ) -> tuple[list[tuple[int, int, float]], int]: ...
     def centroid(self, tree: int, centroid: int) -> npt.NDArray[np.float32]: ...
     def predict_proba(
-        self, rows: Rows, standardizer: Standardizer, n_threads: int
+        self, rows: _Rows, standardizer: Standardizer, n_threads: int
     ) -> npt.NDArray[np.float64]: ...
     def apply(
-        self, rows: Rows, standardizer: Standardizer, n_threads: int
+        self, rows: _Rows, standardizer: Standardizer, n_threads: int
     ) -> npt.NDArray[np.int32]: ...
     def comparisons(
-        self, rows: Rows, standardizer: Standardizer, n_threads: int
+        self, rows: _Rows, standardizer: Standardizer, n_threads: int
     ) -> npt.NDArray[np.uint64]: ...
 
-def add_sums(rows: Rows, total: npt.NDArray[np.float64]) -> None: ...
+def add_sums(rows: _Rows, total: npt.NDArray[np.float64]) -> None: ...
 def add_squares(
-    rows: Rows, mean: npt.NDArray[np.float64], total: npt.NDArray[np.float64]
+    rows: _Rows, mean: npt.NDArray[np.float64], total: npt.NDArray[np.float64]
 ) -> None: ...
 def nearest_centroids(
     rows: npt.NDArray[np.float32], centroids: npt.NDArray[np.float32], isa: str, repeat: int = 1

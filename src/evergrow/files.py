@@ -108,7 +108,7 @@ def _little_endian(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _buffer(array: npt.NDArray[Any]) -> memoryview:
-    return memoryview(array.reshape(-1).view(np.uint8))
+    return array.reshape(-1).view(np.uint8).data
 
 
 def _digest(text: str, arrays: Tensors) -> str:

@@ -16,7 +16,7 @@ __all__ = ["ClassList", "check_label_types"]
 
 _FAMILIES: dict[str, tuple[type, ...]] = {
     "numbers": (bool, int, float, np.bool_, np.integer, np.floating),
-    "strings": (str, bytes, np.str_, np.bytes_),
+    "strings": (str, np.str_),
 }
 
 
@@ -41,7 +41,7 @@ def check_label_types(y: object) -> None:
 
 
 def _family(dtype: np.dtype[Any]) -> str:
-    return "strings" if dtype.kind in "UOST" else "numbers"
+    return "strings" if dtype.kind in "UOT" else "numbers"
 
 
 @dataclass(frozen=True)

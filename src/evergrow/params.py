@@ -13,7 +13,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["Choice", "Flag", "Fraction", "Integer", "Nothing", "Number", "RandomState", "check_parameters"]
+__all__ = [
+    "Choice",
+    "Flag",
+    "Fraction",
+    "Integer",
+    "Nothing",
+    "Number",
+    "RandomState",
+    "Rule",
+    "check_parameters",
+]
 
 
 class Rule(Protocol):
@@ -37,7 +47,7 @@ class Integer:
         """Tell whether the value follows the rule."""
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
             return False
-        return self.low <= value and (self.high is None or value <= self.high)
+        return self.low <= int(value) and (self.high is None or int(value) <= self.high)
 
     def __str__(self) -> str:
         """Say what is allowed."""

@@ -123,7 +123,7 @@ def test_unfitted_use_says_so(use: Any) -> None:
 def test_each_parameter_is_checked_by_name_and_range(
     parameter: str, value: Any, allowed: str
 ) -> None:
-    with pytest.raises(ValueError, match=f"{parameter} must be .*{allowed}.*, got"):
+    with pytest.raises(ValueError, match=rf"{parameter} must be .*{allowed}.*, got"):
         NCMForestClassifier(**{parameter: value}).fit(GOOD_X, GOOD_Y)
 
 
@@ -134,7 +134,7 @@ def test_every_parameter_has_a_rule() -> None:
 
 
 def test_more_samples_per_tree_than_there_are_is_refused() -> None:
-    with pytest.raises(ValueError, match="max_samples must be at most .* 20, got 21"):
+    with pytest.raises(ValueError, match=r"max_samples must be at most .* 20, got 21"):
         NCMForestClassifier(max_samples=21).fit(GOOD_X, GOOD_Y)
 
 

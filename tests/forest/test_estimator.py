@@ -80,7 +80,7 @@ def test_lists_of_labels_and_object_arrays_work(digits: Arrays) -> None:
         lambda X: X.astype(np.float32),
         lambda X: X.astype(np.int64),
         lambda X: X.astype(np.uint8),
-        lambda X: np.asfortranarray(X),
+        np.asfortranarray,
         lambda X: X[:, ::-1][:, ::-1],
         lambda X: X.tolist(),
     ],
@@ -154,9 +154,9 @@ def test_probabilities_are_the_mean_of_the_leaves_frequencies(digits: Arrays) ->
     expected = np.zeros((len(X_test), 10))
     for t in range(4):
         for i, leaf in enumerate(test[:, t]):
-            expected[i] += np.bincount(y[train[:, t] == leaf], minlength=10) / (
-                train[:, t] == leaf
-            ).sum()
+            expected[i] += (
+                np.bincount(y[train[:, t] == leaf], minlength=10) / (train[:, t] == leaf).sum()
+            )
     np.testing.assert_allclose(forest.predict_proba(X_test), expected / 4)
 
 
@@ -263,9 +263,7 @@ def test_copies_predict_the_same(
         joblib.dump(small_forest, buffer)
         buffer.seek(0)
         copied = joblib.load(buffer)
-    np.testing.assert_array_equal(
-        copied.predict_proba(X_test), small_forest.predict_proba(X_test)
-    )
+    np.testing.assert_array_equal(copied.predict_proba(X_test), small_forest.predict_proba(X_test))
     assert copied.get_params() == small_forest.get_params()
 
 

@@ -39,9 +39,7 @@ def test_a_loaded_forest_predicts_bit_for_bit_the_same(
     X_test = digits[1]
     small_forest.save(tmp_path / "forest.evergrow", inference_only=inference_only)
     loaded = evergrow.load(tmp_path / "forest.evergrow")
-    np.testing.assert_array_equal(
-        loaded.predict_proba(X_test), small_forest.predict_proba(X_test)
-    )
+    np.testing.assert_array_equal(loaded.predict_proba(X_test), small_forest.predict_proba(X_test))
     np.testing.assert_array_equal(loaded.apply(X_test), small_forest.apply(X_test))
     assert loaded.get_params() == small_forest.get_params()
     assert loaded.classes_.dtype == small_forest.classes_.dtype
@@ -286,7 +284,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, limit[1]))
     try:
-        with pytest.raises(OSError):
+        with pytest.raises(OSError, match="File too large"):
             small_forest.save(saved)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)

@@ -49,9 +49,8 @@ def assert_same_tree(forest: _core.Forest, tree: int, expected: twin.Node) -> No
         if twin_node.left is None:
             assert child == -1
             np.testing.assert_array_equal(rows, twin_node.rows)
-            own = slice(
-                arrays["count_begin"][node], arrays["count_begin"][node] + arrays["count_size"][node]
-            )
+            begin = arrays["count_begin"][node]
+            own = slice(begin, begin + arrays["count_size"][node])
             counts = dict(zip(arrays["count_class"][own], arrays["count"][own], strict=True))
             assert counts == twin_node.counts
             continue

@@ -62,18 +62,17 @@ def information_gain(parent: list[int], right: list[int]) -> float:
 
 def centroid_of(X: Floats, rows: Ints) -> Floats:
     """Eq. (5): the mean, kept in half precision; a single sample is itself."""
-    if len(rows) == 1:
-        return X[rows[0]]
     mean = X[rows].sum(axis=0, dtype=np.float64) * (1.0 / len(rows))
-    half: Floats = mean.astype(np.float32).astype(np.float16).astype(np.float32)
-    return half
+    centroid: Floats = mean.astype(np.float32)
+    return centroid if len(rows) == 1 else centroid.astype(np.float16).astype(np.float32)
 
 
 def nearest_centroid(X: Floats, centroids: Floats) -> Ints:
     """Eq. (2): index of the nearest centroid by |c|^2 / 2 - x.c, ties to the lowest."""
     half_norms = (0.5 * (centroids.astype(np.float64) ** 2).sum(axis=1)).astype(np.float32)
     dots = (X.astype(np.float64) @ centroids.astype(np.float64).T).astype(np.float32)
-    return np.argmin(half_norms - dots, axis=1)
+    nearest: Ints = np.argmin(half_norms - dots, axis=1)
+    return nearest
 
 
 def colourings(k: int, n_assignments: int, stream: Stream) -> list[list[bool]]:

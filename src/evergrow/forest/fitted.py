@@ -92,18 +92,17 @@ class FittedForest:
             number = np.cumsum(used, dtype=np.int32) - 1
             trees = [_without_rows(arrays, number) for arrays in trees]
             rows, classes = rows[used], classes[used]
-        tensors = {
+        tensors: dict[str, npt.NDArray[Any]] = {
             "mean": self.standardization.mean,
             "scale": self.standardization.scale,
             "samples.rows": rows,
             "samples.classes": classes,
             "n_comparisons": np.array(self.forest.n_comparisons, dtype=np.int64),
         }
+        width = samples.rows.shape[1]
         for t, arrays in enumerate(trees):
-            for name, array in arrays.items():
-                if name == "halves":
-                    width = samples.rows.shape[1]
-                    array = array.reshape(-1, width)[:, : self.n_features].view(np.float16)
+            halves = arrays["halves"].reshape(-1, width)[:, : self.n_features].view(np.float16)
+            for name, array in {**arrays, "halves": halves}.items():
                 tensors[f"tree.{t}.{name}"] = array
         return tensors
 

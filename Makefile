@@ -1,0 +1,103 @@
+# All targets set themselves up in .venv; `make help` lists them.
+
+PYTHON ?= python3
+BENCH_ARGS ?= --quick
+# ON makes compiler warnings errors, as .ci/run does; another compiler may warn of other things.
+WERROR ?= OFF
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+CPP := $(shell find cpp -name '*.[ch]pp' 2>/dev/null)
+# Folders too: their time changes when a file goes away.
+SOURCES := $(shell find src cpp -not -path '*/__pycache__*' 2>/dev/null) CMakeLists.txt pyproject.toml
+
+BENCHMARKS := fit predict memory scaling kernels
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint bench docs clean
+
+help:
+	@echo "make demo   run examples/demo_digits.py"
+	@echo "make test   run the tests and the examples in docstrings"
+	@echo "make lint   check style, types, formatting and imports"
+	@echo "make bench  run the benchmarks; BENCH_ARGS=$(BENCH_ARGS)"
+	@echo "make docs   build the documentation into docs/_build/html"
+	@echo "make clean  remove everything that was built, .venv included"
+	@echo
+	@echo "PYTHON=$(PYTHON) is the Python to use, 3.11 or later."
+
+demo: $(STAMPS)/package $(STAMPS)/plot
+	@echo "== running the demo"
+	@$(BIN)/python examples/demo_digits.py
+
+test: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/plot
+	@echo "== running the tests"
+	@$(BIN)/python -m pytest
+
+lint: $(STAMPS)/package $(STAMPS)/lint $(STAMPS)/test
+	@echo "== ruff check"
+	@$(BIN)/ruff check
+	@echo "== ruff format"
+	@$(BIN)/ruff format --check
+	@echo "== mypy"
+	@$(BIN)/mypy
+	@echo "== clang-format"
+	@$(BIN)/clang-format --dry-run -Werror $(CPP)
+	@echo "== import contracts"
+	@PYTHONPATH=src $(BIN)/lint-imports
+
+bench: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/plot
+	@echo "== benchmarks: $(BENCHMARKS) $(BENCH_ARGS)"
+	@$(BIN)/python -m benchmarks $(BENCHMARKS) $(BENCH_ARGS)
+
+docs: $(STAMPS)/package $(STAMPS)/docs
+	@echo "== building the documentation"
+	@$(BIN)/sphinx-build -W docs docs/_build/html
+
+clean:
+	@echo "== removing what was built"
+	@rm -rf $(VENV) build dist docs/_build .hypothesis .import_linter_cache .mypy_cache \
+	    .pytest_cache .ruff_cache demo_digits.evergrow demo_digits.svg
+	@find benchmarks docs examples src tests -name __pycache__ -prune -exec rm -rf {} +
+
+# What is missing is said here, not by an error deep in a build.
+$(STAMPS)/venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "Evergrow needs Python 3.11 or later; choose one with make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import os, sys, sysconfig; \
+	    sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || { \
+	    echo "Python.h is missing; install Python's headers (python3-dev)" >&2; exit 1; }
+	@command -v "$${CXX:-c++}" > /dev/null || { \
+	    echo "Evergrow needs a C++17 compiler; install one (g++ or clang)" >&2; exit 1; }
+	@echo "== creating $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@mkdir -p $(STAMPS)
+	@touch $@
+
+# The build tools live in .venv so that CMake finds them in one place and compiles only what changed.
+# The backend says whether it needs a newer CMake or Ninja than the system has; pip is named beside
+# them because the list may be empty.
+$(STAMPS)/build-tools: pyproject.toml $(STAMPS)/venv
+	@echo "== installing the build tools"
+	@$(PIP) install $$($(BIN)/python -c 'import tomllib; print(*("".join(name.split()) for name in \
+	    tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"]))')
+	@$(PIP) install pip $$($(BIN)/python -c 'import scikit_build_core.build as backend; \
+	    print(*backend.get_requires_for_build_wheel({}))')
+	@touch $@
+
+# The stamp bears the time before the build: a file saved meanwhile is newer and not forgotten.
+$(STAMPS)/package: $(SOURCES) $(STAMPS)/build-tools
+	@echo "== building and installing evergrow"
+	@touch $@.began
+	@$(PIP) install --no-build-isolation --config-settings build-dir=build/venv \
+	    --config-settings cmake.define.EVERGROW_WERROR=$(WERROR) .
+	@mv $@.began $@
+
+# The package is in place by now, so this adds only what the extra names.
+$(STAMPS)/plot $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs: pyproject.toml | $(STAMPS)/package
+	@echo "== installing the extra '$(notdir $@)'"
+	@$(PIP) install 'evergrow[$(notdir $@)]'
+	@touch $@
