@@ -21,14 +21,7 @@ class Samples {
     // does not fit single precision.
     template <class T>
     bool append(const T* rows, const std::int32_t* classes, std::size_t n_rows,
-                const Standardizer& standardizer) {
-        for (std::size_t i = 0; i < n_rows; ++i)
-            if (!standardizer.apply(rows + i * n_features_, width_,
-                                    data_ + (classes_.size() + i) * width_))
-                return false;
-        classes_.insert(classes_.end(), classes, classes + n_rows);
-        return true;
-    }
+                const Standardizer& standardizer);
 
     std::size_t size() const { return classes_.size(); }
     std::size_t capacity() const { return capacity_; }
