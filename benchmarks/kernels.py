@@ -34,27 +34,31 @@ def run(quick: bool) -> None:
     report("kernels", _core.chosen_kernel(), figures)
 
 
-def _data(n: int, d: int, k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+Data = tuple[npt.NDArray[np.float32], npt.NDArray[np.int32], npt.NDArray[np.float32]]
+
+
+def _data(n: int, d: int, k: int) -> Data:
+    """Rows, the random order in which a node deep in a tree meets them, and centroids."""
     rng = np.random.default_rng(0)
-    return rng.random((n, d), dtype=np.float32), rng.random((k, d), dtype=np.float32)
+    rows, centroids = (rng.random((count, d), dtype=np.float32) for count in (n, k))
+    return rows, rng.permutation(n).astype(np.int32), centroids
 
 
 def _core_rate(n: int, d: int, k: int, isa: str) -> float:
-    rows, centroids = _data(n, d, k)
+    rows, order, centroids = _data(n, d, k)
     # Copying the rows into place takes as long as one pass: measure the difference of two counts.
     few, many = 1, 1 + max(2, int(2e9 / (2.0 * n * d * k)))
     times = []
     for repeat in (few, many) * 3:
         start = time.perf_counter()
-        _core.nearest_centroids(rows, centroids, isa, repeat)
+        _core.nearest_centroids(rows, order, centroids, isa, repeat)
         times.append(time.perf_counter() - start)
     return 2.0 * n * d * k * (many - few) / (min(times[1::2]) - min(times[::2])) / 1e9
 
 
 def _numpy_rate(n: int, d: int, k: int) -> float:
     """Gather, product and argmin, as one would write a node in NumPy."""
-    rows, centroids = _data(n, d, k)
-    order = np.random.default_rng(1).permutation(n)
+    rows, order, centroids = _data(n, d, k)
     half_norms = 0.5 * (centroids**2).sum(axis=1)
     best = float("inf")
     with threadpool_limits(1):

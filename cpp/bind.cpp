@@ -122,7 +122,7 @@ void append(Samples& samples, const Matrix<T>& rows, const Vector<std::int32_t>&
         throw std::invalid_argument("the samples are full");
     const nb::gil_scoped_release release;
     if (!samples.append(rows.data(), classes.data(), classes.size(), standardizer))
-        throw std::invalid_argument("a value is too large for single precision");
+        throw std::invalid_argument("a value is too large: scaled features must lie within +-1e15");
 }
 
 NumpyMatrix<const float> sample_rows(const SamplesPtr& samples) {
@@ -273,7 +273,7 @@ std::tuple<std::vector<PythonStep>, std::int32_t> trace_row(const Forest& forest
         throw std::invalid_argument("the row has the wrong number of features");
     AlignedVector<float> row(forest.samples->width());
     if (!standardizer.apply(x.data(), row.size(), row.data()))
-        throw std::invalid_argument("a value is too large for single precision");
+        throw std::invalid_argument("a value is too large: scaled features must lie within +-1e15");
     std::vector<Step> steps;
     const std::int32_t leaf = trace(forest, tree, row.data(), steps);
     std::vector<PythonStep> result;
@@ -291,8 +291,10 @@ NumpyVector<float> centroid(const Forest& forest, std::size_t tree_index, std::s
     return NumpyVector<float>(data, {forest.n_features()}, owner);
 }
 
-// The kernel alone, for tests and benchmarks: every row against every centroid.
+// The kernel alone, for tests and benchmarks: the rows, in the given order, against every
+// centroid.
 NumpyVector<std::uint16_t> nearest_centroids(const Matrix<float>& rows,
+                                             const Vector<std::int32_t>& order,
                                              const Matrix<float>& centroids, const std::string& isa,
                                              std::size_t repeat) {
     const Kernels* kernel = kernels_named(isa.c_str());
@@ -300,6 +302,9 @@ NumpyVector<std::uint16_t> nearest_centroids(const Matrix<float>& rows,
     const std::size_t n = rows.shape(0), d = rows.shape(1), k = centroids.shape(0);
     if (centroids.shape(1) != d || k == 0 || k > 65535)
         throw std::invalid_argument("centroids must be 1 to 65535 rows of the same width");
+    for (std::size_t i = 0; i < order.size(); ++i)
+        if (order.data()[i] < 0 || static_cast<std::size_t>(order.data()[i]) >= n)
+            throw std::invalid_argument("order must hold numbers of rows");
     const std::size_t width = padded_width(d);
     const auto pad = [&](const Matrix<float>& from, std::size_t count) {
         AlignedVector<float> to(count * width, 0.0F);
@@ -308,21 +313,22 @@ NumpyVector<std::uint16_t> nearest_centroids(const Matrix<float>& rows,
         return to;
     };
     const AlignedVector<float> padded_rows = pad(rows, n), padded_centroids = pad(centroids, k);
-    std::vector<const float*> row_vectors(n), vectors(k);
+    std::vector<const float*> row_vectors(order.size()), vectors(k);
     std::vector<float> half_norms(k);
-    for (std::size_t i = 0; i < n; ++i) row_vectors[i] = padded_rows.data() + i * width;
+    for (std::size_t i = 0; i < order.size(); ++i)
+        row_vectors[i] = padded_rows.data() + static_cast<std::size_t>(order.data()[i]) * width;
     for (std::size_t j = 0; j < k; ++j) {
         vectors[j] = padded_centroids.data() + j * width;
         half_norms[j] = 0.5F * kernel->dot_full(vectors[j], vectors[j], width);
     }
-    auto [data, owner] = fresh<std::uint16_t>(n);
+    auto [data, owner] = fresh<std::uint16_t>(order.size());
     {
         const nb::gil_scoped_release release;
         const Centroids all{vectors.data(), half_norms.data(), k};
         for (std::size_t r = 0; r < repeat; ++r)
-            kernel->nearest_centroids(row_vectors.data(), n, all, width, data, nullptr);
+            kernel->nearest_centroids(row_vectors.data(), order.size(), all, width, data, nullptr);
     }
-    return NumpyVector<std::uint16_t>(data, {n}, owner);
+    return NumpyVector<std::uint16_t>(data, {order.size()}, owner);
 }
 
 std::vector<std::string> available_kernels() {
@@ -391,7 +397,7 @@ NB_MODULE(_core, m) {
     bind_inputs<float>(m, samples, forest);
     bind_inputs<double>(m, samples, forest);
 
-    m.def("nearest_centroids", &nearest_centroids, "rows"_a, "centroids"_a, "isa"_a,
+    m.def("nearest_centroids", &nearest_centroids, "rows"_a, "order"_a, "centroids"_a, "isa"_a,
           "repeat"_a = 1);
     m.def("available_kernels", &available_kernels);
     m.def("chosen_kernel", [] { return std::string(kernels().name); });

@@ -55,7 +55,8 @@ void predict_block(const Forest& forest, const Query& query, const Outputs& outp
     rows.resize(n * width);
     const bool fits = query.is_double ? standardize_block<double>(query, first, n, width, rows)
                                       : standardize_block<float>(query, first, n, width, rows);
-    if (!fits) throw std::invalid_argument("a value is too large for single precision");
+    if (!fits)
+        throw std::invalid_argument("a value is too large: scaled features must lie within +-1e15");
     std::uint64_t* comparisons =
         outputs.comparisons == nullptr ? nullptr : outputs.comparisons + first;
     leaf.resize(n);
@@ -85,7 +86,7 @@ bool predict(const Forest& forest, const Query& query, const Outputs& outputs,
         return true;
     }
     const std::size_t share = (query.n_rows + n_threads - 1) / n_threads;
-    const std::size_t block = std::min(kMaxBlock, share);
+    const std::size_t block = std::min(kMaxBlock, std::max(kInlineRows, share));
     const std::size_t n_blocks = (query.n_rows + block - 1) / block;
     std::vector<std::unique_ptr<Scratch>> scratch(n_threads);
     return run_parallel(

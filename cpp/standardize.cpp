@@ -7,7 +7,10 @@
 namespace evergrow {
 namespace {
 
-constexpr std::uint32_t kExponent = 0x7F800000U;  // all ones: infinity or not a number
+// 1e15 as bits: squares of such numbers still add up within single precision. Positive floats
+// order like their bits, and infinity and not-a-number come after all others.
+constexpr std::int32_t kLargest = 0x58635FA9;
+constexpr std::int32_t kWithoutSign = 0x7FFFFFFF;
 
 }  // namespace
 
@@ -19,11 +22,11 @@ bool Standardizer::apply(const T* row, std::size_t width, float* out) const {
     for (std::size_t i = 0; i < n; ++i)
         out[i] = static_cast<float>((static_cast<double>(row[i]) - centre[i]) * factor[i]);
     std::fill(out + n, out + width, 0.0F);
-    std::uint32_t bad = 0;
+    std::int32_t bad = 0;
     for (std::size_t i = 0; i < n; ++i) {
-        std::uint32_t bits = 0;
+        std::int32_t bits = 0;
         std::memcpy(&bits, out + i, sizeof bits);
-        bad |= (bits & kExponent) == kExponent ? 1U : 0U;
+        bad |= (bits & kWithoutSign) > kLargest ? 1 : 0;
     }
     return bad == 0;
 }

@@ -13,7 +13,7 @@ struct Standardizer {
     std::size_t n_features() const { return mean.size(); }
 
     // The arithmetic is in double whatever the input (float or double), so that the same numbers
-    // in either give the same rows. Returns false if a result does not fit single precision.
+    // in either give the same rows. Returns false if a result is beyond 1e15 or not finite.
     template <class T>
     bool apply(const T* row, std::size_t width, float* out) const;
 };

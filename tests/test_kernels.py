@@ -33,8 +33,9 @@ def test_the_nearest_centroid_is_found_ties_to_the_lowest(
     # Small integers: every sum is exact and ties are common.
     rows = rng.integers(-4, 5, (n, d)).astype(np.float32)
     centroids = rng.integers(-4, 5, (k, d)).astype(np.float32)
-    found = _core.nearest_centroids(rows, centroids, isa)
-    np.testing.assert_array_equal(found, nearest(rows, centroids))
+    order = rng.permutation(n).astype(np.int32)
+    found = _core.nearest_centroids(rows, order, centroids, isa)
+    np.testing.assert_array_equal(found, nearest(rows[order], centroids))
 
 
 @pytest.mark.parametrize("isa", KERNELS)
@@ -43,7 +44,8 @@ def test_wide_rows_are_added_up_accurately(isa: str) -> None:
     rows = rng.normal(size=(64, 5000)).astype(np.float32)
     centroids = rng.normal(size=(11, 5000)).astype(np.float32)
     expected = nearest(rows.astype(np.float64), centroids.astype(np.float64))
-    np.testing.assert_array_equal(_core.nearest_centroids(rows, centroids, isa), expected)
+    found = _core.nearest_centroids(rows, np.arange(64, dtype=np.int32), centroids, isa)
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("isa", KERNELS)
@@ -74,11 +76,13 @@ def test_every_instruction_set_trains_and_reads_the_same_kind_of_forest(
 
 
 def test_wrong_shapes_are_refused() -> None:
-    rows = np.zeros((3, 2), np.float32)
+    rows, order = np.zeros((3, 2), np.float32), np.arange(3, dtype=np.int32)
     with pytest.raises(ValueError, match="same width"):
-        _core.nearest_centroids(rows, np.zeros((2, 3), np.float32), "portable")
+        _core.nearest_centroids(rows, order, np.zeros((2, 3), np.float32), "portable")
+    with pytest.raises(ValueError, match="numbers of rows"):
+        _core.nearest_centroids(rows, order + 1, rows, "portable")
     with pytest.raises(ValueError, match="cannot run mmx"):
-        _core.nearest_centroids(rows, rows, "mmx")
+        _core.nearest_centroids(rows, order, rows, "mmx")
 
 
 def test_means_beyond_half_precision_saturate_and_still_route() -> None:

@@ -52,12 +52,13 @@ def test_bad_training_data_is_refused_and_nothing_changes(
     np.testing.assert_array_equal(forest.predict_proba(GOOD_X), before)
 
 
-def test_values_beyond_single_precision_are_refused() -> None:
+def test_values_whose_squares_would_overflow_are_refused() -> None:
     forest = NCMForestClassifier(3, standardize=False, min_samples_leaf=1)
-    with pytest.raises(ValueError, match="too large for single precision"):
-        forest.fit(with_value(1e300), GOOD_Y)
-    with pytest.raises(ValueError, match="too large for single precision"):
-        forest.fit(GOOD_X, GOOD_Y).predict(with_value(1e300))
+    with pytest.raises(ValueError, match="too large: scaled features must lie within"):
+        forest.fit(with_value(1e16), GOOD_Y)
+    with pytest.raises(ValueError, match="too large: scaled features must lie within"):
+        forest.fit(GOOD_X, GOOD_Y).predict(with_value(-1e16))
+    assert forest.fit(with_value(1e14), GOOD_Y).predict(with_value(1e14)).shape == (20,)
 
 
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "apply", "comparisons"])

@@ -122,6 +122,16 @@ def test_the_seed_decides_and_threads_do_not(digits: Arrays) -> None:
     assert (one != other).any()
 
 
+def test_a_generator_is_drawn_from_and_stays_the_callers(digits: Arrays) -> None:
+    X, X_test, y, _ = digits
+    generator = np.random.RandomState(0)
+    forest = NCMForestClassifier(3, random_state=generator)
+    first = forest.fit(X, y).predict_proba(X_test)
+    second = forest.fit(X, y).predict_proba(X_test)
+    assert forest.random_state is generator
+    assert (first != second).any()
+
+
 def test_n_jobs_follows_joblib(digits: Arrays) -> None:
     X, _, y, _ = digits
     with joblib.parallel_config(n_jobs=2):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import sys
 from pathlib import Path
@@ -278,6 +277,8 @@ def test_paths_that_cannot_be_saved_to_are_named(
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(
     small_forest: NCMForestClassifier, saved: Path
 ) -> None:
+    import resource
+
     before = saved.read_bytes()
     # A limit on file size fails a write half way, as a full disk does.
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)

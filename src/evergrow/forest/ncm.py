@@ -86,7 +86,8 @@ class NCMForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Draw the samples of each tree with replacement.
     standardize : bool, default=True
         Centre each feature and divide it by its standard deviation, as measured on the first
-        data. Switch it off for features that already share a scale that matters.
+        data. Switch it off for features that already share a scale that matters; class means are
+        kept in half precision, so such features should lie well within +-65504.
     n_jobs : int, default=None
         Threads, as in scikit-learn: None is 1, -1 all processors. The forest does not depend
         on it.
@@ -186,10 +187,17 @@ class NCMForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         samples = _core.Samples(X.shape[1], X.shape[0])
         for rows, block in float_blocks(X):
             samples.append(block, codes[rows], standardization.core)
-        learner._fitted = FittedForest(labels, standardization, self._grow(samples, len(labels)))
-        self.__dict__.pop("feature_names_in_", None)
-        self.__dict__.update(vars(learner))
+        fitted = FittedForest(labels, standardization, self._grow(samples, len(labels)))
+        self._become(fitted, getattr(learner, "feature_names_in_", None))
         return self
+
+    def _become(self, fitted: FittedForest, names: npt.NDArray[Any] | None) -> None:
+        if names is None:
+            self.__dict__.pop("feature_names_in_", None)
+        else:
+            self.feature_names_in_ = names
+        self.n_features_in_ = fitted.n_features
+        self._fitted = fitted
 
     def _grow(self, samples: _core.Samples, n_classes: int) -> _core.Forest:
         seed = check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64)
@@ -449,8 +457,5 @@ class NCMForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fitted, parameters, names = forest_from_file(header, tensors)
         check_parameters({**cls().get_params(), **parameters}, _RULES)
         forest = cls(**parameters)
-        forest._fitted = fitted
-        forest.n_features_in_ = fitted.n_features
-        if names is not None:
-            forest.feature_names_in_ = names
+        forest._become(fitted, names)
         return forest
