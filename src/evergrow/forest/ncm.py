@@ -102,7 +102,7 @@ class NCMForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The classes, in the order of the columns of :meth:`predict_proba`.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if the training data had any.
 
     Examples
