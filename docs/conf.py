@@ -23,5 +23,6 @@ napoleon_google_docstring = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"Evergrow {release}"
+html_sidebars = {"**": []}
 html_static_path = ["_static"]
 html_theme_options = {"show_prev_next": False, "secondary_sidebar_items": ["page-toc"]}
