@@ -121,8 +121,7 @@ void append(Samples& samples, const Matrix<T>& rows, const Vector<std::int32_t>&
     if (rows.shape(0) > samples.capacity() - samples.size())
         throw std::invalid_argument("the samples are full");
     const nb::gil_scoped_release release;
-    if (!samples.append(rows.data(), classes.data(), classes.size(), standardizer))
-        throw std::invalid_argument("a value is too large: scaled features must lie within +-1e15");
+    samples.append(rows.data(), classes.data(), classes.size(), standardizer);
 }
 
 NumpyMatrix<const float> sample_rows(const SamplesPtr& samples) {
@@ -272,8 +271,7 @@ std::tuple<std::vector<PythonStep>, std::int32_t> trace_row(const Forest& forest
     if (x.size() != forest.n_features() || standardizer.n_features() != forest.n_features())
         throw std::invalid_argument("the row has the wrong number of features");
     AlignedVector<float> row(forest.samples->width());
-    if (!standardizer.apply(x.data(), row.size(), row.data()))
-        throw std::invalid_argument("a value is too large: scaled features must lie within +-1e15");
+    standardizer.apply(x.data(), row.size(), row.data());
     std::vector<Step> steps;
     const std::int32_t leaf = trace(forest, tree, row.data(), steps);
     std::vector<PythonStep> result;
@@ -326,7 +324,7 @@ NumpyVector<std::uint16_t> nearest_centroids(const Matrix<float>& rows,
         const nb::gil_scoped_release release;
         const Centroids all{vectors.data(), half_norms.data(), k};
         for (std::size_t r = 0; r < repeat; ++r)
-            kernel->nearest_centroids(row_vectors.data(), order.size(), all, width, data, nullptr);
+            kernel->nearest_centroids(row_vectors.data(), order.size(), all, width, data);
     }
     return NumpyVector<std::uint16_t>(data, {order.size()}, owner);
 }

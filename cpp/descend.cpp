@@ -83,8 +83,7 @@ std::size_t Descent::route(const Tree& tree, const Group& group) {
         stored.unpack(centroid_vectors_, unpacked_);
         for (std::size_t i = 0; i < n; ++i) row_vectors_[i] = rows_ + order[i] * width;
         const Centroids centroids{centroid_vectors_.data(), stored.half_norms(), stored.count()};
-        kernels().nearest_centroids(row_vectors_.data(), n, centroids, width, nearest_.data(),
-                                    nullptr);
+        kernels().nearest_centroids(row_vectors_.data(), n, centroids, width, nearest_.data());
     }
     moved_.clear();
     std::uint32_t* left = order;

@@ -1,5 +1,6 @@
 #include "forest.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "grow.hpp"
@@ -25,14 +26,9 @@ std::size_t Forest::n_bytes() const {
     return sum;
 }
 
-std::uint64_t Forest::n_comparisons() const {
-    std::uint64_t sum = 0;
-    for (const auto& tree : trees) sum += tree->n_comparisons;
-    return sum;
-}
-
 std::optional<Forest> grow_forest(std::shared_ptr<const Samples> samples, const ForestPlan& plan,
                                   std::size_t n_threads, const Poll& poll) {
+    n_threads = std::min(n_threads, plan.n_trees);
     const EntropyTable n_log_n(plan.sampling.n_rows);
     const std::vector<std::int32_t> sorted = rows_by_class(*samples);
     std::vector<std::shared_ptr<const Tree>> trees(plan.n_trees);

@@ -22,7 +22,6 @@ struct Forest {
 
     std::size_t n_features() const { return samples->n_features(); }
     std::size_t n_bytes() const;
-    std::uint64_t n_comparisons() const;
 };
 
 struct ForestPlan {

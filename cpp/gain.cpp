@@ -36,13 +36,14 @@ void GainScorer::add_class(const std::int32_t* counts, std::size_t n_centroids,
 }
 
 BestColouring GainScorer::best(const CountTable& table, const Colourings& colourings,
-                               std::int32_t min_side) {
+                               std::int32_t min_side, const StopFlag& stop) {
     const std::size_t n = colourings.size();
     score_.assign(n, 0);
     right_.resize(n);
     total_.assign(table.n_centroids, 0);
     std::int32_t n_samples = 0;
     for (std::size_t c = 0; c < table.n_classes; ++c) {
+        if (stop) return BestColouring{};
         const std::int32_t* counts = table.of_class(c);
         add_class(counts, table.n_centroids, colourings);
         for (std::size_t j = 0; j < table.n_centroids; ++j) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "colourings.hpp"
+#include "parallel.hpp"
 
 namespace evergrow {
 
@@ -50,9 +51,9 @@ class GainScorer {
     explicit GainScorer(const EntropyTable& n_log_n) : n_log_n_(n_log_n) {}
 
     // The colouring of highest gain, the first of equals, among those that leave at least
-    // `min_side` samples on both sides.
-    BestColouring best(const CountTable& table, const Colourings& colourings,
-                       std::int32_t min_side);
+    // `min_side` samples on both sides. None if `stop` is set on the way.
+    BestColouring best(const CountTable& table, const Colourings& colourings, std::int32_t min_side,
+                       const StopFlag& stop);
 
   private:
     void add_class(const std::int32_t* counts, std::size_t n_centroids,

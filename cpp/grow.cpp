@@ -17,7 +17,7 @@ void Grower::grow(Tree& tree, std::int32_t leaf, std::uint64_t key, const StopFl
         find_ranges(rows, n_rows);
         known_.descend(next.depth);
         const NodeSamples samples{rows, n_rows, ranges_, known_, tree.halves.data()};
-        if (!proposer_.propose(samples, Stream(next.key))) {
+        if (!proposer_.propose(samples, Stream(next.key), stop)) {
             close(tree, next.node);
             continue;
         }

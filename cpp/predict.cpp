@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <stdexcept>
 
 #include "descend.hpp"
 #include "half.hpp"
@@ -27,14 +26,12 @@ void add_leaf(const Tree& tree, std::int32_t leaf, double* probabilities) {
 }
 
 template <class T>
-bool standardize_block(const Query& query, std::size_t first, std::size_t n, std::size_t width,
+void standardize_block(const Query& query, std::size_t first, std::size_t n, std::size_t width,
                        AlignedVector<float>& out) {
     const std::size_t n_features = query.standardizer.n_features();
     const T* data = static_cast<const T*>(query.data) + first * n_features;
     for (std::size_t i = 0; i < n; ++i)
-        if (!query.standardizer.apply(data + i * n_features, width, out.data() + i * width))
-            return false;
-    return true;
+        query.standardizer.apply(data + i * n_features, width, out.data() + i * width);
 }
 
 // What a thread needs to take blocks of rows through a forest.
@@ -53,10 +50,10 @@ void predict_block(const Forest& forest, const Query& query, const Outputs& outp
     AlignedVector<float>& rows = scratch.rows;
     std::vector<std::int32_t>& leaf = scratch.leaf;
     rows.resize(n * width);
-    const bool fits = query.is_double ? standardize_block<double>(query, first, n, width, rows)
-                                      : standardize_block<float>(query, first, n, width, rows);
-    if (!fits)
-        throw std::invalid_argument("a value is too large: scaled features must lie within +-1e15");
+    if (query.is_double)
+        standardize_block<double>(query, first, n, width, rows);
+    else
+        standardize_block<float>(query, first, n, width, rows);
     std::uint64_t* comparisons =
         outputs.comparisons == nullptr ? nullptr : outputs.comparisons + first;
     leaf.resize(n);
@@ -88,6 +85,7 @@ bool predict(const Forest& forest, const Query& query, const Outputs& outputs,
     const std::size_t share = (query.n_rows + n_threads - 1) / n_threads;
     const std::size_t block = std::min(kMaxBlock, std::max(kInlineRows, share));
     const std::size_t n_blocks = (query.n_rows + block - 1) / block;
+    n_threads = std::min(n_threads, n_blocks);
     std::vector<std::unique_ptr<Scratch>> scratch(n_threads);
     return run_parallel(
         n_blocks, n_threads,

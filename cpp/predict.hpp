@@ -26,8 +26,7 @@ struct Outputs {
     std::uint64_t* comparisons = nullptr;  // one per row
 };
 
-// Fills the outputs that are not null. False if the poll asked to stop. Throws
-// std::invalid_argument if a row does not fit single precision.
+// Fills the outputs that are not null. False if the poll asked to stop.
 bool predict(const Forest& forest, const Query& query, const Outputs& outputs,
              std::size_t n_threads, const Poll& poll);
 

@@ -26,17 +26,16 @@ Samples::Samples(std::size_t n_features, std::size_t capacity)
 }
 
 template <class T>
-bool Samples::append(const T* rows, const std::int32_t* classes, std::size_t n_rows,
+void Samples::append(const T* rows, const std::int32_t* classes, std::size_t n_rows,
                      const Standardizer& standardizer) {
     float* end = data_ + classes_.size() * width_;
     for (std::size_t i = 0; i < n_rows; ++i)
-        if (!standardizer.apply(rows + i * n_features_, width_, end + i * width_)) return false;
+        standardizer.apply(rows + i * n_features_, width_, end + i * width_);
     classes_.insert(classes_.end(), classes, classes + n_rows);
-    return true;
 }
 
-template bool Samples::append(const float*, const std::int32_t*, std::size_t, const Standardizer&);
-template bool Samples::append(const double*, const std::int32_t*, std::size_t, const Standardizer&);
+template void Samples::append(const float*, const std::int32_t*, std::size_t, const Standardizer&);
+template void Samples::append(const double*, const std::int32_t*, std::size_t, const Standardizer&);
 
 Samples::~Samples() { free_aligned(data_, bytes_); }
 

@@ -17,10 +17,9 @@ class Samples {
     Samples(const Samples&) = delete;
     Samples& operator=(const Samples&) = delete;
 
-    // Appends rows within the capacity; returns false (and appends nothing) if one of them
-    // does not fit single precision.
+    // Appends rows; there must be room.
     template <class T>
-    bool append(const T* rows, const std::int32_t* classes, std::size_t n_rows,
+    void append(const T* rows, const std::int32_t* classes, std::size_t n_rows,
                 const Standardizer& standardizer);
 
     std::size_t size() const { return classes_.size(); }

@@ -13,9 +13,10 @@ struct Standardizer {
     std::size_t n_features() const { return mean.size(); }
 
     // The arithmetic is in double whatever the input (float or double), so that the same numbers
-    // in either give the same rows. Returns false if a result is beyond 1e15 or not finite.
+    // in either give the same rows. Results beyond +-1e15 become +-1e15: squares of such numbers
+    // still add up within single precision, and farther away is no different.
     template <class T>
-    bool apply(const T* row, std::size_t width, float* out) const;
+    void apply(const T* row, std::size_t width, float* out) const;
 };
 
 }  // namespace evergrow

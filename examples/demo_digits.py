@@ -57,7 +57,7 @@ def draw_node(axes: Any, forest: NCMForestClassifier, node: int, title: str) -> 
     axes.set_title(f"{title}: {n_rows} digits", fontsize=9)
     axes.axis("off")
     for place in range(size):
-        centroid = core.centroid(0, begin + place).reshape(8, 8)
+        centroid = forest._fitted.centroid(0, begin + place).reshape(8, 8)
         inset = axes.inset_axes((place / 4 + 0.01, 0.05, 0.23, 0.9))
         inset.imshow(centroid, cmap="gray_r")
         inset.set_xticks([])

@@ -86,8 +86,11 @@ def test_wrong_shapes_are_refused() -> None:
 
 
 def test_means_beyond_half_precision_saturate_and_still_route() -> None:
-    # Class means far beyond 65504, the largest half: without saturation they would be infinite.
-    X = np.repeat([[1e6, 0.0], [-1e6, 0.0]], 20, axis=0)
-    y = np.repeat([0, 1], 20)
-    forest = NCMForestClassifier(3, standardize=False, random_state=0).fit(X, y)
-    assert forest.score(X, y) == 1.0
+    # One sample far out: its class mean, scaled, lies beyond 65504, the largest half, and without
+    # saturation would be infinite.
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(scale=1e-3, size=(10**5, 1)), np.zeros(10**5, dtype=int)
+    X[:2], y[:2] = 1e6, 1
+    X[2:40], y[2:40] = 1e3, 2
+    forest = NCMForestClassifier(3, standardize=False, min_samples_leaf=1, random_state=0)
+    assert forest.fit(X, y).score(X, y) == 1.0

@@ -32,15 +32,16 @@ NcmProposer::NcmProposer(const Samples& samples, const NcmRules& rules, const En
       partial_sum_(samples.width()),
       sum_(samples.width()) {}
 
-bool NcmProposer::propose(const NodeSamples& node, Stream stream) {
+bool NcmProposer::propose(const NodeSamples& node, Stream stream, const StopFlag& stop) {
     const auto min_rows = 2 * static_cast<std::size_t>(rules_.min_samples_leaf);
     if (node.ranges.size() < 2 || node.n_rows < min_rows) return false;
     draw_classes(node.ranges.size(), stream);
     place_centroids(node);
-    assign(node);
+    assign(node, stop);
+    if (stop) return false;
     count(node);
     colourings_.make(drawn_.size(), rules_.n_assignments, stream);
-    const BestColouring best = scorer_.best(table_, colourings_, rules_.min_samples_leaf);
+    const BestColouring best = scorer_.best(table_, colourings_, rules_.min_samples_leaf, stop);
     if (!best.found || !(best.gain > rules_.min_gain)) return false;
     split_.sides.resize(drawn_.size());
     for (std::size_t j = 0; j < drawn_.size(); ++j)
@@ -116,15 +117,15 @@ void NcmProposer::mean_of(const NodeSamples& node, const ClassRange& range, floa
 }
 
 // Eq. (2): the nearest centroid of every sample at the node.
-void NcmProposer::assign(const NodeSamples& node) {
+void NcmProposer::assign(const NodeSamples& node, const StopFlag& stop) {
     nearest_.resize(node.n_rows);
     const Centroids centroids{centroid_vectors_.data(), split_.half_norms.data(), drawn_.size()};
-    for (std::size_t begin = 0; begin < node.n_rows; begin += kRowBlock) {
+    for (std::size_t begin = 0; begin < node.n_rows && !stop; begin += kRowBlock) {
         const std::size_t n = std::min(kRowBlock, node.n_rows - begin);
         for (std::size_t i = 0; i < n; ++i)
             row_vectors_[i] = samples_.row(static_cast<std::size_t>(node.rows[begin + i]));
         kernels_.nearest_centroids(row_vectors_.data(), n, centroids, samples_.width(),
-                                   nearest_.data() + begin, nullptr);
+                                   nearest_.data() + begin);
     }
     n_comparisons_ += node.n_rows * drawn_.size();
 }

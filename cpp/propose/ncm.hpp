@@ -9,6 +9,7 @@
 #include "../colourings.hpp"
 #include "../distance.hpp"
 #include "../gain.hpp"
+#include "../parallel.hpp"
 #include "../samples.hpp"
 #include "../split.hpp"
 #include "known_means.hpp"
@@ -44,8 +45,9 @@ class NcmProposer {
   public:
     NcmProposer(const Samples& samples, const NcmRules& rules, const EntropyTable& n_log_n);
 
-    // Finds the best split and leaves it in split() and side_of_row(); false if there is none.
-    bool propose(const NodeSamples& node, Stream stream);
+    // Finds the best split and leaves it in split() and goes_right(); false if there is none, or
+    // if `stop` was set on the way.
+    bool propose(const NodeSamples& node, Stream stream, const StopFlag& stop);
 
     const NcmSplit& split() const { return split_; }
     bool goes_right(std::size_t row) const { return split_.sides[nearest_[row]] != 0; }
@@ -55,7 +57,7 @@ class NcmProposer {
     void draw_classes(std::size_t n_present, Stream& stream);
     void place_centroids(const NodeSamples& node);
     void mean_of(const NodeSamples& node, const ClassRange& range, float* mean);
-    void assign(const NodeSamples& node);
+    void assign(const NodeSamples& node, const StopFlag& stop);
     void count(const NodeSamples& node);
 
     const Samples& samples_;

@@ -20,13 +20,16 @@ def float_blocks(
 ) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
     """Yield (rows, block) with C-ordered float32 or float64 blocks; views where possible.
 
-    Half precision becomes float32 and integers become float64, both without loss below 2**53.
+    A block has at most ``max_rows`` rows, fewer where it has to be converted. Half precision
+    becomes float32 and integers become float64, both without loss below 2**53.
     """
     exact = X.dtype if X.dtype in (np.float32, np.float64) else None
     dtype = exact or (np.float32 if X.dtype == np.float16 else np.float64)
     step = max(1, _BLOCK_BYTES // max(1, X.shape[1] * 8))
-    if max_rows is not None:
+    if max_rows is not None and exact is not None and X.flags.c_contiguous:
         step = max_rows
+    elif max_rows is not None:
+        step = min(step, max_rows)
     for first in range(0, X.shape[0], step):
         rows = slice(first, min(first + step, X.shape[0]))
         yield rows, np.ascontiguousarray(X[rows], dtype=dtype)

@@ -16,8 +16,9 @@ import hashlib
 import json
 import os
 import secrets
+import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -32,6 +33,8 @@ __all__ = ["FORMAT_VERSION", "read_model", "write_model"]
 FORMAT_VERSION = 1
 
 Tensors = Mapping[str, npt.NDArray[Any]]
+
+_CHUNK_BYTES = 8 << 20
 
 _DTYPE_NAMES = {
     "float16": "F16",
@@ -50,16 +53,21 @@ def write_model(path: str | os.PathLike[str], header: Mapping[str, Any], tensors
     The content goes to a new file beside the target, is synced to disk and renamed over it; if
     anything fails the new file is removed and the old one stays.
     """
-    target = Path(path)
+    # A link stays a link: the file it names is the one replaced.
+    target = Path(os.path.realpath(path))
     if target.is_dir():
-        raise IsADirectoryError(f"cannot save to {str(target)!r}: it is a directory, name a file")
+        raise IsADirectoryError(f"cannot save to {str(path)!r}: it is a directory, name a file")
+    if target.exists() and not target.is_file():
+        raise OSError(f"cannot save to {str(path)!r}: it is not a regular file")
     if not target.parent.is_dir():
         raise FileNotFoundError(
-            f"cannot save to {str(target)!r}: the folder {str(target.parent)!r} does not exist"
+            f"cannot save to {str(path)!r}: the folder {str(target.parent)!r} does not exist"
         )
-    aside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+    aside = target.with_name(f".evergrow-{secrets.token_hex(8)}.tmp")
     try:
         with open(aside, "xb") as file:
+            if target.exists():
+                os.chmod(aside, stat.S_IMODE(target.stat().st_mode))
             _write_content(file, header, tensors)
             file.flush()
             os.fsync(file.fileno())
@@ -82,7 +90,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _write_content(file: BinaryIO, header: Mapping[str, Any], tensors: Tensors) -> None:
-    arrays = {name: _little_endian(array) for name, array in sorted(tensors.items())}
+    arrays = dict(sorted(tensors.items()))
     text = json.dumps({**header, "format_version": FORMAT_VERSION}, sort_keys=True)
     entries: dict[str, Any] = {
         "__metadata__": {"evergrow": text, "sha256": _digest(text, arrays)},
@@ -100,15 +108,18 @@ def _write_content(file: BinaryIO, header: Mapping[str, Any], tensors: Tensors) 
     file.write(len(table).to_bytes(8, "little"))
     file.write(table)
     for array in arrays.values():
-        file.write(_buffer(array))
+        for chunk in _chunks(array):
+            file.write(chunk)
 
 
-def _little_endian(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-
-
-def _buffer(array: npt.NDArray[Any]) -> memoryview:
-    return array.reshape(-1).view(np.uint8).data
+def _chunks(array: npt.NDArray[Any]) -> Iterator[memoryview]:
+    """The bytes of an array in C order, little-endian, without a copy of all of it."""
+    array = np.atleast_1d(array)
+    dtype = array.dtype.newbyteorder("<")
+    step = max(1, _CHUNK_BYTES // max(1, array[:1].nbytes))
+    for first in range(0, len(array), step):
+        chunk = np.ascontiguousarray(array[first : first + step], dtype=dtype)
+        yield chunk.reshape(-1).view(np.uint8).data
 
 
 def _digest(text: str, arrays: Tensors) -> str:
@@ -116,7 +127,8 @@ def _digest(text: str, arrays: Tensors) -> str:
     for name, array in sorted(arrays.items()):
         shape = ",".join(str(size) for size in array.shape)
         digest.update(f"\n{name}:{_DTYPE_NAMES[array.dtype.name]}:{shape}\n".encode())
-        digest.update(_buffer(array))
+        for chunk in _chunks(array):
+            digest.update(chunk)
     return digest.hexdigest()
 
 
@@ -127,6 +139,8 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         raise IsADirectoryError(f"cannot load {str(source)!r}: it is a directory, name a file")
     if not source.exists():
         raise FileNotFoundError(f"cannot load {str(source)!r}: there is no such file")
+    if not source.is_file():
+        raise ModelFileError(f"cannot load {str(source)!r}: it is not a regular file")
     try:
         with safe_open(source, framework="np") as file:
             text, expected = _header_text(source, file.metadata())
@@ -134,6 +148,8 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise ModelFileError(f"{str(source)!r} is not a whole model file: {error}") from error
+    if any(array.ndim == 0 for array in tensors.values()):
+        raise ModelFileError(f"{str(source)!r} holds an array without a shape")
     unknown = {str(array.dtype) for array in tensors.values()} - set(_DTYPE_NAMES)
     if unknown:
         raise ModelFileError(f"{str(source)!r} holds arrays of unexpected types {sorted(unknown)}")
@@ -153,7 +169,7 @@ def _header_text(source: Path, metadata: dict[str, str] | None) -> tuple[str, st
 def _parse_header(source: Path, text: str) -> dict[str, Any]:
     try:
         header = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{str(source)!r} has a damaged header: {error}") from error
     version = header.get("format_version") if isinstance(header, dict) else None
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:

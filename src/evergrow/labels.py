@@ -17,11 +17,12 @@ __all__ = ["ClassList", "check_label_types"]
 _FAMILIES: dict[str, tuple[type, ...]] = {
     "numbers": (bool, int, float, np.bool_, np.integer, np.floating),
     "strings": (str, np.str_),
+    "bytes": (bytes, np.bytes_),
 }
 
 
 def check_label_types(y: object) -> None:
-    """Raise a ``TypeError`` if labels mix strings and numbers.
+    """Raise a ``TypeError`` if labels mix strings and numbers, or some are missing.
 
     NumPy would turn ``[1, "cat"]`` into strings without a word; the number 1 and the string
     "1" would then be one class.
@@ -34,10 +35,16 @@ def check_label_types(y: object) -> None:
     elif not isinstance(values, (list, tuple)):
         return
     kinds = {type(value) for value in values}
-    found = {name for name, types in _FAMILIES.items() for k in kinds if issubclass(k, types)}
-    if len(found) > 1:
+    found = {_family_of(kind) for kind in kinds}
+    if len(found) > 1 or found == {None}:
         names = sorted(kind.__name__ for kind in kinds)
-        raise TypeError(f"labels must be all strings or all numbers, got a mix of {names}")
+        raise TypeError(
+            f"labels must be all strings or all numbers, none missing; got {' and '.join(names)}"
+        )
+
+
+def _family_of(kind: type) -> str | None:
+    return next((name for name, types in _FAMILIES.items() if issubclass(kind, types)), None)
 
 
 def _family(dtype: np.dtype[Any]) -> str:
@@ -68,6 +75,8 @@ class ClassList:
     def of(cls, y: npt.NDArray[Any]) -> tuple[ClassList, npt.NDArray[np.int32]]:
         """List the classes of ``y`` and give each label its column."""
         classes, codes = np.unique(y, return_inverse=True)
+        if classes.dtype.kind == "U":  # as wide as its longest, whatever y was
+            classes = np.array(classes.tolist())
         return cls(classes), codes.reshape(-1).astype(np.int32)
 
     def extend(self, y: npt.NDArray[Any]) -> tuple[ClassList, npt.NDArray[np.int32]]:

@@ -68,7 +68,10 @@ class Number:
         """Tell whether the value follows the rule."""
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
             return False
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            return False
         above = number > self.low if self.open_low else number >= self.low
         return above and number <= self.high and number != float("inf")
 

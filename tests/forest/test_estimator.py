@@ -203,6 +203,13 @@ def test_comparisons_add_up_the_means_along_the_path(
     assert small_forest.comparisons(few) == pytest.approx(by_path)
 
 
+def test_a_row_of_a_data_frame_is_explained(digits: Arrays) -> None:
+    X, _, y, _ = digits
+    frame = pd.DataFrame(X, columns=[f"pixel{i}" for i in range(64)])
+    forest = NCMForestClassifier(2, random_state=0).fit(frame, y)
+    assert forest.explain(frame.iloc[3]) == forest.explain(frame.iloc[[3]])
+
+
 def test_an_explanation_ends_in_the_leaf_that_apply_names(
     small_forest: NCMForestClassifier, digits: Arrays
 ) -> None:
@@ -228,11 +235,28 @@ def test_a_constant_feature_does_no_harm(digits: Arrays) -> None:
     assert forest.score(padded[1], y_test) > 0.9
 
 
-def test_features_far_from_zero_are_told_apart() -> None:
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize(("offset", "unit"), [(1e6, 1.0), (0.0, 1e-9), (0.0, 1e12), (-1e4, 1e-3)])
+def test_neither_offset_nor_unit_of_the_features_matters(
+    standardize: bool, offset: float, unit: float
+) -> None:
     rng = np.random.default_rng(0)
-    y = np.arange(200) % 2
-    X = 1e6 + y[:, None] + rng.normal(scale=0.1, size=(200, 3))
-    assert NCMForestClassifier(5, random_state=0).fit(X, y).score(X, y) == 1.0
+    y = np.arange(200) % 4
+    X = offset + unit * (y[:, None] + rng.normal(scale=0.1, size=(200, 3)))
+    forest = NCMForestClassifier(5, standardize=standardize, random_state=0)
+    assert forest.fit(X, y).score(X, y) == 1.0
+
+
+def test_without_standardising_large_features_count_more(digits: Arrays) -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    X = np.column_stack([5 * y + rng.normal(size=400), 1000 * rng.normal(size=400)])
+    scaled, unscaled = (
+        NCMForestClassifier(5, standardize=each, random_state=0).fit(X[:200], y[:200])
+        for each in (True, False)
+    )
+    assert scaled.score(X[200:], y[200:]) > 0.9
+    assert unscaled.score(X[200:], y[200:]) < 0.7
 
 
 def test_nearer_and_farther_parameters_all_fit(digits: Arrays) -> None:

@@ -57,8 +57,15 @@ def test_an_inference_only_file_is_smaller_and_names_no_training_row_it_does_not
 
 @pytest.mark.parametrize(
     "labels",
-    [np.array([3, -1, 2]), np.array(["ü", "b", "c"]), np.array(["x", "y"], dtype=object)],
-    ids=["int", "str", "object"],
+    [
+        np.array([3, -1, 2]),
+        np.array([3, 1, 2], dtype=np.uint8),
+        np.array([1.0, 2.0], dtype=np.float32),
+        np.array([True, False]),
+        np.array(["ü", "b", "c"], dtype="<U40"),
+        np.array(["x", "y"], dtype=object),
+    ],
+    ids=["int", "uint8", "float32", "bool", "str", "object"],
 )
 def test_labels_survive(labels: np.ndarray[Any, Any], tmp_path: Path) -> None:
     X = np.arange(60.0).reshape(30, 2)
@@ -67,6 +74,7 @@ def test_labels_survive(labels: np.ndarray[Any, Any], tmp_path: Path) -> None:
     forest.save(tmp_path / "forest.evergrow")
     loaded = evergrow.load(tmp_path / "forest.evergrow")
     assert loaded.classes_.tolist() == forest.classes_.tolist()
+    assert loaded.classes_.dtype == forest.classes_.dtype
     assert loaded.predict(X).tolist() == forest.predict(X).tolist()
 
 
@@ -158,12 +166,15 @@ def test_any_flipped_bit_of_the_header_is_noticed(saved: Path, place: int, bit: 
         evergrow.load(damaged)
 
 
+NOT_FINITE = [*range(9), float("nan")]
+
+
 def hostile(name: str, change: Any) -> Any:
     """A file with a valid checksum whose content was changed on purpose."""
     return pytest.param(change, id=name)
 
 
-def set_first(name: str, value: int) -> Any:
+def set_first(name: str, value: float) -> Any:
     def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
         tensors[name] = tensors[name].copy()
         tensors[name][0] = value
@@ -203,6 +214,7 @@ def edit_header(**entries: Any) -> Any:
         hostile("source beyond the rows", set_first("tree.0.centroid_source", 10**6)),
         hostile("source beyond the means", set_first("tree.0.centroid_source", -(10**6))),
         hostile("third side", set_first("tree.0.side", 2)),
+        hostile("norm of no number", set_first("tree.0.half_norm", float("nan"))),
         hostile("no sample class", set_first("samples.classes", 10)),
         hostile("wrong type", replace("tree.0.left", np.zeros(3, dtype=np.float32))),
         hostile("wrong shape", replace("tree.0.left", np.zeros((3, 3), dtype=np.int32))),
@@ -221,13 +233,22 @@ def edit_header(**entries: Any) -> Any:
         hostile("lacking samples", lambda _, tensors: tensors.pop("samples.rows")),
         hostile("stray tree", replace("tree.x.left", np.zeros(3, dtype=np.int32))),
         hostile("no classes", edit_header(classes=None)),
-        hostile("a class twice", edit_header(classes={"kind": "int", "values": [1] * 10})),
-        hostile("too few classes", edit_header(classes={"kind": "int", "values": [1, 2]})),
-        hostile("huge class", edit_header(classes={"kind": "int", "values": [2**70]})),
-        hostile("mixed classes", edit_header(classes={"kind": "int", "values": [1, "a"]})),
+        hostile("a class twice", edit_header(classes={"dtype": "<i8", "values": [1] * 10})),
+        hostile("too few classes", edit_header(classes={"dtype": "<i8", "values": [1, 2]})),
+        hostile("huge class", edit_header(classes={"dtype": "<i8", "values": [2**70]})),
+        hostile("mixed classes", edit_header(classes={"dtype": "<i8", "values": [1, "a"]})),
         hostile("parameters of another", edit_header(parameters={"n_estimators": 0})),
         hostile("unknown parameter", edit_header(parameters={"command": "rm"})),
         hostile("no parameters", edit_header(parameters=7)),
+        hostile("endless threads", edit_header(parameters={"n_jobs": 10**12})),
+        hostile("endless gain", edit_header(parameters={"min_gain": 10**400})),
+        hostile("endless class", edit_header(classes={"dtype": "<U999999999", "values": ["a"]})),
+        hostile("class of dates", edit_header(classes={"dtype": "<M8[s]", "values": [1, 2]})),
+        hostile("class of what", edit_header(classes={"dtype": "what", "values": [1, 2]})),
+        hostile("no finite class", edit_header(classes={"dtype": "<f8", "values": NOT_FINITE})),
+        hostile("endless number", edit_header(note="NUMBER")),
+        hostile("names of lists", edit_header(feature_names=[["a", "b"]] * 64)),
+        hostile("no shape", replace("n_comparisons", np.array(8))),
         hostile("feature names", edit_header(feature_names=["a"])),
         hostile("unknown estimator", edit_header(estimator="os.system")),
     ],
@@ -235,7 +256,14 @@ def edit_header(**entries: Any) -> Any:
 def test_a_hostile_file_is_refused(saved: Path, change: Any) -> None:
     header, tensors = read_model(saved)
     change(header, tensors)
-    write_model(saved, header, tensors)
+    write = json.dumps
+    with pytest.MonkeyPatch.context() as patch:
+        # A number too long for Python to read, which Python would not write either.
+        patch.setattr(
+            "evergrow.files.json.dumps",
+            lambda *a, **k: write(*a, **k).replace('"NUMBER"', "9" * 5000),
+        )
+        write_model(saved, header, tensors)
     with pytest.raises(ModelFileError):
         evergrow.load(saved)
 
@@ -258,6 +286,67 @@ def test_a_safetensors_file_of_someone_else_is_refused(tmp_path: Path) -> None:
     save_file({"weights": np.zeros(3)}, tmp_path / "other.safetensors")
     with pytest.raises(ModelFileError, match="not written by Evergrow"):
         evergrow.load(tmp_path / "other.safetensors")
+
+
+def test_what_is_loaded_for_inference_only_stays_so_when_saved_again(
+    small_forest: NCMForestClassifier, tmp_path: Path
+) -> None:
+    path = tmp_path / "forest.evergrow"
+    small_forest.save(path, inference_only=True)
+    evergrow.load(path).save(path)
+    assert read_model(path)[0]["inference_only"] is True
+
+
+def test_only_the_class_that_load_knows_is_saved(digits: Arrays, tmp_path: Path) -> None:
+    class Own(NCMForestClassifier):
+        pass
+
+    X, _, y, _ = digits
+    with pytest.raises(TypeError, match="got its subclass Own"):
+        Own(2).fit(X, y).save(tmp_path / "forest.evergrow")
+
+
+def test_the_content_is_synced_before_it_takes_its_name(
+    small_forest: NCMForestClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    fsync, replace_ = os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda fd: (done.append("sync"), fsync(fd)))
+    monkeypatch.setattr(os, "replace", lambda *names: (done.append("rename"), replace_(*names)))
+    small_forest.save(tmp_path / "forest.evergrow")
+    assert done[:2] == ["sync", "rename"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
+def test_what_is_not_a_regular_file_is_left_alone(
+    small_forest: NCMForestClassifier, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="not a regular file"):
+        small_forest.save(pipe)
+    with pytest.raises(ModelFileError, match="not a regular file"):
+        evergrow.load(pipe)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows")
+def test_a_link_is_followed_and_permissions_are_kept(
+    small_forest: NCMForestClassifier, saved: Path, tmp_path: Path
+) -> None:
+    saved.chmod(0o600)
+    link = tmp_path / "latest.evergrow"
+    link.symlink_to(saved)
+    small_forest.save(link)
+    assert link.is_symlink()
+    assert saved.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_long_file_name_can_be_saved_to(
+    small_forest: NCMForestClassifier, tmp_path: Path
+) -> None:
+    small_forest.save(tmp_path / ("n" * 250))
+    assert evergrow.load(tmp_path / ("n" * 250)).n_estimators == 8
 
 
 def test_paths_that_cannot_be_saved_to_are_named(

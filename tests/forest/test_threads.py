@@ -8,6 +8,7 @@ import threading
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from evergrow import NCMForestClassifier
@@ -75,6 +76,70 @@ def test_readers_see_the_forest_before_or_after_a_fit(digits: Arrays) -> None:
         reader.join()
     assert seen
     assert set(seen) <= allowed
+
+
+HUGE_NODES = """
+import os, signal, threading, time
+import numpy as np
+from evergrow import NCMForestClassifier
+
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(40000, 256)).astype(np.float32), rng.integers(0, 1000, 40000)
+asked = []
+
+def interrupt():
+    asked.append(time.perf_counter())
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Timer(0.5, interrupt).start()
+try:
+    # One tree that takes many seconds, with nodes that take long on their own.
+    NCMForestClassifier(1, n_centroids=1.0, n_assignments=2**15, random_state=0).fit(X, y)
+except KeyboardInterrupt:
+    waited = time.perf_counter() - asked[0]
+    assert waited < 1.0, waited
+    print("interrupted")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send")
+def test_ctrl_c_stops_within_a_second_inside_a_huge_node() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HUGE_NODES], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "interrupted\n", done.stderr
+
+
+def test_readers_never_see_the_names_of_one_forest_and_the_trees_of_another(
+    digits: Arrays,
+) -> None:
+    X, X_test, y, _ = digits
+    names = [f"pixel{i}" for i in range(64)]
+    frame, query = pd.DataFrame(X, columns=names), pd.DataFrame(X_test, columns=names)
+    mirrored = frame[names[::-1]]
+    forest = NCMForestClassifier(3, random_state=0).fit(frame, y)
+    expected = forest.predict_proba(query)
+    wrong: list[int] = []
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            try:
+                found = forest.predict_proba(query)
+            except ValueError:
+                continue  # refused by name: the mirrored forest
+            if not np.array_equal(found, expected):
+                wrong.append(1)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for round_ in range(40):
+        forest.fit((frame, mirrored)[round_ % 2], y)
+    done.set()
+    for reader in readers:
+        reader.join()
+    assert not wrong
 
 
 def test_an_error_in_the_progress_display_stops_the_work() -> None:

@@ -130,6 +130,15 @@ def test_many_centroids_draw_the_same_colourings(n_centroids: int) -> None:
     assert_same_tree(forest, 0, expected[0])
 
 
+def test_a_gain_that_only_reaches_the_minimum_is_no_split() -> None:
+    X = np.array([[0.0], [0.0], [9.0], [9.0]], dtype=np.float32)
+    y = np.array([0, 0, 1, 1])
+    gain = twin.information_gain([2, 2], [2, 0])
+    for min_gain, n_nodes in ((gain, 1), (np.nextafter(gain, 0), 3)):
+        rules = twin.Rules(2, 2, min_samples_leaf=1, min_gain=min_gain)
+        assert len(core_forest(X, y, 1, 0, rules).tree_arrays(0)["left"]) == n_nodes
+
+
 def test_the_forest_does_not_depend_on_threads() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(600, 20)).astype(np.float32), rng.integers(0, 12, 600)

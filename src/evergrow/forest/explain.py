@@ -29,7 +29,7 @@ class Step:
     nearest : label
         Class of the nearest mean.
     distance : float
-        Euclidean distance to it, in standardised features.
+        Euclidean distance to it, in scaled features.
     goes : {"left", "right"}
         The child the sample went to.
     """

@@ -21,8 +21,8 @@ from evergrow.labels import ClassList
 
 __all__ = ["FittedForest"]
 
-# Rows whose probabilities are held at once when only the best class is wanted.
-_PREDICT_ROWS = 16384
+# Bytes of probabilities held at once when only the best classes are wanted.
+_PREDICT_BYTES = 16 << 20
 
 _NODE_ROWS = ("row_begin", "row_size")
 
@@ -40,6 +40,19 @@ class FittedForest:
         """Number of features."""
         return len(self.standardization.mean)
 
+    @property
+    def has_training_rows(self) -> bool:
+        """Whether the trees know their training rows; not so after an inference-only file."""
+        return len(self.forest.tree_arrays(0)["rows"]) > 0
+
+    def centroid(self, tree: int, index: int) -> npt.NDArray[np.float64]:
+        """One class mean of a tree, in the units of the input."""
+        return self.standardization.undo(self.forest.centroid(tree, index))
+
+    def _blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+        max_rows = max(64, min(16384, _PREDICT_BYTES // (8 * len(self.labels))))
+        return float_blocks(X, max_rows)
+
     def probabilities(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.float64]:
         """Mean class frequencies of the leaves, Eq. (4) of Ristin 2014."""
         out = np.empty((X.shape[0], len(self.labels)))
@@ -51,14 +64,14 @@ class FittedForest:
         self, X: npt.NDArray[Any], n_threads: int
     ) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
         """Probabilities a block of rows at a time: (rows, block)."""
-        for rows, block in float_blocks(X, _PREDICT_ROWS):
+        for rows, block in self._blocks(X):
             yield rows, self.forest.predict_proba(block, self.standardization.core, n_threads)
 
     def leaves(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.int32]:
         """Leaf of every row in every tree."""
         blocks = [
             self.forest.apply(block, self.standardization.core, n_threads)
-            for _, block in float_blocks(X, _PREDICT_ROWS)
+            for _, block in self._blocks(X)
         ]
         return np.concatenate(blocks)
 
@@ -66,7 +79,7 @@ class FittedForest:
         """Distances computed to classify the rows, over all trees."""
         return sum(
             int(self.forest.comparisons(block, self.standardization.core, n_threads).sum())
-            for _, block in float_blocks(X, _PREDICT_ROWS)
+            for _, block in self._blocks(X)
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FittedForest:
@@ -131,14 +144,13 @@ class FittedForest:
         _require(bool(((classes >= 0) & (classes < len(labels))).all()), "samples.classes")
         _require(n_comparisons.dtype == np.int64 and n_comparisons.ndim == 1, "n_comparisons")
         _require(bool((n_comparisons >= 0).all()) and len(n_comparisons) > 0, "n_comparisons")
+        by_tree = _arrays_by_tree(tensors)
+        _require(len(by_tree) == len(n_comparisons), "n_comparisons")
         samples = _core.Samples(n_features, len(classes))
         plain = Standardization.identity(n_features).core
         samples.append(np.ascontiguousarray(rows), np.ascontiguousarray(classes), plain)
         width = samples.rows.shape[1]
-        trees = [
-            _padded_tree(arrays, n_features, width)
-            for arrays in _arrays_by_tree(tensors, len(n_comparisons))
-        ]
+        trees = [_padded_tree(arrays, n_features, width) for arrays in by_tree]
         forest = _core.Forest.from_arrays(
             samples=samples,
             trees=trees,
@@ -171,16 +183,14 @@ def _without_rows(
     return kept
 
 
-def _arrays_by_tree(
-    tensors: dict[str, npt.NDArray[Any]], n_trees: int
-) -> list[dict[str, npt.NDArray[Any]]]:
-    trees: dict[str, dict[str, npt.NDArray[Any]]] = {str(t): {} for t in range(n_trees)}
+def _arrays_by_tree(tensors: dict[str, npt.NDArray[Any]]) -> list[dict[str, npt.NDArray[Any]]]:
+    trees: dict[str, dict[str, npt.NDArray[Any]]] = {}
     for key, array in tensors.items():
         group, _, rest = key.partition(".")
         if group == "tree":
             tree, _, name = rest.partition(".")
-            trees[tree][name] = array
-    return list(trees.values())
+            trees.setdefault(tree, {})[name] = array
+    return [trees[str(t)] for t in range(len(trees))]
 
 
 def _padded_tree(

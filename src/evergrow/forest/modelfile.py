@@ -16,11 +16,8 @@ from evergrow.version import __version__
 
 __all__ = ["forest_from_file", "forest_to_file"]
 
-# How each kind of class label is written; object arrays hold strings.
-_LABEL_DTYPES = {"str": np.str_, "object": np.object_, "int": np.int64, "bool": np.bool_}
-_LABEL_DTYPES |= {"uint": np.uint64, "float": np.float64}
-_LABEL_NAMES = {"U": "str", "O": "object", "i": "int", "b": "bool", "u": "uint", "f": "float"}
-_LABEL_TYPES = {"str": str, "object": str, "int": int, "bool": bool, "uint": int, "float": float}
+# Kinds of class labels by NumPy's letter, and the type of each in JSON; object arrays hold strings.
+_LABEL_TYPES = {"U": str, "O": str, "b": bool, "i": int, "u": int, "f": float}
 
 
 def forest_to_file(
@@ -34,7 +31,7 @@ def forest_to_file(
         "parameters": _plain_parameters(estimator.get_params(deep=False)),
         "classes": _classes_to_json(fitted.labels.classes),
         "feature_names": None if names is None else names.tolist(),
-        "inference_only": bool(inference_only),
+        "inference_only": bool(inference_only) or not fitted.has_training_rows,
     }
     write_model(path, header, fitted.to_tensors(inference_only=inference_only))
 
@@ -51,6 +48,8 @@ def forest_from_file(
         return fitted, parameters, None
     if not isinstance(names, list) or len(names) != fitted.n_features:
         raise ModelFileError("the model file names the wrong number of features")
+    if not all(type(name) is str for name in names):
+        raise ModelFileError("the model file names features by something other than strings")
     return fitted, parameters, np.array(names, dtype=object)
 
 
@@ -63,23 +62,32 @@ def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _classes_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:
-    kind = _LABEL_NAMES.get(classes.dtype.kind)
-    values = classes.tolist()
-    if kind is None or not all(type(value) is _LABEL_TYPES[kind] for value in values):
+    kind, values = _LABEL_TYPES.get(classes.dtype.kind), classes.tolist()
+    if kind is None or not all(type(value) is kind for value in values):
         raise TypeError(f"classes of type {classes.dtype} cannot be saved: use integers or strings")
-    return {"kind": kind, "dtype": classes.dtype.str, "values": values}
+    # The width of a string array follows from its strings.
+    dtype = "<U" if classes.dtype.kind == "U" else classes.dtype.newbyteorder("<").str
+    return {"dtype": dtype, "values": values}
 
 
 def _classes_from_json(entry: Any) -> ClassList:
-    kind = entry.get("kind") if isinstance(entry, dict) else None
+    name = entry.get("dtype") if isinstance(entry, dict) else None
     values = entry.get("values") if isinstance(entry, dict) else None
-    if kind not in _LABEL_TYPES or not isinstance(values, list) or not values:
+    if not isinstance(name, str) or not isinstance(values, list) or not values:
         raise ModelFileError("the model file lists no classes")
-    if not all(type(value) is _LABEL_TYPES[kind] for value in values):
-        raise ModelFileError("the model file lists classes of mixed types")
+    try:
+        dtype = np.dtype(name)
+    except TypeError as error:
+        raise ModelFileError("the model file lists classes of an unknown type") from error
+    kind = _LABEL_TYPES.get(dtype.kind)
+    if kind is None or dtype.itemsize > 8 or not all(type(value) is kind for value in values):
+        raise ModelFileError("the model file lists classes of mixed or unexpected types")
     if len(set(values)) != len(values):
         raise ModelFileError("the model file lists a class twice")
     try:
-        return ClassList(np.array(values, dtype=_LABEL_DTYPES[kind]))
+        classes = np.array(values, dtype=dtype)
     except OverflowError as error:
         raise ModelFileError(f"the model file lists a class out of range: {error}") from error
+    if kind is float and not np.isfinite(classes).all():
+        raise ModelFileError("the model file lists a class that is not finite")
+    return ClassList(classes)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import os
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
@@ -19,40 +19,17 @@ from evergrow import _core
 from evergrow.blocks import float_blocks
 from evergrow.forest.explain import Explanation, explain_row
 from evergrow.forest.fitted import FittedForest
+from evergrow.forest.growth import FOREST_RULES, centroids_per_node, rows_per_tree
 from evergrow.forest.modelfile import forest_from_file, forest_to_file
 from evergrow.forest.standardize import Standardization
 from evergrow.labels import ClassList, check_label_types
-from evergrow.params import (
-    Choice,
-    Flag,
-    Fraction,
-    Integer,
-    Nothing,
-    Number,
-    RandomState,
-    Rule,
-    check_parameters,
-)
+from evergrow.params import Integer, check_parameters
 from evergrow.progress import progress_bar
 
 __all__ = ["NCMForestClassifier"]
 
-# A centroid's place in its node is a 16-bit number.
-_MAX_CENTROIDS = 65535
-
-_RULES: dict[str, list[Rule]] = {
-    "n_estimators": [Integer(1)],
-    "n_centroids": [Choice(("sqrt", "log2")), Fraction(), Integer(2, _MAX_CENTROIDS)],
-    "n_assignments": [Integer(1, 2**20)],
-    "min_samples_leaf": [Integer(1, 2**28)],
-    "min_gain": [Number(0.0)],
-    "max_samples": [Nothing(), Fraction(), Integer(1)],
-    "bootstrap": [Flag()],
-    "standardize": [Flag()],
-    "n_jobs": [Nothing(), Integer(-(2**15), -1), Integer(1)],
-    "random_state": [Nothing(), RandomState()],
-    "verbose": [Integer(0), Flag()],
-}
+# What fitting adds to an estimator's parameters.
+_LEARNT = ("_fitted", "feature_names_in_", "n_features_in_")
 
 
 class NCMForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -86,8 +63,8 @@ class NCMForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Draw the samples of each tree with replacement.
     standardize : bool, default=True
         Centre each feature and divide it by its standard deviation, as measured on the first
-        data. Switch it off for features that already share a scale that matters; class means are
-        kept in half precision, so such features should lie well within +-65504.
+        data. Switch it off for features that already share a scale that matters, such as pixels:
+        they are then centred and divided by one common number, which changes no split.
     n_jobs : int, default=None
         Threads, as in scikit-learn: None is 1, -1 all processors. The forest does not depend
         on it.
@@ -170,7 +147,7 @@ class NCMForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> forest.fit(X, ["cat", "cat", "dog", "dog"]).predict([[8, 8]])
         array(['dog'], dtype='<U3')
         """
-        check_parameters(self.get_params(deep=False), _RULES)
+        check_parameters(self.get_params(deep=False), FOREST_RULES)
         check_label_types(y)
         # Validation records names and number of features on the estimator it is given: a clone,
         # so that a failure below leaves this one untouched.
@@ -181,9 +158,7 @@ class NCMForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y = checked
         check_classification_targets(y)
         labels, codes = ClassList.of(y)
-        standardization = (
-            Standardization.of(X) if self.standardize else Standardization.identity(X.shape[1])
-        )
+        standardization = Standardization.of(X, each=bool(self.standardize))
         samples = _core.Samples(X.shape[1], X.shape[0])
         for rows, block in float_blocks(X):
             samples.append(block, codes[rows], standardization.core)
@@ -192,12 +167,12 @@ class NCMForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _become(self, fitted: FittedForest, names: npt.NDArray[Any] | None) -> None:
-        if names is None:
-            self.__dict__.pop("feature_names_in_", None)
-        else:
-            self.feature_names_in_ = names
-        self.n_features_in_ = fitted.n_features
-        self._fitted = fitted
+        learnt = {"_fitted": fitted, "n_features_in_": fitted.n_features}
+        if names is not None:
+            learnt["feature_names_in_"] = names
+        kept = {name: value for name, value in vars(self).items() if name not in _LEARNT}
+        # One assignment: another thread sees all of the old or all of the new.
+        self.__dict__ = kept | learnt
 
     def _grow(self, samples: _core.Samples, n_classes: int) -> _core.Forest:
         seed = check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64)
@@ -207,37 +182,15 @@ class NCMForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 n_trees=self.n_estimators,
                 n_classes=n_classes,
                 seed=int(seed),
-                rows_per_tree=self._rows_per_tree(len(samples)),
+                rows_per_tree=rows_per_tree(self.max_samples, len(samples)),
                 bootstrap=bool(self.bootstrap),
-                n_centroids=self._centroids_per_node(n_classes),
+                n_centroids=centroids_per_node(self.n_centroids, n_classes),
                 n_assignments=self.n_assignments,
                 min_samples_leaf=self.min_samples_leaf,
                 min_gain=self.min_gain,
                 n_threads=effective_n_jobs(self.n_jobs),
                 progress=progress,
             )
-
-    def _centroids_per_node(self, n_classes: int) -> int:
-        sizes = {"sqrt": math.sqrt, "log2": math.log2}
-        if isinstance(self.n_centroids, str):
-            wanted = math.ceil(sizes[self.n_centroids](n_classes))
-        elif isinstance(self.n_centroids, (float, np.floating)):
-            wanted = math.ceil(self.n_centroids * n_classes)
-        else:
-            wanted = int(self.n_centroids)
-        return min(max(2, wanted), _MAX_CENTROIDS)
-
-    def _rows_per_tree(self, n_rows: int) -> int:
-        if self.max_samples is None:
-            return n_rows
-        if isinstance(self.max_samples, (float, np.floating)):
-            return max(1, round(self.max_samples * n_rows))
-        if self.max_samples > n_rows:
-            raise ValueError(
-                f"max_samples must be at most the number of samples, {n_rows}, "
-                f"got {self.max_samples}"
-            )
-        return int(self.max_samples)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell scikit-learn whether there is anything to predict with."""
@@ -252,7 +205,8 @@ class NCMForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def nbytes(self) -> int:
         """Bytes the trees hold: nodes, centroids, class counts and training row numbers.
 
-        The training samples they refer to, ``4 * n_samples * n_features`` bytes, are not counted.
+        The training samples they refer to are not counted: 4 bytes per sample and feature, the
+        features rounded up to a multiple of 16.
 
         Examples
         --------
@@ -272,11 +226,12 @@ class NCMForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted
 
     def _checked(self, X: npt.ArrayLike) -> tuple[FittedForest, npt.NDArray[Any], int]:
-        check_is_fitted(self)
-        # One look at what is learnt: another thread may replace it at any moment.
-        fitted = self._fitted
-        checked: npt.NDArray[Any] = validate_data(self, X, reset=False)
-        return fitted, checked, effective_n_jobs(self.n_jobs)
+        # One look at what is learnt, which another thread may replace at any moment.
+        reader = object.__new__(type(self))
+        reader.__dict__ = self.__dict__
+        check_is_fitted(reader)
+        checked: npt.NDArray[Any] = validate_data(reader, X, reset=False)
+        return reader._fitted, checked, effective_n_jobs(self.n_jobs)
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Class probabilities: the mean class frequencies of the leaves (Eq. 4).
@@ -416,7 +371,9 @@ class NCMForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         node 0: nearest of 2 means is 'b' at 0.372, goes left
         leaf 1: 'b': 2
         """
-        if not hasattr(x, "columns"):
+        if hasattr(x, "to_frame"):  # a row of a DataFrame
+            x = x.to_frame().T.infer_objects()
+        elif not hasattr(x, "columns") and not issparse(x):
             x = np.atleast_2d(np.asarray(x))
         fitted, X, _ = self._checked(x)
         if X.shape[0] != 1:
@@ -450,12 +407,17 @@ class NCMForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array([1])
         """
         fitted = self._learnt("model to save")
+        if type(self) is not NCMForestClassifier:
+            raise TypeError(
+                f"only NCMForestClassifier itself can be saved, got its subclass "
+                f"{type(self).__name__}: load would not find it"
+            )
         forest_to_file(self, fitted, path, inference_only=inference_only)
 
     @classmethod
     def _from_file(cls, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Self:
         fitted, parameters, names = forest_from_file(header, tensors)
-        check_parameters({**cls().get_params(), **parameters}, _RULES)
+        check_parameters({**cls().get_params(), **parameters}, FOREST_RULES)
         forest = cls(**parameters)
         forest._become(fitted, names)
         return forest

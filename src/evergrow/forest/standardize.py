@@ -33,27 +33,38 @@ class Standardization:
         return cls(np.zeros(n_features), np.ones(n_features))
 
     @classmethod
-    def of(cls, X: npt.NDArray[Any]) -> Standardization:
-        """Centre every feature and divide it by its standard deviation.
+    def of(cls, X: npt.NDArray[Any], *, each: bool) -> Standardization:
+        """Centre every feature and divide it by a standard deviation.
 
-        A feature that does not vary is only centred.
+        Either by its own (``each``; a feature that does not vary is only centred), or all by one
+        common number. The latter changes no distance relative to another, so no split either; it
+        brings class means to where half precision is finest.
         """
-        n_rows, n_features = X.shape
-        total = np.zeros(n_features)
-        for _, block in float_blocks(X):
-            _core.add_sums(block, total)
-        mean = total / n_rows
-        squares = np.zeros(n_features)
-        for _, block in float_blocks(X):
-            _core.add_squares(block, mean, squares)
-        variance = squares / n_rows
-        if not np.isfinite(variance).all():
-            raise ValueError("Input X contains values too large to compute their variance.")
+        mean, variance = _moments(X)
         # What rounding leaves of a constant feature is not spread.
-        rounding = (n_rows * np.abs(mean) * np.finfo(np.float64).eps) ** 2
-        varies = variance > rounding
-        scale = np.ones(n_features)
-        scale[varies] = 1.0 / np.sqrt(variance[varies])
-        if not np.isfinite(scale).all():
-            raise ValueError("Input X contains a feature whose spread is too small to divide by.")
+        rounding = (X.shape[0] * np.abs(mean) * np.finfo(np.float64).eps) ** 2
+        variance = np.where(variance > rounding, variance, 0.0)
+        if not each:
+            variance = np.full_like(variance, variance.mean())
+        scale = np.ones(len(mean))
+        np.divide(1.0, np.sqrt(variance), out=scale, where=variance > 0)
         return cls(mean, scale)
+
+    def undo(self, x: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Back to the units of the input."""
+        restored: npt.NDArray[np.float64] = x / self.scale + self.mean
+        return restored
+
+
+def _moments(X: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    n_rows, n_features = X.shape
+    total, squares = np.zeros(n_features), np.zeros(n_features)
+    for _, block in float_blocks(X):
+        _core.add_sums(block, total)
+    mean = total / n_rows
+    for _, block in float_blocks(X):
+        _core.add_squares(block, mean, squares)
+    variance = squares / n_rows
+    if not np.isfinite(variance).all():
+        raise ValueError("Input X contains values too large to compute their variance.")
+    return mean, variance
