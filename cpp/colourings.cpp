@@ -6,6 +6,7 @@ namespace evergrow {
 namespace {
 
 constexpr std::size_t kWordBits = 64;
+constexpr std::size_t kBatch = 1024;
 
 std::size_t table_size(std::size_t n) {
     std::size_t size = 4;
@@ -27,41 +28,46 @@ bool insert(std::vector<std::uint64_t>& table, std::uint64_t key) {
 
 }  // namespace
 
-void Colourings::make(std::size_t n_centroids, std::size_t max_count, Stream& stream) {
+void Colourings::start(std::size_t n_centroids, std::size_t max_count, const Stream& stream) {
     n_centroids_ = n_centroids;
+    stream_ = stream;
     const std::size_t n_free = n_centroids - 1;
     enumerated_ = n_free < kWordBits - 1 && (std::uint64_t{1} << n_free) - 1 <= max_count;
-    if (enumerated_)
-        size_ = std::size_t{1} << n_free;
-    else
-        draw(max_count, stream);
+    n_left_ = enumerated_ ? std::size_t{1} << n_free : max_count;
+    if (!enumerated_) seen_.assign(table_size(max_count), 0);
 }
 
-void Colourings::draw(std::size_t max_count, Stream& stream) {
+bool Colourings::next_batch() {
+    if (n_left_ == 0) return false;
+    size_ = enumerated_ ? n_left_ : std::min(n_left_, kBatch);
+    n_left_ -= size_;
+    if (!enumerated_) draw(size_);
+    return true;
+}
+
+void Colourings::draw(std::size_t count) {
     const std::size_t n_free = n_centroids_ - 1;
     const std::size_t n_words = (n_free + kWordBits - 1) / kWordBits;
     const std::size_t last_bits = n_free - (n_words - 1) * kWordBits;
     const std::uint64_t last_mask = ~std::uint64_t{0} >> (kWordBits - last_bits);
-    size_ = max_count;
-    words_.assign(n_words * size_, 0);
-    seen_.assign(table_size(size_), 0);
-    for (std::size_t i = 0; i < size_;) {
+    words_.assign(n_words * count, 0);
+    for (std::size_t i = 0; i < count;) {
         std::uint64_t* words = words_.data() + i * n_words;
         std::uint64_t any = 0;
         std::uint64_t key = 0;
         for (std::size_t w = 0; w < n_words; ++w) {
-            words[w] = stream.next() & (w + 1 == n_words ? last_mask : ~std::uint64_t{0});
+            words[w] = stream_.next() & (w + 1 == n_words ? last_mask : ~std::uint64_t{0});
             any |= words[w];
             // Colourings of more than 65 centroids are told apart by a 64-bit hash.
             key = n_words == 1 ? words[w] : derive(key, words[w]);
         }
         if (any != 0 && insert(seen_, key)) ++i;
     }
-    masks_.assign(n_centroids_ * size_, 0);
+    masks_.assign(n_centroids_ * count, 0);
     for (std::size_t j = 0; j < n_free; ++j)
-        for (std::size_t i = 0; i < size_; ++i) {
+        for (std::size_t i = 0; i < count; ++i) {
             const std::uint64_t word = words_[i * n_words + j / kWordBits];
-            masks_[j * size_ + i] = -static_cast<std::int32_t>(word >> (j % kWordBits) & 1U);
+            masks_[j * count + i] = -static_cast<std::int32_t>(word >> (j % kWordBits) & 1U);
         }
 }
 

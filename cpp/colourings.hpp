@@ -10,30 +10,35 @@
 namespace evergrow {
 
 // A colouring and its complement are the same split, so the last centroid always goes left.
+// Candidates come in batches, so that many of them take no more memory than a few.
 class Colourings {
   public:
     // All colourings of the centroids when there are at most `max_count`, otherwise that many
-    // different ones drawn from the stream.
-    void make(std::size_t n_centroids, std::size_t max_count, Stream& stream);
+    // different ones drawn from the stream. No batch is made yet.
+    void start(std::size_t n_centroids, std::size_t max_count, const Stream& stream);
+    // Makes the next batch; false if there is none.
+    bool next_batch();
 
+    // Of the current batch.
     std::size_t size() const { return size_; }
     bool goes_right(std::size_t candidate, std::size_t centroid) const;
-
     // For every candidate the sum of `counts` (one per centroid) over the centroids that go
     // right.
     void count_right(const std::int32_t* counts, std::int32_t* right) const;
 
   private:
-    void draw(std::size_t max_count, Stream& stream);
+    void draw(std::size_t count);
 
     std::size_t n_centroids_ = 0;
+    std::size_t n_left_ = 0;  // candidates still to come
     std::size_t size_ = 0;
     // Enumerated candidate i sends centroid j right when bit j of i is set; candidate 0 sends
-    // none and is never valid.
+    // none and is never valid. They are one batch.
     bool enumerated_ = true;
+    Stream stream_{0};
     std::vector<std::int32_t> masks_;   // drawn: n_centroids x size, all ones where right
     std::vector<std::uint64_t> words_;  // drawn: the bits of each candidate
-    std::vector<std::uint64_t> seen_;
+    std::vector<std::uint64_t> seen_;   // drawn: in this batch and before
 };
 
 }  // namespace evergrow

@@ -1,6 +1,7 @@
 #include "gain.hpp"
 
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -35,39 +36,50 @@ void GainScorer::add_class(const std::int32_t* counts, std::size_t n_centroids,
         score_[i] += n_log_n_(right_[i]) + n_log_n_(n_class - right_[i]) - whole;
 }
 
-BestColouring GainScorer::best(const CountTable& table, const Colourings& colourings,
-                               std::int32_t min_side, const StopFlag& stop) {
-    const std::size_t n = colourings.size();
-    score_.assign(n, 0);
-    right_.resize(n);
-    total_.assign(table.n_centroids, 0);
-    std::int32_t n_samples = 0;
-    for (std::size_t c = 0; c < table.n_classes; ++c) {
-        if (stop) return BestColouring{};
-        const std::int32_t* counts = table.of_class(c);
-        add_class(counts, table.n_centroids, colourings);
-        for (std::size_t j = 0; j < table.n_centroids; ++j) {
-            total_[j] += counts[j];
-            n_samples += counts[j];
-        }
-    }
+void GainScorer::score_batch(const CountTable& table, const Colourings& colourings,
+                             const StopFlag& stop) {
+    score_.assign(colourings.size(), 0);
+    right_.resize(colourings.size());
+    for (std::size_t c = 0; c < table.n_classes && !stop; ++c)
+        add_class(table.of_class(c), table.n_centroids, colourings);
+}
+
+void GainScorer::keep_best(const Colourings& colourings, std::int32_t min_side) {
     colourings.count_right(total_.data(), right_.data());
-    BestColouring best;
-    std::int64_t highest = 0;
-    for (std::size_t i = 0; i < n; ++i) {
+    bool improved = false;
+    std::size_t winner = 0;
+    for (std::size_t i = 0; i < colourings.size(); ++i) {
         const std::int32_t n_right = right_[i];
-        const std::int32_t n_left = n_samples - n_right;
+        const std::int32_t n_left = n_samples_ - n_right;
         if (n_right < min_side || n_left < min_side) continue;
         const std::int64_t score = score_[i] - n_log_n_(n_left) - n_log_n_(n_right);
-        if (best.found && score <= highest) continue;
-        highest = score;
-        best.found = true;
-        best.candidate = i;
+        if (best_.found && score <= highest_) continue;
+        highest_ = score;
+        best_.found = improved = true;
+        winner = i;
     }
-    if (best.found)
-        best.gain = static_cast<double>(highest + n_log_n_(n_samples)) /
-                    (EntropyTable::kOne * static_cast<double>(n_samples));
-    return best;
+    if (!improved) return;
+    best_.sides.resize(total_.size());
+    for (std::size_t j = 0; j < total_.size(); ++j)
+        best_.sides[j] = colourings.goes_right(winner, j) ? 1 : 0;
+}
+
+const BestColouring& GainScorer::best(const CountTable& table, Colourings& colourings,
+                                      std::int32_t min_side, const StopFlag& stop) {
+    best_.found = false;
+    total_.assign(table.n_centroids, 0);
+    for (std::size_t c = 0; c < table.n_classes; ++c)
+        for (std::size_t j = 0; j < table.n_centroids; ++j) total_[j] += table.of_class(c)[j];
+    n_samples_ = std::accumulate(total_.begin(), total_.end(), 0);
+    while (!stop && colourings.next_batch()) {
+        score_batch(table, colourings, stop);
+        keep_best(colourings, min_side);
+    }
+    if (stop) best_.found = false;
+    if (best_.found)
+        best_.gain = static_cast<double>(highest_ + n_log_n_(n_samples_)) /
+                     (EntropyTable::kOne * static_cast<double>(n_samples_));
+    return best_;
 }
 
 }  // namespace evergrow

@@ -42,8 +42,8 @@ struct CountTable {
 
 struct BestColouring {
     bool found = false;
-    std::size_t candidate = 0;
     double gain = 0;
+    std::vector<std::uint8_t> sides;  // per centroid: 0 left, 1 right
 };
 
 class GainScorer {
@@ -52,17 +52,22 @@ class GainScorer {
 
     // The colouring of highest gain, the first of equals, among those that leave at least
     // `min_side` samples on both sides. None if `stop` is set on the way.
-    BestColouring best(const CountTable& table, const Colourings& colourings, std::int32_t min_side,
-                       const StopFlag& stop);
+    const BestColouring& best(const CountTable& table, Colourings& colourings,
+                              std::int32_t min_side, const StopFlag& stop);
 
   private:
+    void score_batch(const CountTable& table, const Colourings& colourings, const StopFlag& stop);
     void add_class(const std::int32_t* counts, std::size_t n_centroids,
                    const Colourings& colourings);
+    void keep_best(const Colourings& colourings, std::int32_t min_side);
 
     const EntropyTable& n_log_n_;
     std::vector<std::int64_t> score_;
     std::vector<std::int32_t> right_;
-    std::vector<std::int32_t> total_;
+    std::vector<std::int32_t> total_;  // samples per centroid
+    std::int32_t n_samples_ = 0;
+    std::int64_t highest_ = 0;
+    BestColouring best_;
 };
 
 }  // namespace evergrow

@@ -40,12 +40,10 @@ bool NcmProposer::propose(const NodeSamples& node, Stream stream, const StopFlag
     assign(node, stop);
     if (stop) return false;
     count(node);
-    colourings_.make(drawn_.size(), rules_.n_assignments, stream);
-    const BestColouring best = scorer_.best(table_, colourings_, rules_.min_samples_leaf, stop);
+    colourings_.start(drawn_.size(), rules_.n_assignments, stream);
+    const BestColouring& best = scorer_.best(table_, colourings_, rules_.min_samples_leaf, stop);
     if (!best.found || !(best.gain > rules_.min_gain)) return false;
-    split_.sides.resize(drawn_.size());
-    for (std::size_t j = 0; j < drawn_.size(); ++j)
-        split_.sides[j] = colourings_.goes_right(best.candidate, j) ? 1 : 0;
+    split_.sides = best.sides;
     return true;
 }
 

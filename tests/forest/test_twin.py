@@ -120,10 +120,13 @@ def test_the_core_grows_the_twins_forest(
     )
 
 
-@pytest.mark.parametrize("n_centroids", [13, 64, 65, 66, 90])
-def test_many_centroids_draw_the_same_colourings(n_centroids: int) -> None:
+@pytest.mark.parametrize(
+    ("n_centroids", "n_assignments"),
+    [(13, 40), (64, 40), (65, 40), (66, 40), (90, 40), (13, 1023), (13, 1025), (14, 2500)],
+)
+def test_many_centroids_draw_the_same_colourings(n_centroids: int, n_assignments: int) -> None:
     X, y = small_integers(3, 400, 6, 100)
-    rules = twin.Rules(100, n_centroids, n_assignments=40, min_samples_leaf=5)
+    rules = twin.Rules(100, n_centroids, n_assignments, min_samples_leaf=30)
     forest = core_forest(X, y, n_trees=1, seed=5, rules=rules)
     expected = twin.grow_forest(X, y, n_trees=1, seed=5, rules=rules)
     assert expected[0].left is not None
