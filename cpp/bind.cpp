@@ -17,6 +17,7 @@
 
 #include "distance.hpp"
 #include "forest.hpp"
+#include "kernel_trial.hpp"
 #include "moments.hpp"
 #include "predict.hpp"
 #include "samples.hpp"
@@ -289,42 +290,20 @@ NumpyVector<float> centroid(const Forest& forest, std::size_t tree_index, std::s
     return NumpyVector<float>(data, {forest.n_features()}, owner);
 }
 
-// The kernel alone, for tests and benchmarks: the rows, in the given order, against every
-// centroid.
 NumpyVector<std::uint16_t> nearest_centroids(const Matrix<float>& rows,
                                              const Vector<std::int32_t>& order,
                                              const Matrix<float>& centroids, const std::string& isa,
                                              std::size_t repeat) {
     const Kernels* kernel = kernels_named(isa.c_str());
     if (kernel == nullptr) throw std::invalid_argument("this processor cannot run " + isa);
-    const std::size_t n = rows.shape(0), d = rows.shape(1), k = centroids.shape(0);
-    if (centroids.shape(1) != d || k == 0 || k > 65535)
-        throw std::invalid_argument("centroids must be 1 to 65535 rows of the same width");
-    for (std::size_t i = 0; i < order.size(); ++i)
-        if (order.data()[i] < 0 || static_cast<std::size_t>(order.data()[i]) >= n)
-            throw std::invalid_argument("order must hold numbers of rows");
-    const std::size_t width = padded_width(d);
-    const auto pad = [&](const Matrix<float>& from, std::size_t count) {
-        AlignedVector<float> to(count * width, 0.0F);
-        for (std::size_t i = 0; i < count; ++i)
-            std::copy_n(from.data() + i * d, d, to.data() + i * width);
-        return to;
-    };
-    const AlignedVector<float> padded_rows = pad(rows, n), padded_centroids = pad(centroids, k);
-    std::vector<const float*> row_vectors(order.size()), vectors(k);
-    std::vector<float> half_norms(k);
-    for (std::size_t i = 0; i < order.size(); ++i)
-        row_vectors[i] = padded_rows.data() + static_cast<std::size_t>(order.data()[i]) * width;
-    for (std::size_t j = 0; j < k; ++j) {
-        vectors[j] = padded_centroids.data() + j * width;
-        half_norms[j] = 0.5F * kernel->dot_full(vectors[j], vectors[j], width);
-    }
+    if (centroids.shape(1) != rows.shape(1))
+        throw std::invalid_argument("rows and centroids must have the same width");
+    const KernelTrial trial{rows.data(),      rows.shape(0),      order.data(), order.size(),
+                            centroids.data(), centroids.shape(0), rows.shape(1)};
     auto [data, owner] = fresh<std::uint16_t>(order.size());
     {
         const nb::gil_scoped_release release;
-        const Centroids all{vectors.data(), half_norms.data(), k};
-        for (std::size_t r = 0; r < repeat; ++r)
-            kernel->nearest_centroids(row_vectors.data(), order.size(), all, width, data);
+        run_kernel(*kernel, trial, repeat, data);
     }
     return NumpyVector<std::uint16_t>(data, {order.size()}, owner);
 }

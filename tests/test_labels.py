@@ -39,6 +39,12 @@ def test_a_batch_without_new_classes_changes_nothing() -> None:
     assert codes.tolist() == [1, 1]
 
 
+def test_the_list_cannot_be_changed_from_outside() -> None:
+    known, _ = ClassList.of(np.array([1, 2]))
+    with pytest.raises(ValueError, match="read-only"):
+        known.classes[0] = 7
+
+
 def test_longer_strings_are_not_cut() -> None:
     known, _ = ClassList.of(np.array(["a"]))
     assert known.extend(np.array(["elephant"]))[0].classes.tolist() == ["a", "elephant"]

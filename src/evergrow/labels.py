@@ -67,6 +67,10 @@ class ClassList:
 
     classes: npt.NDArray[Any]
 
+    def __post_init__(self) -> None:
+        """Close the list to changes: estimators hand it out."""
+        self.classes.setflags(write=False)
+
     def __len__(self) -> int:
         """Count the classes."""
         return len(self.classes)

@@ -1,0 +1,272 @@
+"""What all forests have in common: predicting, inspecting, saving."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from joblib import effective_n_jobs
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from evergrow.forest.explain import Explanation, explain_row
+from evergrow.forest.fitted import FittedForest
+from evergrow.forest.modelfile import forest_from_file, forest_to_file
+from evergrow.params import Integer, Rule, check_parameters
+
+__all__ = ["ForestClassifier"]
+
+# What fitting adds to an estimator's parameters.
+_LEARNT = ("_fitted", "feature_names_in_", "n_features_in_")
+
+
+class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A fitted forest as an estimator; subclasses add parameters and a way to fit."""
+
+    # What each parameter may be.
+    _rules: ClassVar[dict[str, list[Rule]]]
+
+    n_jobs: int | None
+    _fitted: FittedForest
+
+    def _become(self, fitted: FittedForest, names: npt.NDArray[Any] | None) -> None:
+        learnt = {"_fitted": fitted, "n_features_in_": fitted.n_features}
+        if names is not None:
+            learnt["feature_names_in_"] = names
+        kept = {name: value for name, value in vars(self).items() if name not in _LEARNT}
+        # One assignment: another thread sees all of the old or all of the new.
+        self.__dict__ = kept | learnt
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell scikit-learn whether there is anything to predict with."""
+        return "_fitted" in vars(self)
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The classes, in the order of the columns of :meth:`predict_proba`."""
+        return self._learnt("classes_").labels.classes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes the trees hold: nodes, centroids, class counts and training row numbers.
+
+        The training samples they refer to are not counted: 4 bytes per sample and feature, the
+        features rounded up to a multiple of 16.
+
+        Examples
+        --------
+        >>> from evergrow import NCMForestClassifier
+        >>> forest = NCMForestClassifier(5, min_samples_leaf=1, random_state=0)
+        >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).nbytes < 2000
+        True
+        """
+        return self._learnt("nbytes").forest.nbytes
+
+    def _learnt(self, name: str) -> FittedForest:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet, so it has no {name}. "
+                "Call 'fit' first."
+            )
+        return self._fitted
+
+    def _checked(self, X: npt.ArrayLike) -> tuple[FittedForest, npt.NDArray[Any], int]:
+        # One look at what is learnt, which another thread may replace at any moment.
+        reader = object.__new__(type(self))
+        reader.__dict__ = self.__dict__
+        check_is_fitted(reader)
+        checked: npt.NDArray[Any] = validate_data(reader, X, reset=False)
+        return reader._fitted, checked, effective_n_jobs(self.n_jobs)
+
+    def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Class probabilities: the mean class frequencies of the leaves (Eq. 4).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features as in :meth:`fit`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``.
+
+        Examples
+        --------
+        >>> from evergrow import NCMForestClassifier
+        >>> forest = NCMForestClassifier(5, min_samples_leaf=1, random_state=0)
+        >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).predict_proba([[9]])
+        array([[0., 1.]])
+        """
+        fitted, X, n_threads = self._checked(X)
+        return fitted.probabilities(X, n_threads)
+
+    def predict_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Logarithm of the class probabilities; minus infinity where they are zero.
+
+        Examples
+        --------
+        >>> from evergrow import NCMForestClassifier
+        >>> forest = NCMForestClassifier(5, min_samples_leaf=1, random_state=0)
+        >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).predict_log_proba([[9]])
+        array([[-inf,   0.]])
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Most probable class of each sample; of equals the one with the lowest column.
+
+        Examples
+        --------
+        >>> from evergrow import NCMForestClassifier
+        >>> forest = NCMForestClassifier(5, min_samples_leaf=1, random_state=0)
+        >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).predict([[2], [7]])
+        array([0, 1])
+        """
+        fitted, X, n_threads = self._checked(X)
+        best = [block.argmax(axis=1) for _, block in fitted.probability_blocks(X, n_threads)]
+        labels: npt.NDArray[Any] = fitted.labels.classes[np.concatenate(best)]
+        return labels
+
+    def predict_top_k(self, X: npt.ArrayLike, k: int = 5) -> npt.NDArray[Any]:
+        """The ``k`` most probable classes of each sample, best first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features as in :meth:`fit`.
+        k : int, default=5
+            How many, at most the number of classes.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples, k)
+            Of equally probable classes the one with the lower column comes first.
+
+        Examples
+        --------
+        >>> from evergrow import NCMForestClassifier
+        >>> forest = NCMForestClassifier(5, min_samples_leaf=1, random_state=0)
+        >>> forest = forest.fit([[0], [1], [8], [9]], ["a", "a", "b", "b"])
+        >>> forest.predict_top_k([[9]], k=2)
+        array([['b', 'a']], dtype='<U1')
+        """
+        fitted, X, n_threads = self._checked(X)
+        check_parameters({"k": k}, {"k": [Integer(1, len(fitted.labels))]})
+        best = [
+            np.argsort(-block, axis=1, kind="stable")[:, :k]
+            for _, block in fitted.probability_blocks(X, n_threads)
+        ]
+        labels: npt.NDArray[Any] = fitted.labels.classes[np.concatenate(best)]
+        return labels
+
+    def apply(self, X: npt.ArrayLike) -> npt.NDArray[np.int32]:
+        """Leaf that each sample reaches in each tree.
+
+        Returns
+        -------
+        leaves : ndarray of shape (n_samples, n_estimators)
+            Node numbers, counted per tree.
+
+        Examples
+        --------
+        >>> from evergrow import NCMForestClassifier
+        >>> forest = NCMForestClassifier(3, min_samples_leaf=1, random_state=0)
+        >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).apply([[0], [9]]).shape
+        (2, 3)
+        """
+        fitted, X, n_threads = self._checked(X)
+        return fitted.leaves(X, n_threads)
+
+    def comparisons(self, X: npt.ArrayLike) -> float:
+        """Mean number of distances computed per tree and sample, the papers' measure of cost.
+
+        Examples
+        --------
+        >>> from evergrow import NCMForestClassifier
+        >>> forest = NCMForestClassifier(3, min_samples_leaf=1, random_state=0)
+        >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).comparisons([[0], [9]])
+        2.0
+        """
+        fitted, X, n_threads = self._checked(X)
+        n_descents = int(X.shape[0]) * len(fitted.forest)
+        return fitted.comparisons(X, n_threads) / n_descents
+
+    def explain(self, x: npt.ArrayLike) -> Explanation:
+        """Follow one sample through every tree.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            One sample.
+
+        Returns
+        -------
+        explanation : Explanation
+            Per tree the path: the classes each node compared with, which mean was nearest and
+            how far, and the class counts of the leaf. ``print`` shows it as text.
+
+        Examples
+        --------
+        >>> from evergrow import NCMForestClassifier
+        >>> forest = NCMForestClassifier(1, min_samples_leaf=1, random_state=0)
+        >>> print(forest.fit([[0], [1], [8], [9]], ["a", "a", "b", "b"]).explain([7]))
+        tree 0
+        node 0: nearest of 2 means is 'b' at 0.372, goes left
+        leaf 1: 'b': 2
+        """
+        if hasattr(x, "to_frame"):  # a row of a DataFrame
+            x = x.to_frame().T.infer_objects()
+        elif not hasattr(x, "columns") and not issparse(x):
+            x = np.atleast_2d(np.asarray(x))
+        fitted, X, _ = self._checked(x)
+        if X.shape[0] != 1:
+            raise ValueError(f"explain takes one sample, got {X.shape[0]}")
+        row = np.ascontiguousarray(X[0], dtype=np.float64)
+        return explain_row(fitted.forest, fitted.labels.classes, fitted.standardization, row)
+
+    def save(self, path: str | os.PathLike[str], *, inference_only: bool = False) -> None:
+        """Write the model to a file that :func:`evergrow.load` reads.
+
+        The file is written aside, synced and renamed: whatever happens, the old or the new one
+        is there whole.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing one is replaced.
+        inference_only : bool, default=False
+            Leave out the training samples that predicting does not need. The file is smaller and
+            predicts the same, but the model cannot be updated after loading.
+
+        Examples
+        --------
+        >>> import evergrow, tempfile, os
+        >>> forest = evergrow.NCMForestClassifier(3, min_samples_leaf=1, random_state=0)
+        >>> forest = forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "model.evergrow")
+        ...     forest.save(path)
+        ...     evergrow.load(path).predict([[9]])
+        array([1])
+        """
+        fitted = self._learnt("model to save")
+        if not type(self).__module__.startswith("evergrow."):
+            raise TypeError(
+                f"only Evergrow's own estimators can be saved, got {type(self).__name__}: "
+                "load would not find it"
+            )
+        forest_to_file(self, fitted, path, inference_only=inference_only)
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Self:
+        fitted, parameters, names = forest_from_file(header, tensors)
+        check_parameters({**cls().get_params(), **parameters}, cls._rules)
+        forest = cls(**parameters)
+        forest._become(fitted, names)
+        return forest
