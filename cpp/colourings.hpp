@@ -10,7 +10,7 @@
 namespace evergrow {
 
 // A colouring and its complement are the same split, so the last centroid always goes left.
-// Candidates come in batches, so that many of them take no more memory than a few.
+// Drawn candidates come in batches, so that many of them take little more memory than a few.
 class Colourings {
   public:
     // All colourings of the centroids when there are at most `max_count`, otherwise that many

@@ -91,6 +91,6 @@ def test_means_beyond_half_precision_saturate_and_still_route() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(scale=1e-3, size=(10**5, 1)), np.zeros(10**5, dtype=int)
     X[:2], y[:2] = 1e6, 1
-    X[2:40], y[2:40] = 1e3, 2
+    X[2:40], y[2:40] = 50.0, 2
     forest = NCMForestClassifier(3, standardize=False, min_samples_leaf=1, random_state=0)
     assert forest.fit(X, y).score(X, y) == 1.0

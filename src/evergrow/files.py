@@ -35,6 +35,8 @@ FORMAT_VERSION = 1
 Tensors = Mapping[str, npt.NDArray[Any]]
 
 _CHUNK_BYTES = 8 << 20
+# The safetensors library reads no more.
+_MAX_HEADER_BYTES = 100_000_000
 
 _DTYPE_NAMES = {
     "float16": "F16",
@@ -105,6 +107,11 @@ def _write_content(file: BinaryIO, header: Mapping[str, Any], tensors: Tensors) 
         offset += array.nbytes
     table = json.dumps(entries).encode()
     table += b" " * (-len(table) % 8)
+    if len(table) > _MAX_HEADER_BYTES:
+        raise ValueError(
+            f"the model is too large for one file: its table of arrays takes {len(table)} bytes, "
+            f"at most {_MAX_HEADER_BYTES} are allowed"
+        )
     file.write(len(table).to_bytes(8, "little"))
     file.write(table)
     for array in arrays.values():
@@ -145,19 +152,24 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         with safe_open(source, framework="np") as file:
             text, expected = _header_text(source, file.metadata())
             header = _parse_header(source, text)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            names = list(file.keys())
+            _check_types(source, {file.get_slice(name).get_dtype() for name in names})
+            tensors = {name: file.get_tensor(name) for name in names}
     except SafetensorError as error:
         raise ModelFileError(f"{str(source)!r} is not a whole model file: {error}") from error
     if any(array.ndim == 0 for array in tensors.values()):
         raise ModelFileError(f"{str(source)!r} holds an array without a shape")
-    unknown = {str(array.dtype) for array in tensors.values()} - set(_DTYPE_NAMES)
-    if unknown:
-        raise ModelFileError(f"{str(source)!r} holds arrays of unexpected types {sorted(unknown)}")
     if _digest(text, tensors) != expected:
         raise ModelFileError(
             f"{str(source)!r} is damaged: its content does not match its SHA-256 checksum"
         )
     return header, tensors
+
+
+def _check_types(source: Path, found: set[str]) -> None:
+    unknown = found - set(_DTYPE_NAMES.values())
+    if unknown:
+        raise ModelFileError(f"{str(source)!r} holds arrays of unexpected types {sorted(unknown)}")
 
 
 def _header_text(source: Path, metadata: dict[str, str] | None) -> tuple[str, str]:

@@ -71,6 +71,10 @@ class ClassList:
         """Close the list to changes: estimators hand it out."""
         self.classes.setflags(write=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Unpickle through the constructor, which closes the list."""
+        return (ClassList, (self.classes,))
+
     def __len__(self) -> int:
         """Count the classes."""
         return len(self.classes)

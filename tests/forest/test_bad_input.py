@@ -105,10 +105,10 @@ def test_unfitted_use_says_so(use: Any) -> None:
 @pytest.mark.parametrize(
     ("parameter", "value", "allowed"),
     [
-        ("n_estimators", 0, "an integer from 1 to 1048576"),
-        ("n_estimators", 2.5, "an integer from 1 to 1048576"),
-        ("n_estimators", 2**70, "an integer from 1 to 1048576"),
-        ("n_estimators", True, "an integer from 1 to 1048576"),
+        ("n_estimators", 0, "an integer from 1 to 65536"),
+        ("n_estimators", 2.5, "an integer from 1 to 65536"),
+        ("n_estimators", 2**70, "an integer from 1 to 65536"),
+        ("n_estimators", True, "an integer from 1 to 65536"),
         ("n_centroids", 1, "an integer from 2 to 65535"),
         ("n_centroids", 1.5, r"a float in \(0, 1\]"),
         ("n_centroids", "root", r"one of \['log2', 'sqrt'\]"),

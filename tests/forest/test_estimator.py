@@ -247,6 +247,29 @@ def test_neither_offset_nor_unit_of_the_features_matters(
     assert forest.fit(X, y).score(X, y) == 1.0
 
 
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("value", [1e6, 1e9, 1e14, 1e150])
+def test_one_wild_value_does_not_spoil_the_rest(
+    digits: Arrays, standardize: bool, value: float
+) -> None:
+    X, X_test, y, y_test = digits
+    spoiled = X.copy()
+    spoiled[0, 20] = value
+    forest = NCMForestClassifier(
+        20, standardize=standardize, min_samples_leaf=1, random_state=0
+    ).fit(spoiled, y)
+    assert forest.score(X_test, y_test) > 0.95
+
+
+def test_parameters_of_a_subclass_may_be_fewer(digits: Arrays) -> None:
+    class Few(NCMForestClassifier):
+        def __init__(self, n_estimators: int = 5, *, random_state: int | None = None) -> None:
+            super().__init__(n_estimators, random_state=random_state)
+
+    X, X_test, y, y_test = digits
+    assert Few(random_state=0).fit(X, y).score(X_test, y_test) > 0.9
+
+
 def test_without_standardising_large_features_count_more(digits: Arrays) -> None:
     rng = np.random.default_rng(0)
     y = np.arange(400) % 2
@@ -299,6 +322,7 @@ def test_copies_predict_the_same(
         copied = joblib.load(buffer)
     np.testing.assert_array_equal(copied.predict_proba(X_test), small_forest.predict_proba(X_test))
     assert copied.get_params() == small_forest.get_params()
+    assert not copied.classes_.flags.writeable
 
 
 def test_a_clone_is_unfitted(small_forest: NCMForestClassifier, digits: Arrays) -> None:

@@ -166,7 +166,10 @@ def test_any_flipped_bit_of_the_header_is_noticed(saved: Path, place: int, bit: 
         evergrow.load(damaged)
 
 
-NOT_FINITE = [*range(9), float("nan")]
+NOT_FINITE = [*(float(k) for k in range(9)), float("nan")]
+CUT = [f"class{k}" for k in range(10)]
+ZEROS = ["a" + "\0" * k for k in range(10)]
+CLOSE = [1 + 1e-12 * k for k in range(10)]
 
 
 def hostile(name: str, change: Any) -> Any:
@@ -246,6 +249,13 @@ def edit_header(**entries: Any) -> Any:
         hostile("class of dates", edit_header(classes={"dtype": "<M8[s]", "values": [1, 2]})),
         hostile("class of what", edit_header(classes={"dtype": "what", "values": [1, 2]})),
         hostile("no finite class", edit_header(classes={"dtype": "<f8", "values": NOT_FINITE})),
+        hostile("class cut short", edit_header(classes={"dtype": "<U1", "values": CUT})),
+        hostile("class ending in zero", edit_header(classes={"dtype": "<U", "values": ZEROS})),
+        hostile("class rounded", edit_header(classes={"dtype": "<f4", "values": CLOSE})),
+        hostile("class beyond half", edit_header(classes={"dtype": "<f2", "values": [1e9]})),
+        hostile("rows of no number", replace("samples.rows", np.full((1347, 64), np.nan, "f"))),
+        hostile("scale of zero", replace("scale", np.zeros(64))),
+        hostile("infinite means", replace("tree.0.halves", np.full((5, 64), np.inf, np.float16))),
         hostile("endless number", edit_header(note="NUMBER")),
         hostile("names of lists", edit_header(feature_names=[["a", "b"]] * 64)),
         hostile("no shape", replace("n_comparisons", np.array(8))),
@@ -347,6 +357,28 @@ def test_a_long_file_name_can_be_saved_to(
 ) -> None:
     small_forest.save(tmp_path / ("n" * 250))
     assert evergrow.load(tmp_path / ("n" * 250)).n_estimators == 8
+
+
+@pytest.mark.parametrize("kind", ["BF16", "F8_E4M3", "C64", "BOOL", "I8"])
+def test_arrays_of_types_we_never_write_are_refused(saved: Path, kind: str) -> None:
+    with safe_open(saved, framework="np") as file:
+        metadata = file.metadata()
+    size = {"BF16": 2, "C64": 8}.get(kind, 1)
+    entry = {"dtype": kind, "shape": [1], "data_offsets": [0, size]}
+    table = json.dumps({"__metadata__": metadata, "mean": entry}).encode()
+    saved.write_bytes(len(table).to_bytes(8, "little") + table + b"\0" * size)
+    with pytest.raises(ModelFileError):
+        evergrow.load(saved)
+
+
+def test_a_model_too_large_to_load_is_not_saved(
+    small_forest: NCMForestClassifier, saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = saved.read_bytes()
+    monkeypatch.setattr("evergrow.files._MAX_HEADER_BYTES", 1000)
+    with pytest.raises(ValueError, match="too large for one file"):
+        small_forest.save(saved)
+    assert saved.read_bytes() == before
 
 
 def test_paths_that_cannot_be_saved_to_are_named(

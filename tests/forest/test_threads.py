@@ -6,12 +6,15 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import evergrow
 from evergrow import NCMForestClassifier
+from evergrow.forest import estimator
 from tests.conftest import Arrays
 
 INTERRUPTED = """
@@ -19,12 +22,15 @@ import os, signal, threading, time
 import numpy as np
 from evergrow import NCMForestClassifier
 
+# A background job inherits a SIGINT that is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(20000, 256)).astype(np.float32), rng.integers(0, 50, 20000)
 forest = NCMForestClassifier(2, n_jobs={n_jobs}, random_state=0).fit(X[:500], y[:500])
 before, state = forest.predict_proba(X[:50]), dict(vars(forest))
-forest.set_params(n_estimators=100000)
-state["n_estimators"] = 100000
+forest.set_params(n_estimators=60000)
+state["n_estimators"] = 60000
 asked = []
 
 def interrupt():
@@ -83,6 +89,9 @@ import os, signal, threading, time
 import numpy as np
 from evergrow import NCMForestClassifier
 
+# A background job inherits a SIGINT that is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(40000, 256)).astype(np.float32), rng.integers(0, 1000, 40000)
 asked = []
@@ -140,6 +149,26 @@ def test_readers_never_see_the_names_of_one_forest_and_the_trees_of_another(
     for reader in readers:
         reader.join()
     assert not wrong
+
+
+def test_saving_takes_one_look_at_the_forest(
+    digits: Arrays, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, X_test, y, _ = digits
+    names = [f"pixel{i}" for i in range(64)]
+    frame, query = pd.DataFrame(X, columns=names), pd.DataFrame(X_test, columns=names)
+    forest = NCMForestClassifier(3, random_state=0).fit(frame, y)
+    expected = forest.predict_proba(query)
+    write = estimator.forest_to_file
+
+    def refit_first(*args: object, **options: object) -> None:
+        forest.fit(frame[names[::-1]], y)
+        write(*args, **options)
+
+    monkeypatch.setattr(estimator, "forest_to_file", refit_first)
+    forest.save(tmp_path / "forest.evergrow")
+    loaded = evergrow.load(tmp_path / "forest.evergrow")
+    np.testing.assert_array_equal(loaded.predict_proba(query), expected)
 
 
 def test_an_error_in_the_progress_display_stops_the_work() -> None:

@@ -74,10 +74,14 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return self._fitted
 
-    def _checked(self, X: npt.ArrayLike) -> tuple[FittedForest, npt.NDArray[Any], int]:
+    def _snapshot(self) -> Self:
         # One look at what is learnt, which another thread may replace at any moment.
         reader = object.__new__(type(self))
         reader.__dict__ = self.__dict__
+        return reader
+
+    def _checked(self, X: npt.ArrayLike) -> tuple[FittedForest, npt.NDArray[Any], int]:
+        reader = self._snapshot()
         check_is_fitted(reader)
         checked: npt.NDArray[Any] = validate_data(reader, X, reset=False)
         return reader._fitted, checked, effective_n_jobs(self.n_jobs)
@@ -255,13 +259,14 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ...     evergrow.load(path).predict([[9]])
         array([1])
         """
-        fitted = self._learnt("model to save")
+        reader = self._snapshot()
+        fitted = reader._learnt("model to save")
         if not type(self).__module__.startswith("evergrow."):
             raise TypeError(
                 f"only Evergrow's own estimators can be saved, got {type(self).__name__}: "
                 "load would not find it"
             )
-        forest_to_file(self, fitted, path, inference_only=inference_only)
+        forest_to_file(reader, fitted, path, inference_only=inference_only)
 
     @classmethod
     def _from_file(cls, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Self:

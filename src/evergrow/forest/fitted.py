@@ -138,8 +138,10 @@ class FittedForest:
         _require(n_features > 0 and mean.dtype == scale.dtype == np.float64, "mean or scale")
         _require(mean.shape == scale.shape == (n_features,), "mean or scale")
         _require(bool(np.isfinite(mean).all() and np.isfinite(scale).all()), "mean or scale")
+        _require(bool((scale > 0).all()), "scale")
         _require(rows.dtype == np.float32 and rows.ndim == 2, "samples.rows")
         _require(rows.shape == (len(classes), n_features), "samples.rows")
+        _require(bool(np.isfinite(rows).all()), "samples.rows")
         _require(classes.dtype == np.int32 and classes.ndim == 1, "samples.classes")
         _require(bool(((classes >= 0) & (classes < len(labels))).all()), "samples.classes")
         _require(n_comparisons.dtype == np.int64 and n_comparisons.ndim == 1, "n_comparisons")
@@ -199,6 +201,7 @@ def _padded_tree(
     halves = arrays["halves"]
     if halves.dtype != np.float16 or halves.ndim != 2 or halves.shape[1] != n_features:
         raise ValueError("the array halves has the wrong type or shape")
+    _require(bool(np.isfinite(halves).all()), "halves")
     padded = np.zeros((halves.shape[0], width), dtype=np.float16)
     padded[:, :n_features] = halves
     arrays["halves"] = padded.view(np.uint16).reshape(-1)

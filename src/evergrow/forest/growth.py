@@ -15,7 +15,7 @@ _MAX_CENTROIDS = 65535
 _MAX_JOBS = 2**15
 
 FOREST_RULES: dict[str, list[Rule]] = {
-    "n_estimators": [Integer(1, 2**20)],
+    "n_estimators": [Integer(1, 2**16)],
     "n_centroids": [Choice(("sqrt", "log2")), Fraction(), Integer(2, _MAX_CENTROIDS)],
     "n_assignments": [Integer(1, 2**20)],
     "min_samples_leaf": [Integer(1, 2**28)],

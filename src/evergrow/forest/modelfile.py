@@ -16,8 +16,10 @@ from evergrow.version import __version__
 
 __all__ = ["forest_from_file", "forest_to_file"]
 
-# Kinds of class labels by NumPy's letter, and the type of each in JSON; object arrays hold strings.
-_LABEL_TYPES = {"U": str, "O": str, "b": bool, "i": int, "u": int, "f": float}
+# Types of class labels that can be saved, and how JSON holds each; object arrays hold strings.
+_LABEL_TYPES: dict[str, type] = {"<U": str, "|O": str, "|b1": bool, "|i1": int, "|u1": int}
+_LABEL_TYPES |= {f"<{kind}{size}": int for kind in "iu" for size in (2, 4, 8)}
+_LABEL_TYPES |= {f"<f{size}": float for size in (2, 4, 8)}
 
 
 def forest_to_file(
@@ -62,32 +64,28 @@ def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _classes_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:
-    kind, values = _LABEL_TYPES.get(classes.dtype.kind), classes.tolist()
+    # The width of a string array follows from its strings.
+    name = "<U" if classes.dtype.kind == "U" else classes.dtype.newbyteorder("<").str
+    kind, values = _LABEL_TYPES.get(name), classes.tolist()
     if kind is None or not all(type(value) is kind for value in values):
         raise TypeError(f"classes of type {classes.dtype} cannot be saved: use integers or strings")
-    # The width of a string array follows from its strings.
-    dtype = "<U" if classes.dtype.kind == "U" else classes.dtype.newbyteorder("<").str
-    return {"dtype": dtype, "values": values}
+    return {"dtype": name, "values": values}
 
 
 def _classes_from_json(entry: Any) -> ClassList:
     name = entry.get("dtype") if isinstance(entry, dict) else None
     values = entry.get("values") if isinstance(entry, dict) else None
-    if not isinstance(name, str) or not isinstance(values, list) or not values:
+    if not isinstance(values, list) or not values:
         raise ModelFileError("the model file lists no classes")
-    try:
-        dtype = np.dtype(name)
-    except TypeError as error:
-        raise ModelFileError("the model file lists classes of an unknown type") from error
-    kind = _LABEL_TYPES.get(dtype.kind)
-    if kind is None or dtype.itemsize > 8 or not all(type(value) is kind for value in values):
+    kind = _LABEL_TYPES.get(name) if isinstance(name, str) else None
+    if name is None or kind is None or not all(type(value) is kind for value in values):
         raise ModelFileError("the model file lists classes of mixed or unexpected types")
-    if len(set(values)) != len(values):
-        raise ModelFileError("the model file lists a class twice")
     try:
-        classes = np.array(values, dtype=dtype)
+        with np.errstate(over="ignore"):
+            classes = np.array(values, dtype=name)
     except OverflowError as error:
         raise ModelFileError(f"the model file lists a class out of range: {error}") from error
-    if kind is float and not np.isfinite(classes).all():
-        raise ModelFileError("the model file lists a class that is not finite")
+    # Also false for what the type cannot hold, and for what is not a number.
+    if classes.tolist() != values or len(set(values)) != len(values):
+        raise ModelFileError("the model file lists a class twice or one that its type cannot hold")
     return ClassList(classes)

@@ -57,7 +57,7 @@ class NCMForestClassifier(ForestClassifier):
     standardize : bool, default=True
         Centre each feature and divide it by its standard deviation, as measured on the first
         data. Switch it off for features that already share a scale that matters, such as pixels:
-        they are then centred and divided by one common number, which changes no split.
+        they are then centred and divided by one common number, which changes nothing but rounding.
     n_jobs : int, default=None
         Threads, as in scikit-learn: None is 1, -1 all processors. The forest does not depend
         on it.
@@ -140,7 +140,7 @@ class NCMForestClassifier(ForestClassifier):
         >>> forest.fit(X, ["cat", "cat", "dog", "dog"]).predict([[8, 8]])
         array(['dog'], dtype='<U3')
         """
-        check_parameters(self.get_params(deep=False), self._rules)
+        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
         check_label_types(y)
         # Validation records names and number of features on the estimator it is given: a clone,
         # so that a failure below leaves this one untouched.
@@ -151,7 +151,8 @@ class NCMForestClassifier(ForestClassifier):
         X, y = checked
         check_classification_targets(y)
         labels, codes = ClassList.of(y)
-        standardization = Standardization.of(X, each=bool(self.standardize))
+        scaling = Standardization.of_each if self.standardize else Standardization.common
+        standardization = scaling(X)
         samples = _core.Samples(X.shape[1], X.shape[0])
         for rows, block in float_blocks(X):
             samples.append(block, codes[rows], standardization.core)

@@ -14,6 +14,9 @@ from evergrow.blocks import float_blocks
 
 __all__ = ["Standardization"]
 
+# Rows whose quantiles are taken for the rest.
+_QUANTILE_BYTES = 16 << 20
+
 
 @dataclass(frozen=True, eq=False)
 class Standardization:
@@ -33,22 +36,35 @@ class Standardization:
         return cls(np.zeros(n_features), np.ones(n_features))
 
     @classmethod
-    def of(cls, X: npt.NDArray[Any], *, each: bool) -> Standardization:
-        """Centre every feature and divide it by a standard deviation.
+    def of_each(cls, X: npt.NDArray[Any]) -> Standardization:
+        """Centre every feature and divide it by its standard deviation.
 
-        Either by its own (``each``; a feature that does not vary is only centred), or all by one
-        common number. The latter changes no distance relative to another, so no split either; it
-        brings class means to where half precision is finest.
+        A feature that does not vary is only centred.
         """
         mean, variance = _moments(X)
         # What rounding leaves of a constant feature is not spread.
         rounding = (X.shape[0] * np.abs(mean) * np.finfo(np.float64).eps) ** 2
-        variance = np.where(variance > rounding, variance, 0.0)
-        if not each:
-            variance = np.full_like(variance, variance.mean())
         scale = np.ones(len(mean))
-        np.divide(1.0, np.sqrt(variance), out=scale, where=variance > 0)
+        np.divide(1.0, np.sqrt(variance), out=scale, where=variance > rounding)
         return cls(mean, scale)
+
+    @classmethod
+    def common(cls, X: npt.NDArray[Any]) -> Standardization:
+        """Centre every feature and divide all by one number.
+
+        Distances keep their proportions, so nothing but rounding changes: class means come to
+        where half precision is finest. Centre and number are quantiles of some rows, which single
+        wild values cannot move.
+        """
+        n_rows = max(256, _QUANTILE_BYTES // (8 * X.shape[1]))
+        step = -(-X.shape[0] // n_rows)
+        sample = np.asarray(X[::step], dtype=np.float64)
+        centre = np.median(sample, axis=0)
+        spread = np.quantile(np.abs(sample - centre), 0.99, axis=0).max()
+        if not spread > 0:
+            # Nearly all values are the centre; the few others decide.
+            spread = np.abs(sample - centre).max()
+        return cls(centre, np.full(X.shape[1], 1.0 / spread if spread > 0 else 1.0))
 
     def undo(self, x: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Back to the units of the input."""
