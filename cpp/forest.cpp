@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "class_counts.hpp"
 #include "grow.hpp"
 
 namespace evergrow {
@@ -12,10 +13,12 @@ namespace {
 // own: arrays that grow anew for every tree would spend a sixth of the time on fresh pages.
 struct Nursery {
     Nursery(const Samples& samples, const ForestPlan& plan, const EntropyTable& n_log_n)
-        : grower(samples, plan.n_classes, plan.rules, n_log_n) {}
+        : grower(samples, plan.n_classes, plan.rules, n_log_n),
+          tree(kind_of_split(plan.rules.proposer), samples.width()) {}
 
     Grower grower;
     Tree tree;
+    std::vector<ClassCount> counts;
 };
 
 }  // namespace
@@ -26,27 +29,41 @@ std::size_t Forest::n_bytes() const {
     return sum;
 }
 
+bool Forest::keeps_rows() const {
+    std::vector<std::int32_t> rows;
+    for (const auto& tree : trees) {
+        tree->collect_rows(kRoot, rows);
+        if (!rows.empty()) return true;
+    }
+    return false;
+}
+
 std::optional<Forest> grow_forest(std::shared_ptr<const Samples> samples, const ForestPlan& plan,
                                   std::size_t n_threads, const Poll& poll) {
     n_threads = std::min(n_threads, plan.n_trees);
-    const EntropyTable n_log_n(plan.sampling.n_rows);
     const std::vector<std::int32_t> sorted = rows_by_class(*samples);
+    const std::size_t n_wanted = std::min(plan.sampling.n_rows, EntropyTable::kMaxSamples + 1);
+    const auto n_log_n = std::make_shared<const EntropyTable>(n_wanted);
     std::vector<std::shared_ptr<const Tree>> trees(plan.n_trees);
     std::vector<std::unique_ptr<Nursery>> nurseries(n_threads);
     const bool finished = run_parallel(
         plan.n_trees, n_threads,
         [&](std::size_t index, std::size_t worker, const StopFlag& stop) {
             if (!nurseries[worker])
-                nurseries[worker] = std::make_unique<Nursery>(*samples, plan, n_log_n);
-            Tree& tree = nurseries[worker]->tree;
+                nurseries[worker] = std::make_unique<Nursery>(*samples, plan, *n_log_n);
+            Nursery& nursery = *nurseries[worker];
             const std::uint64_t key = tree_key(plan.seed, index, 0);
-            tree.plant(draw_rows(sorted, plan.sampling, Stream(purpose_key(key, Purpose::kRows))));
-            nurseries[worker]->grower.grow(tree, 0, purpose_key(key, Purpose::kRoot), stop);
-            trees[index] = std::make_shared<const Tree>(tree);
+            std::vector<std::int32_t> rows =
+                draw_rows(sorted, plan.sampling, Stream(purpose_key(key, Purpose::kRows)));
+            nursery.tree.plant();
+            count_classes(*samples, rows, nursery.counts);
+            nursery.tree.set_counts(kRoot, nursery.counts.data(), nursery.counts.size());
+            nursery.grower.grow(nursery.tree, kRoot, rows, purpose_key(key, Purpose::kRoot), stop);
+            trees[index] = std::make_shared<const Tree>(nursery.tree.packed());
         },
         poll);
     if (!finished) return std::nullopt;
-    return Forest{std::move(samples), std::move(trees), plan.n_classes};
+    return Forest{std::move(samples), std::move(trees), plan.n_classes, n_log_n};
 }
 
 }  // namespace evergrow

@@ -7,8 +7,9 @@
 #include <optional>
 #include <vector>
 
+#include "gain.hpp"
 #include "parallel.hpp"
-#include "propose/ncm.hpp"
+#include "propose/proposer.hpp"
 #include "sample_rows.hpp"
 #include "samples.hpp"
 #include "tree.hpp"
@@ -19,9 +20,13 @@ struct Forest {
     std::shared_ptr<const Samples> samples;
     std::vector<std::shared_ptr<const Tree>> trees;
     std::size_t n_classes = 0;
+    // Kept from update to update: to make it anew would cost by the samples stored.
+    std::shared_ptr<const EntropyTable> n_log_n;
 
     std::size_t n_features() const { return samples->n_features(); }
     std::size_t n_bytes() const;
+    // Whether leaves know their training rows; not so in a forest kept for inference.
+    bool keeps_rows() const;
 };
 
 struct ForestPlan {
@@ -29,7 +34,7 @@ struct ForestPlan {
     std::size_t n_classes;
     std::uint64_t seed;
     RowSampling sampling;
-    NcmRules rules;
+    SplitRules rules;
 };
 
 // Grows a forest from all the samples; nothing if the poll asked to stop.

@@ -4,38 +4,38 @@
 
 namespace evergrow {
 
-void Grower::grow(Tree& tree, std::int32_t leaf, std::uint64_t key, const StopFlag& stop) {
-    const std::uint64_t before = proposer_.n_comparisons();
+void Grower::grow(Tree& tree, std::int32_t leaf, std::vector<std::int32_t>& rows, std::uint64_t key,
+                  const StopFlag& stop) {
+    const std::uint64_t before = proposer_->n_comparisons();
     known_.reset(n_classes_);
-    pending_.assign(1, Pending{leaf, 0, key});
+    pending_.assign(1, Pending{leaf, 0, 0, rows.size(), key});
     while (!pending_.empty() && !stop) {
         const Pending next = pending_.back();
         pending_.pop_back();
-        const auto node = static_cast<std::size_t>(next.node);
-        std::int32_t* rows = tree.rows.data() + tree.row_begin[node];
-        const auto n_rows = static_cast<std::size_t>(tree.row_size[node]);
-        find_ranges(rows, n_rows);
+        std::int32_t* own = rows.data() + next.begin;
+        const std::size_t n_rows = next.end - next.begin;
+        find_ranges(own, n_rows);
         known_.descend(next.depth);
-        const NodeSamples samples{rows, n_rows, ranges_, known_, tree.halves.data()};
-        if (!proposer_.propose(samples, Stream(next.key), stop)) {
-            close(tree, next.node);
+        const NodeSamples samples{own, n_rows, ranges_, known_, tree};
+        if (!proposer_->propose(samples, Stream(next.key), stop)) {
+            tree.set_rows(next.node, own, n_rows);
             continue;
         }
-        const std::int32_t n_left = partition(rows, n_rows);
-        const std::int32_t child =
-            tree.split(next.node, proposer_.split(), samples_.width(), n_left);
+        const std::size_t middle = next.begin + partition(own, n_rows);
+        const std::int32_t child = tree.split(next.node, proposer_->split());
+        share_counts(tree, next.node);
         remember_means(tree, next.node);
-        pending_.push_back(Pending{child + 1, next.depth + 1, derive(next.key, 1)});
-        pending_.push_back(Pending{child, next.depth + 1, derive(next.key, 0)});
+        pending_.push_back(
+            Pending{child + 1, next.depth + 1, middle, next.end, derive(next.key, 1)});
+        pending_.push_back(Pending{child, next.depth + 1, next.begin, middle, derive(next.key, 0)});
     }
-    tree.n_comparisons += proposer_.n_comparisons() - before;
+    tree.n_comparisons += proposer_->n_comparisons() - before;
 }
 
 void Grower::find_ranges(const std::int32_t* rows, std::size_t n_rows) {
     ranges_.clear();
-    const std::vector<std::int32_t>& classes = samples_.classes();
     for (std::size_t i = 0; i < n_rows; ++i) {
-        const std::int32_t class_id = classes[static_cast<std::size_t>(rows[i])];
+        const std::int32_t class_id = samples_.class_of(rows[i]);
         const auto place = static_cast<std::int32_t>(i);
         if (ranges_.empty() || ranges_.back().class_id != class_id)
             ranges_.push_back(ClassRange{class_id, place, place});
@@ -43,37 +43,67 @@ void Grower::find_ranges(const std::int32_t* rows, std::size_t n_rows) {
     }
 }
 
-// Stable: rows sorted by class stay sorted on both sides.
-std::int32_t Grower::partition(std::int32_t* rows, std::size_t n_rows) {
+// Stable: rows sorted by class stay sorted on both sides. Returns the number on the left.
+std::size_t Grower::partition(std::int32_t* rows, std::size_t n_rows) {
     moved_.clear();
+    n_right_.clear();
     std::int32_t* left = rows;
-    for (std::size_t i = 0; i < n_rows; ++i) {
-        if (proposer_.goes_right(i))
-            moved_.push_back(rows[i]);
-        else
-            *left++ = rows[i];
+    for (const ClassRange& range : ranges_) {
+        const std::size_t before = moved_.size();
+        for (auto i = static_cast<std::size_t>(range.begin);
+             i < static_cast<std::size_t>(range.end); ++i) {
+            if (proposer_->goes_right(i))
+                moved_.push_back(rows[i]);
+            else
+                *left++ = rows[i];
+        }
+        n_right_.push_back(static_cast<std::int32_t>(moved_.size() - before));
     }
     std::copy(moved_.begin(), moved_.end(), left);
-    return static_cast<std::int32_t>(left - rows);
+    return n_rows - moved_.size();
 }
 
-void Grower::remember_means(const Tree& tree, std::int32_t node) {
-    const NcmSplit& split = proposer_.split();
-    const auto begin =
-        static_cast<std::size_t>(tree.centroid_begin[static_cast<std::size_t>(node)]);
-    for (std::size_t j = 0; j < split.n_centroids(); ++j) {
-        const auto source = CentroidSource::from_code(tree.centroid_source[begin + j]);
+void Grower::remember_means(const Tree& tree, std::int32_t i) {
+    if (tree.kind() != SplitKind::kNcm) return;
+    const Node& node = tree.node(i);
+    for (std::size_t j = 0; j < static_cast<std::size_t>(node.centroid_size); ++j) {
+        const Centroid& centroid = tree.centroid(node, j);
+        const auto source = CentroidSource::from_code(centroid.source);
         if (!source.is_row())
-            known_.record(split.classes[j],
-                          KnownMean{source.index(), split.counts[j], split.half_norms[j]});
+            known_.record(centroid.class_id,
+                          KnownMean{source.index(), proposer_->split().counts[j], centroid.offset});
     }
 }
 
-void Grower::close(Tree& tree, std::int32_t leaf) {
-    counts_.clear();
-    for (const ClassRange& range : ranges_)
-        counts_.push_back(ClassCount{range.class_id, range.size()});
-    tree.set_counts(leaf, counts_);
+// The children's class counts. Where a node has seen more samples of a class than it has rows,
+// because the others were let go, they are shared out as the rows are; all of them by the rows of
+// all classes if the class has none.
+void Grower::share_counts(Tree& tree, std::int32_t i) {
+    left_counts_.clear();
+    right_counts_.clear();
+    const Node& node = tree.node(i);
+    std::int64_t n_right = 0, n_rows = 0;
+    for (std::size_t r = 0; r < ranges_.size(); ++r) {
+        n_right += n_right_[r];
+        n_rows += ranges_[r].size();
+    }
+    std::size_t r = 0;
+    for (std::size_t j = 0; j < static_cast<std::size_t>(node.count_size); ++j) {
+        const ClassCount seen = tree.count(node, j);
+        std::int64_t right = n_right, all = n_rows;
+        if (r < ranges_.size() && ranges_[r].class_id == seen.class_id) {
+            right = n_right_[r];
+            all = ranges_[r].size();
+            ++r;
+        }
+        const auto to_right = static_cast<std::int32_t>(seen.count * right / all);
+        if (to_right > 0) right_counts_.push_back(ClassCount{seen.class_id, to_right});
+        if (to_right < seen.count)
+            left_counts_.push_back(ClassCount{seen.class_id, seen.count - to_right});
+    }
+    const std::int32_t child = node.left;
+    tree.set_counts(child, left_counts_.data(), left_counts_.size());
+    tree.set_counts(child + 1, right_counts_.data(), right_counts_.size());
 }
 
 }  // namespace evergrow

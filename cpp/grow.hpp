@@ -3,11 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "gain.hpp"
 #include "parallel.hpp"
-#include "propose/ncm.hpp"
+#include "propose/proposer.hpp"
 #include "samples.hpp"
 #include "tree.hpp"
 
@@ -15,34 +16,39 @@ namespace evergrow {
 
 class Grower {
   public:
-    Grower(const Samples& samples, std::size_t n_classes, const NcmRules& rules,
+    Grower(const Samples& samples, std::size_t n_classes, const SplitRules& rules,
            const EntropyTable& n_log_n)
-        : samples_(samples), n_classes_(n_classes), proposer_(samples, rules, n_log_n) {}
+        : samples_(samples),
+          n_classes_(n_classes),
+          proposer_(make_proposer(samples, rules, n_log_n)) {}
 
-    // Splits the leaf and its descendants until no split is left to find. `key` names the leaf
-    // for the random numbers. Gives up early, the tree half grown, when `stop` is set.
-    void grow(Tree& tree, std::int32_t leaf, std::uint64_t key, const StopFlag& stop);
+    // Splits the leaf and its descendants until no split is left to find. The leaf holds its class
+    // counts; `rows` are its training rows, sorted by class, and are reordered. `key` names the
+    // leaf for the random numbers. Gives up early, the tree half grown, when `stop` is set.
+    void grow(Tree& tree, std::int32_t leaf, std::vector<std::int32_t>& rows, std::uint64_t key,
+              const StopFlag& stop);
 
   private:
     struct Pending {
         std::int32_t node;
         std::int32_t depth;
+        std::size_t begin, end;  // of its rows
         std::uint64_t key;
     };
 
     void find_ranges(const std::int32_t* rows, std::size_t n_rows);
-    std::int32_t partition(std::int32_t* rows, std::size_t n_rows);
+    std::size_t partition(std::int32_t* rows, std::size_t n_rows);
     void remember_means(const Tree& tree, std::int32_t node);
-    void close(Tree& tree, std::int32_t leaf);
+    void share_counts(Tree& tree, std::int32_t node);
 
     const Samples& samples_;
     const std::size_t n_classes_;
-    NcmProposer proposer_;
+    std::unique_ptr<Proposer> proposer_;
     std::vector<Pending> pending_;
     KnownMeans known_;
     std::vector<ClassRange> ranges_;
-    std::vector<std::int32_t> moved_;
-    std::vector<ClassCount> counts_;
+    std::vector<std::int32_t> moved_, n_right_;
+    std::vector<ClassCount> left_counts_, right_counts_;
 };
 
 }  // namespace evergrow

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "descend.hpp"
-#include "half.hpp"
 
 namespace evergrow {
 namespace {
@@ -14,15 +13,17 @@ namespace {
 constexpr std::size_t kMaxBlock = 4096;
 // Below this many rows starting threads costs more than it saves.
 constexpr std::size_t kInlineRows = 16;
+
 void add_leaf(const Tree& tree, std::int32_t leaf, double* probabilities) {
-    const auto node = static_cast<std::size_t>(leaf);
-    const auto begin = static_cast<std::size_t>(tree.count_begin[node]);
-    const std::size_t end = begin + static_cast<std::size_t>(tree.count_size[node]);
+    const Node& node = tree.node(leaf);
+    const auto n = static_cast<std::size_t>(node.count_size);
     std::int64_t total = 0;
-    for (std::size_t i = begin; i < end; ++i) total += tree.count[i];
-    for (std::size_t i = begin; i < end; ++i)
-        probabilities[tree.count_class[i]] +=
-            static_cast<double>(tree.count[i]) / static_cast<double>(total);
+    for (std::size_t j = 0; j < n; ++j) total += tree.count(node, j).count;
+    for (std::size_t j = 0; j < n; ++j) {
+        const ClassCount& seen = tree.count(node, j);
+        probabilities[seen.class_id] +=
+            static_cast<double>(seen.count) / static_cast<double>(total);
+    }
 }
 
 template <class T>
@@ -108,24 +109,28 @@ std::int32_t trace(const Forest& forest, std::size_t tree_index, const float* ro
     std::int32_t node = 0;
     while (!tree.is_leaf(node)) {
         const StoredCentroids stored(*forest.samples, tree, node);
-        const Nearest found = stored.nearest(row);
-        const double squared = norm + 2.0 * static_cast<double>(found.score);
-        steps.push_back(Step{node, found.index, std::max(0.0, squared)});
-        node = tree.left[static_cast<std::size_t>(node)] + stored.sides()[found.index];
+        const bool right = stored.goes_right(row);
+        Step step{node, right, 0, 0};
+        if (tree.kind() == SplitKind::kAxis) {
+            step.score = stored[0].offset - row[stored[0].class_id];
+        } else {
+            const Nearest found = stored.nearest(row);
+            step.nearest = found.index;
+            step.score = found.score;
+            if (tree.kind() == SplitKind::kNcm)
+                step.score = std::max(0.0, norm + 2.0 * static_cast<double>(found.score));
+        }
+        steps.push_back(step);
+        node = tree.node(node).left + (right ? 1 : 0);
     }
     return node;
 }
 
-void copy_centroid(const Forest& forest, const Tree& tree, std::size_t centroid, float* out) {
-    const std::size_t n = forest.n_features();
-    const CentroidSource source = CentroidSource::from_code(tree.centroid_source[centroid]);
-    const auto index = static_cast<std::size_t>(source.index());
-    if (source.is_row()) {
-        std::copy_n(forest.samples->row(index), n, out);
-        return;
-    }
-    const std::uint16_t* halves = tree.halves.data() + index * forest.samples->width();
-    std::transform(halves, halves + n, out, half_to_float);
+void copy_centroid(const Forest& forest, const Tree& tree, std::int32_t node, std::size_t j,
+                   float* out) {
+    AlignedVector<float> space(tree.width());
+    const StoredCentroids stored(*forest.samples, tree, node);
+    std::copy_n(stored.vector(j, space.data()), forest.n_features(), out);
 }
 
 }  // namespace evergrow

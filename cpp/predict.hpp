@@ -33,15 +33,17 @@ bool predict(const Forest& forest, const Query& query, const Outputs& outputs,
 // One node on the way of a row through a tree.
 struct Step {
     std::int32_t node;
-    std::int32_t nearest;     // place among the node's centroids
-    double squared_distance;  // to that centroid
+    bool right;
+    std::int32_t nearest;  // ncm: place among the node's centroids
+    double score;          // ncm: squared distance to that centroid; else negative on the right
 };
 
 // The splitting nodes a row passes in one tree, and the leaf it ends in.
 std::int32_t trace(const Forest& forest, std::size_t tree, const float* row,
                    std::vector<Step>& steps);
 
-// The vector of one centroid of a tree, `n_features` numbers.
-void copy_centroid(const Forest& forest, const Tree& tree, std::size_t centroid, float* out);
+// The j-th vector of a splitting node, `n_features` numbers.
+void copy_centroid(const Forest& forest, const Tree& tree, std::int32_t node, std::size_t j,
+                   float* out);
 
 }  // namespace evergrow

@@ -30,13 +30,18 @@ std::vector<std::int32_t> draw_without_replacement(const std::vector<std::int32_
 }  // namespace
 
 std::vector<std::int32_t> rows_by_class(const Samples& samples) {
-    const std::vector<std::int32_t>& classes = samples.classes();
-    std::vector<std::int32_t> rows(classes.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int32_t>(i);
-    std::stable_sort(rows.begin(), rows.end(), [&](std::int32_t a, std::int32_t b) {
-        return classes[static_cast<std::size_t>(a)] < classes[static_cast<std::size_t>(b)];
-    });
+    std::vector<std::int32_t> rows;
+    rows.reserve(samples.size() - samples.n_removed());
+    for (std::int32_t row = 0; row < static_cast<std::int32_t>(samples.size()); ++row)
+        if (samples.class_of(row) != Samples::kGone) rows.push_back(row);
+    sort_by_class(samples, rows);
     return rows;
+}
+
+void sort_by_class(const Samples& samples, std::vector<std::int32_t>& rows) {
+    std::stable_sort(rows.begin(), rows.end(), [&](std::int32_t a, std::int32_t b) {
+        return samples.class_of(a) < samples.class_of(b);
+    });
 }
 
 std::vector<std::int32_t> draw_rows(const std::vector<std::int32_t>& sorted,

@@ -18,6 +18,9 @@ struct RowSampling {
 // All rows, sorted by class and by number within a class.
 std::vector<std::int32_t> rows_by_class(const Samples& samples);
 
+// Rows of one class keep their order.
+void sort_by_class(const Samples& samples, std::vector<std::int32_t>& rows);
+
 // The rows of one tree in the order of `sorted`.
 std::vector<std::int32_t> draw_rows(const std::vector<std::int32_t>& sorted,
                                     const RowSampling& sampling, Stream stream);

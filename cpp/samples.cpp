@@ -1,42 +1,92 @@
 #include "samples.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <new>
-
-#include "aligned.hpp"
+#include <stdexcept>
+#include <utility>
 
 namespace evergrow {
-namespace {
 
-std::size_t allocation_bytes(std::size_t n_rows, std::size_t width) {
-    const std::size_t row_bytes = width * sizeof(float);
-    if (n_rows > std::numeric_limits<std::size_t>::max() / 2 / row_bytes) throw std::bad_alloc();
-    return n_rows * row_bytes;
-}
-
-}  // namespace
-
-Samples::Samples(std::size_t n_features, std::size_t capacity)
+Samples::Samples(std::size_t n_features, Precision precision, std::shared_ptr<PageSource> source)
     : n_features_(n_features),
       width_(padded_width(n_features)),
-      capacity_(capacity),
-      bytes_(allocation_bytes(capacity, width_)),
-      data_(static_cast<float*>(allocate_aligned(bytes_))) {
-    classes_.reserve(capacity);
+      precision_(precision),
+      on_loan_(source != nullptr),
+      floats_(width_),
+      halves_(width_),
+      scaled_(width_) {
+    floats_.use(source);
+    halves_.use(std::move(source));
+}
+
+std::size_t Samples::n_bytes() const {
+    return floats_.n_bytes() + halves_.n_bytes() + classes_.n_bytes() + ids_.n_bytes();
+}
+
+std::vector<std::int32_t> Samples::add(std::size_t n) {
+    std::vector<std::int32_t> rows;
+    rows.reserve(n);
+    while (rows.size() < n && !free_.empty()) {
+        rows.push_back(free_.back());
+        free_.pop_back();
+    }
+    const std::size_t n_new = n - rows.size();
+    constexpr std::size_t kMaxRows = std::numeric_limits<std::int32_t>::max();
+    if (n_new > kMaxRows - size())
+        throw std::invalid_argument("a forest holds at most 2^31 - 1 samples");
+    const std::size_t first =
+        precision_ == Precision::kFloat32 ? floats_.extend(n_new) : halves_.extend(n_new);
+    classes_.extend(n_new);
+    ids_.extend(n_new);
+    for (std::size_t i = first; i < first + n_new; ++i) {
+        *classes_.fresh(i) = kGone;
+        *ids_.fresh(i) = 0;
+        rows.push_back(static_cast<std::int32_t>(i));
+    }
+    // Places used again get pages of their own before they are written.
+    for (std::size_t i = 0; i < n - n_new; ++i) {
+        if (precision_ == Precision::kFloat32)
+            floats_.edit(place(rows[i]));
+        else
+            halves_.edit(place(rows[i]));
+        classes_.edit(place(rows[i]));
+        ids_.edit(place(rows[i]));
+    }
+    return rows;
 }
 
 template <class T>
-void Samples::append(const T* rows, const std::int32_t* classes, std::size_t n_rows,
-                     const Standardizer& standardizer) {
-    float* end = data_ + classes_.size() * width_;
-    for (std::size_t i = 0; i < n_rows; ++i)
-        standardizer.apply(rows + i * n_features_, width_, end + i * width_);
-    classes_.insert(classes_.end(), classes, classes + n_rows);
+void Samples::write(const std::int32_t* numbers, const T* rows, const std::int32_t* classes,
+                    const std::int64_t* ids, std::size_t n, const Standardizer& standardizer) {
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t row = place(numbers[i]);
+        const T* x = rows + i * n_features_;
+        if (precision_ == Precision::kFloat32) {
+            standardizer.apply(x, width_, floats_.fresh(row));
+        } else {
+            standardizer.apply(x, width_, scaled_.data());
+            kernels().narrow(scaled_.data(), width_, halves_.fresh(row));
+        }
+        *classes_.fresh(row) = classes[i];
+        *ids_.fresh(row) = ids[i];
+    }
 }
 
-template void Samples::append(const float*, const std::int32_t*, std::size_t, const Standardizer&);
-template void Samples::append(const double*, const std::int32_t*, std::size_t, const Standardizer&);
+template void Samples::write(const std::int32_t*, const float*, const std::int32_t*,
+                             const std::int64_t*, std::size_t, const Standardizer&);
+template void Samples::write(const std::int32_t*, const double*, const std::int32_t*,
+                             const std::int64_t*, std::size_t, const Standardizer&);
 
-Samples::~Samples() { free_aligned(data_, bytes_); }
+void Samples::remove(const std::int32_t* numbers, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) set_class(numbers[i], kGone);
+    free_.insert(free_.end(), numbers, numbers + n);
+    // Used again from the lowest on, so that they stay on few pages.
+    std::sort(free_.begin(), free_.end(), [](std::int32_t a, std::int32_t b) { return a > b; });
+}
+
+void Samples::set_class(std::int32_t row, std::int32_t class_id) {
+    *classes_.edit(place(row)) = class_id;
+}
 
 }  // namespace evergrow

@@ -1,42 +1,94 @@
-// The training samples a forest refers to: standardised rows and the class of each.
+// The training samples a forest refers to: standardised rows, the class of each and its id.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "aligned.hpp"
 #include "distance.hpp"
+#include "paged.hpp"
 #include "standardize.hpp"
 
 namespace evergrow {
 
+enum class Precision : std::uint8_t { kFloat32, kFloat16 };
+
+// Rows are added and removed; a removed row's place is used again. Copies are cheap: they share
+// what neither has changed, so the forest before an update keeps its samples as they were.
 class Samples {
   public:
-    Samples(std::size_t n_features, std::size_t capacity);
-    ~Samples();
-    Samples(const Samples&) = delete;
-    Samples& operator=(const Samples&) = delete;
+    static constexpr std::int32_t kGone = -1;  // class of a removed row
 
-    // Appends rows; there must be room.
+    // Rows in memory, or on pages from `source` if there is one.
+    Samples(std::size_t n_features, Precision precision, std::shared_ptr<PageSource> source);
+
+    // Room for `n` rows, to be filled with `write`; their numbers.
+    std::vector<std::int32_t> add(std::size_t n);
+    // Fills the room of rows `numbers`, which came from `add` on this very object.
     template <class T>
-    void append(const T* rows, const std::int32_t* classes, std::size_t n_rows,
-                const Standardizer& standardizer);
+    void write(const std::int32_t* numbers, const T* rows, const std::int32_t* classes,
+               const std::int64_t* ids, std::size_t n, const Standardizer& standardizer);
+    void remove(const std::int32_t* numbers, std::size_t n);
+    void set_class(std::int32_t row, std::int32_t class_id);
 
     std::size_t size() const { return classes_.size(); }
-    std::size_t capacity() const { return capacity_; }
+    std::size_t n_removed() const { return free_.size(); }
     std::size_t n_features() const { return n_features_; }
     std::size_t width() const { return width_; }
-    std::size_t n_bytes() const { return bytes_ + classes_.capacity() * sizeof(std::int32_t); }
-    const float* row(std::size_t i) const { return data_ + i * width_; }
-    const std::vector<std::int32_t>& classes() const { return classes_; }
+    Precision precision() const { return precision_; }
+    // Whether centroids may refer to rows: pages from elsewhere may vanish.
+    bool can_be_referred_to() const { return !on_loan_; }
+    std::size_t n_bytes() const;
+
+    std::int32_t class_of(std::int32_t row) const { return classes_[place(row)]; }
+    std::int64_t id_of(std::int32_t row) const { return ids_[place(row)]; }
+    const float* full(std::int32_t row) const { return floats_.at(place(row)); }
+    const std::uint16_t* half(std::int32_t row) const { return halves_.at(place(row)); }
+
+    // The row in single precision: where it lies, or unpacked into `space`.
+    const float* read(std::int32_t row, float* space) const {
+        if (precision_ == Precision::kFloat32) return full(row);
+        kernels().widen(half(row), width_, space);
+        return space;
+    }
 
   private:
+    static std::size_t place(std::int32_t row) { return static_cast<std::size_t>(row); }
+
     std::size_t n_features_;
     std::size_t width_;
-    std::size_t capacity_;
-    std::size_t bytes_;
-    float* data_;
-    std::vector<std::int32_t> classes_;
+    Precision precision_;
+    bool on_loan_;
+    Paged<float> floats_;
+    Paged<std::uint16_t> halves_;
+    Paged<std::int32_t> classes_;
+    Paged<std::int64_t> ids_;
+    std::vector<std::int32_t> free_;
+    AlignedVector<float> scaled_;
+};
+
+// Rows of samples as vectors for a kernel, a block at a time.
+class RowReader {
+  public:
+    // Rows handed to a kernel at once; single precision adds up this many without visible error.
+    static constexpr std::size_t kBlock = 512;
+
+    explicit RowReader(const Samples& samples) : samples_(samples), vectors_(kBlock) {
+        if (samples.precision() == Precision::kFloat16) space_.resize(kBlock * samples.width());
+    }
+    // At most kBlock rows; valid until the next call.
+    const float* const* read(const std::int32_t* rows, std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i)
+            vectors_[i] = samples_.read(rows[i], space_.data() + i * samples_.width());
+        return vectors_.data();
+    }
+
+  private:
+    const Samples& samples_;
+    std::vector<const float*> vectors_;
+    AlignedVector<float> space_;
 };
 
 }  // namespace evergrow

@@ -1,4 +1,9 @@
-// A splitting function as a node stores it: Eq. (6) of Ristin 2014.
+// A splitting function: as a node stores it, and as a proposer found it.
+//
+// Three kinds. The score of a vector c with offset b is b - x.c.
+//   ncm     the side of the vector with the lowest score, b = |c|^2 / 2: Eq. (6) of Ristin 2014
+//   linear  one vector; right where the score is negative
+//   axis    one feature; right where x[feature] > b
 #pragma once
 
 #include <cstddef>
@@ -9,6 +14,8 @@
 #include "aligned.hpp"
 
 namespace evergrow {
+
+enum class SplitKind : std::uint8_t { kNcm = 0, kLinear = 1, kAxis = 2 };
 
 // Where the vector of a centroid lies. A class with one sample at the node is that sample: a
 // reference to its row. Any other mean has a slot of half-precision numbers in the tree.
@@ -27,20 +34,25 @@ class CentroidSource {
     std::int32_t code_;
 };
 
-// A split as a proposer found it: one entry per centroid, means not yet in any tree.
-struct NcmSplit {
+// One vector of a splitting node.
+struct Centroid {
     // No slot has this code: a tree would have to hold 2^31 means.
     static constexpr std::int32_t kNewMean = std::numeric_limits<std::int32_t>::min();
 
-    std::vector<std::int32_t> classes;
-    std::vector<std::int32_t> counts;  // samples it is the mean of
-    std::vector<std::int32_t>
-        sources;  // codes of CentroidSource; kNewMean until the tree stores it
-    std::vector<float> half_norms;
-    std::vector<std::uint8_t> sides;      // 0 left, 1 right
-    AlignedVector<std::uint16_t> halves;  // padded means, one per centroid; set for new ones
+    std::int32_t class_id;  // ncm: whose mean it is; axis: the feature
+    std::int32_t source;    // code of CentroidSource; kNewMean until a tree stores it
+    float offset;           // ncm: |c|^2 / 2; linear and axis: the threshold
+    std::uint8_t side;      // ncm: 0 left, 1 right
+    std::uint8_t unused[3];
+};
 
-    std::size_t n_centroids() const { return classes.size(); }
+// A split as a proposer found it, its new vectors not yet in any tree.
+struct Split {
+    std::vector<Centroid> centroids;
+    std::vector<std::int32_t> counts;     // ncm: samples each is the mean of
+    AlignedVector<std::uint16_t> halves;  // padded vectors, one per centroid; set for new ones
+
+    std::size_t size() const { return centroids.size(); }
 };
 
 }  // namespace evergrow

@@ -1,142 +1,243 @@
 #include "tree.hpp"
 
-#include <cmath>
-#include <stdexcept>
-#include <string>
-#include <utility>
+#include <algorithm>
 
 namespace evergrow {
 namespace {
 
-template <class Vector>
-std::size_t bytes_of(const Vector& v) {
-    return v.capacity() * sizeof(v[0]);
+std::int32_t number(std::size_t n) { return static_cast<std::int32_t>(n); }
+std::size_t place(std::int32_t n) { return static_cast<std::size_t>(n); }
+
+// Writes where the old values were if there is room, else behind all others.
+template <class T>
+void rewrite(Paged<T>& array, std::int32_t& begin, std::int32_t& size, const T* values,
+             std::size_t n, std::size_t& dead) {
+    if (n > place(size)) {
+        dead += place(size);
+        begin = number(array.size());
+        for (std::size_t i = 0; i < n; ++i) array.push_back(values[i]);
+    } else {
+        dead += place(size) - n;
+        array.write(place(begin), values, n);
+    }
+    size = number(n);
 }
 
-std::int32_t size_of(std::size_t n) { return static_cast<std::int32_t>(n); }
-
-void require(bool condition, const char* problem) {
-    if (!condition) throw std::invalid_argument(std::string("damaged tree: ") + problem);
+template <class T>
+void append_run(const Paged<T>& from, std::int32_t begin, std::int32_t size, Paged<T>& to,
+                std::int32_t& to_begin) {
+    to_begin = number(to.size());
+    for (std::int32_t i = begin; i < begin + size; ++i) to.push_back(from[place(i)]);
 }
 
-bool within(std::int64_t begin, std::int64_t size, std::size_t limit) {
-    return begin >= 0 && size >= 0 && begin + size <= static_cast<std::int64_t>(limit);
-}
+constexpr std::int32_t kNoSlot = -1;
 
 }  // namespace
 
 std::size_t Tree::n_bytes() const {
-    return bytes_of(left) + bytes_of(centroid_begin) + bytes_of(centroid_size) +
-           bytes_of(count_begin) + bytes_of(count_size) + bytes_of(row_begin) + bytes_of(row_size) +
-           bytes_of(centroid_class) + bytes_of(centroid_source) + bytes_of(half_norm) +
-           bytes_of(side) + bytes_of(halves) + bytes_of(count_class) + bytes_of(count) +
-           bytes_of(rows);
+    return nodes_.n_bytes() + centroids_.n_bytes() + means_.n_bytes() + counts_.n_bytes() +
+           rows_.n_bytes();
 }
 
-void Tree::add_node(std::int32_t first_row, std::int32_t n_rows) {
-    left.push_back(kLeaf);
-    centroid_begin.push_back(0);
-    centroid_size.push_back(0);
-    count_begin.push_back(0);
-    count_size.push_back(0);
-    row_begin.push_back(first_row);
-    row_size.push_back(n_rows);
-}
-
-void Tree::plant(std::vector<std::int32_t> training_rows) {
-    for (std::vector<std::int32_t>* v :
-         {&left, &centroid_begin, &centroid_size, &count_begin, &count_size, &row_begin, &row_size,
-          &centroid_class, &centroid_source, &count_class, &count})
-        v->clear();
-    half_norm.clear();
-    side.clear();
-    halves.clear();
-    n_comparisons = 0;
-    rows = std::move(training_rows);
-    add_node(0, size_of(rows.size()));
-}
-
-std::int32_t Tree::split(std::int32_t leaf, const NcmSplit& split, std::size_t width,
-                         std::int32_t n_left) {
-    const auto node = static_cast<std::size_t>(leaf);
-    const std::int32_t child = size_of(n_nodes());
-    left[node] = child;
-    centroid_begin[node] = size_of(centroid_class.size());
-    centroid_size[node] = size_of(split.n_centroids());
-    for (std::size_t j = 0; j < split.n_centroids(); ++j) {
-        centroid_class.push_back(split.classes[j]);
-        half_norm.push_back(split.half_norms[j]);
-        side.push_back(split.sides[j]);
-        if (split.sources[j] != NcmSplit::kNewMean) {
-            centroid_source.push_back(split.sources[j]);
-            continue;
-        }
-        const std::int32_t slot = size_of(halves.size() / width);
-        centroid_source.push_back(CentroidSource::slot(slot).code());
-        const auto* mean = split.halves.data() + j * width;
-        halves.insert(halves.end(), mean, mean + width);
+std::int32_t Tree::count_of(const Node& node, std::int32_t class_id) const {
+    std::size_t low = 0, high = place(node.count_size);
+    while (low < high) {
+        const std::size_t middle = (low + high) / 2;
+        if (count(node, middle).class_id < class_id)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    const std::int32_t first = row_begin[node];
-    const std::int32_t n_rows = row_size[node];
-    add_node(first, n_left);
-    add_node(first + n_left, n_rows - n_left);
+    if (low == place(node.count_size)) return 0;
+    const ClassCount& found = count(node, low);
+    return found.class_id == class_id ? found.count : 0;
+}
+
+void Tree::collect_rows(std::int32_t top, std::vector<std::int32_t>& rows) const {
+    std::vector<std::int32_t> pending{top};
+    while (!pending.empty()) {
+        const Node& at = node(pending.back());
+        pending.pop_back();
+        if (at.is_leaf()) {
+            const std::size_t first = rows.size();
+            rows.resize(first + place(at.row_size));
+            rows_.read(place(at.row_begin), place(at.row_size), rows.data() + first);
+        } else {
+            pending.push_back(at.left + 1);
+            pending.push_back(at.left);
+        }
+    }
+}
+
+void Tree::add_leaf(std::int32_t parent) {
+    Node leaf;
+    leaf.parent = parent;
+    nodes_.push_back(leaf);
+}
+
+void Tree::plant() {
+    nodes_.clear();
+    centroids_.clear();
+    means_.clear();
+    counts_.clear();
+    rows_.clear();
+    dead_nodes_ = dead_centroids_ = dead_counts_ = dead_rows_ = 0;
+    n_comparisons = 0;
+    add_leaf(kNoParent);
+}
+
+std::int32_t Tree::split(std::int32_t leaf, const Split& split) {
+    const std::int32_t child = number(nodes_.size());
+    add_leaf(leaf);
+    add_leaf(leaf);
+    Node& node = *nodes_.edit(place(leaf));
+    dead_rows_ += place(node.row_size);
+    node.row_begin = node.row_size = 0;
+    node.left = child;
+    store(node, split);
     return child;
 }
 
-void Tree::set_counts(std::int32_t leaf, const std::vector<ClassCount>& counts) {
-    const auto node = static_cast<std::size_t>(leaf);
-    count_begin[node] = size_of(count.size());
-    count_size[node] = size_of(counts.size());
-    for (const ClassCount& entry : counts) {
-        count_class.push_back(entry.class_id);
-        count.push_back(entry.count);
+std::int32_t Tree::add_mean(const std::uint16_t* mean) {
+    std::copy_n(mean, width(), means_.append());
+    return number(means_.size()) - 1;
+}
+
+void Tree::store(Node& node, const Split& split) {
+    node.centroid_begin = number(centroids_.size());
+    node.centroid_size = number(split.size());
+    for (std::size_t j = 0; j < split.size(); ++j) {
+        Centroid centroid = split.centroids[j];
+        if (centroid.source == Centroid::kNewMean)
+            centroid.source =
+                CentroidSource::slot(add_mean(split.halves.data() + j * width())).code();
+        centroids_.push_back(centroid);
     }
 }
 
-void Tree::validate(std::size_t width, std::size_t n_classes, std::size_t n_samples) const {
-    const std::size_t n = n_nodes();
-    require(n > 0, "it has no root");
-    for (const auto* v :
-         {&centroid_begin, &centroid_size, &count_begin, &count_size, &row_begin, &row_size})
-        require(v->size() == n, "its node arrays differ in length");
-    require(centroid_source.size() == centroid_class.size() &&
-                half_norm.size() == centroid_class.size() && side.size() == centroid_class.size(),
-            "its centroid arrays differ in length");
-    require(count_class.size() == count.size(), "its count arrays differ in length");
-    require(width > 0 && halves.size() % width == 0, "a mean is cut off");
-    // Every node but the root must be the child of exactly one node before it: no cycles.
-    std::vector<bool> has_parent(n, false);
-    for (std::size_t i = 0; i < n; ++i) {
-        if (!rows.empty())
-            require(within(row_begin[i], row_size[i], rows.size()), "rows of a node");
-        if (left[i] == kLeaf) {
-            require(count_size[i] > 0 && within(count_begin[i], count_size[i], count.size()),
-                    "class counts of a leaf");
-            continue;
+void Tree::set_centroids(std::int32_t i, const Split& split) {
+    Node& node = *nodes_.edit(place(i));
+    dead_centroids_ += place(node.centroid_size);
+    store(node, split);
+}
+
+void Tree::bury(std::int32_t i) {
+    const Node& gone = node(i);
+    ++dead_nodes_;
+    dead_counts_ += place(gone.count_size);
+    dead_rows_ += place(gone.row_size);
+    dead_centroids_ += place(gone.centroid_size);
+}
+
+void Tree::cut(std::int32_t top) {
+    std::vector<std::int32_t> pending{top};
+    while (!pending.empty()) {
+        const std::int32_t at = pending.back();
+        const std::int32_t left = node(at).left;
+        pending.pop_back();
+        if (at != top) bury(at);
+        if (left == kLeaf) continue;
+        pending.push_back(left);
+        pending.push_back(left + 1);
+    }
+    Node& leaf = *nodes_.edit(place(top));
+    dead_centroids_ += place(leaf.centroid_size);
+    leaf.left = kLeaf;
+    leaf.centroid_begin = leaf.centroid_size = leaf.row_begin = leaf.row_size = 0;
+}
+
+void Tree::set_rows(std::int32_t leaf, const std::int32_t* rows, std::size_t n) {
+    Node& node = *nodes_.edit(place(leaf));
+    rewrite(rows_, node.row_begin, node.row_size, rows, n, dead_rows_);
+}
+
+void Tree::set_counts(std::int32_t i, const ClassCount* counts, std::size_t n) {
+    Node& node = *nodes_.edit(place(i));
+    rewrite(counts_, node.count_begin, node.count_size, counts, n, dead_counts_);
+}
+
+void Tree::change_counts(std::int32_t i, const std::vector<ClassCount>& changes) {
+    const Node& old = node(i);
+    merged_.clear();
+    std::size_t j = 0;
+    for (const ClassCount& change : changes) {
+        for (; j < place(old.count_size) && count(old, j).class_id < change.class_id; ++j)
+            merged_.push_back(count(old, j));
+        std::int32_t sum = change.count;
+        if (j < place(old.count_size) && count(old, j).class_id == change.class_id)
+            sum += count(old, j++).count;
+        if (sum != 0) merged_.push_back(ClassCount{change.class_id, sum});
+    }
+    for (; j < place(old.count_size); ++j) merged_.push_back(count(old, j));
+    set_counts(i, merged_.data(), merged_.size());
+}
+
+Tree Tree::packed() const {
+    const bool untouched = dead_nodes_ + dead_centroids_ + dead_counts_ + dead_rows_ == 0;
+    Tree copy = untouched ? *this : rebuilt();
+    copy.nodes_ = copy.nodes_.packed();
+    copy.centroids_ = copy.centroids_.packed();
+    copy.means_ = copy.means_.packed();
+    copy.counts_ = copy.counts_.packed();
+    copy.rows_ = copy.rows_.packed();
+    return copy;
+}
+
+Tree Tree::rebuilt() const {
+    Tree copy(kind_, width());
+    copy.n_comparisons = n_comparisons;
+    std::vector<std::int32_t> slot_of(means_.size(), kNoSlot);
+    struct Move {
+        std::int32_t from, to;
+    };
+    std::vector<Move> pending{{kRoot, kRoot}};
+    copy.add_leaf(kNoParent);
+    while (!pending.empty()) {
+        const Move move = pending.back();
+        pending.pop_back();
+        const Node& old = node(move.from);
+        Node fresh;
+        fresh.parent = copy.node(move.to).parent;
+        append_run(counts_, old.count_begin, old.count_size, copy.counts_, fresh.count_begin);
+        fresh.count_size = old.count_size;
+        if (old.is_leaf()) {
+            append_run(rows_, old.row_begin, old.row_size, copy.rows_, fresh.row_begin);
+            fresh.row_size = old.row_size;
+        } else {
+            fresh.left = number(copy.nodes_.size());
+            copy.add_leaf(move.to);
+            copy.add_leaf(move.to);
+            append_run(centroids_, old.centroid_begin, old.centroid_size, copy.centroids_,
+                       fresh.centroid_begin);
+            fresh.centroid_size = old.centroid_size;
+            copy.take_means(fresh, *this, slot_of);
+            pending.push_back({old.left + 1, fresh.left + 1});
+            pending.push_back({old.left, fresh.left});
         }
-        require(left[i] > static_cast<std::int64_t>(i) && within(left[i], 2, n), "a child link");
-        const auto child = static_cast<std::size_t>(left[i]);
-        require(!has_parent[child] && !has_parent[child + 1], "a node with two parents");
-        has_parent[child] = has_parent[child + 1] = true;
-        require(centroid_size[i] >= 2 && centroid_size[i] <= 65535 &&
-                    within(centroid_begin[i], centroid_size[i], centroid_class.size()),
-                "centroids of a node");
+        *copy.nodes_.edit(place(move.to)) = fresh;
     }
-    for (std::size_t i = 1; i < n; ++i) require(has_parent[i], "an unreachable node");
-    const std::size_t n_slots = halves.size() / width;
-    for (std::size_t j = 0; j < centroid_class.size(); ++j) {
-        const CentroidSource source = CentroidSource::from_code(centroid_source[j]);
-        require(within(source.index(), 1, source.is_row() ? n_samples : n_slots),
-                "the source of a centroid");
-        require(within(centroid_class[j], 1, n_classes), "the class of a centroid");
-        require(side[j] <= 1, "the side of a centroid");
-        require(std::isfinite(half_norm[j]), "the norm of a centroid");
+    return copy;
+}
+
+// Several nodes may use one mean: it is copied for the first and found by the others.
+void Tree::take_means(const Node& node, const Tree& from, std::vector<std::int32_t>& slot_of) {
+    if (kind_ == SplitKind::kAxis) return;
+    for (std::size_t j = 0; j < place(node.centroid_size); ++j) {
+        Centroid& moved = *centroids_.edit(place(node.centroid_begin) + j);
+        const auto source = CentroidSource::from_code(moved.source);
+        if (source.is_row()) continue;
+        std::int32_t& slot = slot_of[place(source.index())];
+        if (slot == kNoSlot) slot = add_mean(from.mean(source.index()));
+        moved.source = CentroidSource::slot(slot).code();
     }
-    for (std::size_t j = 0; j < count.size(); ++j) {
-        require(count[j] > 0, "a class count");
-        require(within(count_class[j], 1, n_classes), "the class of a count");
-    }
-    for (const std::int32_t row : rows) require(within(row, 1, n_samples), "a training row");
+}
+
+bool Tree::is_mostly_dead(double share) const {
+    const auto over = [share](std::size_t dead, std::size_t all) {
+        return static_cast<double>(dead) > share * static_cast<double>(all);
+    };
+    return over(dead_nodes_, nodes_.size()) || over(dead_centroids_, centroids_.size()) ||
+           over(dead_counts_, counts_.size()) || over(dead_rows_, rows_.size());
 }
 
 }  // namespace evergrow

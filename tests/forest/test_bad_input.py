@@ -138,9 +138,7 @@ def test_each_parameter_is_checked_by_name_and_range(
 
 
 def test_every_parameter_has_a_rule() -> None:
-    from evergrow.forest.growth import FOREST_RULES
-
-    assert set(FOREST_RULES) == set(NCMForestClassifier().get_params())
+    assert set(NCMForestClassifier._rules) == set(NCMForestClassifier().get_params())
 
 
 def test_more_samples_per_tree_than_there_are_is_refused() -> None:

@@ -176,10 +176,10 @@ def test_an_error_in_the_progress_display_stops_the_work() -> None:
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 64)).astype(np.float32)
-    samples = _core.Samples(64, 4000)
-    samples.append(
-        X, rng.integers(0, 9, 4000).astype(np.int32), _core.Standardizer(np.zeros(64), np.ones(64))
-    )
+    y = rng.integers(0, 9, 4000).astype(np.int32)
+    samples = _core.Samples(64)
+    plain = _core.Standardizer(np.zeros(64), np.ones(64))
+    samples.write(samples.add(4000), X, y, np.arange(4000), plain)
 
     def fail(done: int) -> None:
         raise RuntimeError(f"display broke after {done}")
@@ -193,10 +193,14 @@ def test_an_error_in_the_progress_display_stops_the_work() -> None:
             seed=0,
             rows_per_tree=4000,
             bootstrap=False,
-            n_centroids=3,
-            n_assignments=1024,
-            min_samples_leaf=10,
-            min_gain=0.0,
+            rules={
+                "proposer": "ncm",
+                "n_centroids": 3,
+                "n_candidates": 1024,
+                "min_samples_leaf": 10,
+                "min_gain": 0.0,
+                "regularization": 0.0,
+            },
             n_threads=2,
             progress=fail,
         )

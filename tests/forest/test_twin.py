@@ -17,9 +17,10 @@ def core_forest(
     X: Any, y: Any, n_trees: int, seed: int, rules: twin.Rules, n_threads: int = 1
 ) -> _core.Forest:
     d = X.shape[1]
-    samples = _core.Samples(d, len(X))
+    samples = _core.Samples(d)
     plain = _core.Standardizer(np.zeros(d), np.ones(d))
-    samples.append(X.astype(np.float32), y.astype(np.int32), plain)
+    ids = np.arange(len(X))
+    samples.write(samples.add(len(X)), X.astype(np.float32), y.astype(np.int32), ids, plain)
     return _core.Forest.grow(
         samples=samples,
         n_trees=n_trees,
@@ -27,10 +28,14 @@ def core_forest(
         seed=seed,
         rows_per_tree=rules.rows_per_tree or len(X),
         bootstrap=rules.bootstrap,
-        n_centroids=rules.n_centroids,
-        n_assignments=rules.n_assignments,
-        min_samples_leaf=rules.min_samples_leaf,
-        min_gain=rules.min_gain,
+        rules={
+            "proposer": "ncm",
+            "n_centroids": rules.n_centroids,
+            "n_candidates": rules.n_assignments,
+            "min_samples_leaf": rules.min_samples_leaf,
+            "min_gain": rules.min_gain,
+            "regularization": 0.0,
+        },
         n_threads=n_threads,
         progress=None,
     )
@@ -61,7 +66,7 @@ def assert_same_tree(forest: _core.Forest, tree: int, expected: twin.Node) -> No
         own = slice(begin, begin + arrays["centroid_size"][node])
         assert arrays["centroid_class"][own].tolist() == twin_node.classes
         assert arrays["side"][own].astype(bool).tolist() == twin_node.goes_right
-        stored = np.stack([forest.centroid(tree, j) for j in range(own.start, own.stop)])
+        stored = np.stack([forest.centroid(tree, node, j) for j in range(len(twin_node.classes))])
         np.testing.assert_array_equal(stored, twin_node.centroids)
         pending += [(child, twin_node.left), (child + 1, twin_node.right)]
     assert n_seen == len(arrays["left"])

@@ -2,5 +2,15 @@
 
 from evergrow.forest.explain import Explanation, Step, TreePath
 from evergrow.forest.ncm import NCMForestClassifier
+from evergrow.forest.strategies import IGT, RTST, RUST, ULS
 
-__all__ = ["Explanation", "NCMForestClassifier", "Step", "TreePath"]
+__all__ = [
+    "IGT",
+    "RTST",
+    "RUST",
+    "ULS",
+    "Explanation",
+    "NCMForestClassifier",
+    "Step",
+    "TreePath",
+]

@@ -94,18 +94,13 @@ def _explain_tree(
     standardization: Standardization,
     x: npt.NDArray[np.float64],
 ) -> TreePath:
-    arrays = forest.tree_arrays(tree)
-    path, leaf = forest.trace(tree, x, standardization.core)
+    path, leaf, counts = forest.trace(tree, x, standardization.core)
     steps = []
-    for node, nearest, squared in path:
-        begin = arrays["centroid_begin"][node]
-        own = slice(begin, begin + arrays["centroid_size"][node])
-        names = [labels[c] for c in arrays["centroid_class"][own]]
+    for node, right, nearest, squared, centroids in path:
+        names = [labels[c] for c, _ in centroids]
         sides: list[Literal["left", "right"]] = [
-            "right" if side else "left" for side in arrays["side"][own]
+            "right" if side else "left" for _, side in centroids
         ]
-        steps.append(Step(node, names, sides, names[nearest], squared**0.5, sides[nearest]))
-    begin = arrays["count_begin"][leaf]
-    own = slice(begin, begin + arrays["count_size"][leaf])
-    counts = zip(arrays["count_class"][own], arrays["count"][own], strict=True)
-    return TreePath(steps, leaf, {labels[c]: int(n) for c, n in counts})
+        goes: Literal["left", "right"] = "right" if right else "left"
+        steps.append(Step(node, names, sides, names[nearest], squared**0.5, goes))
+    return TreePath(steps, leaf, {labels[c]: n for c, n in counts})

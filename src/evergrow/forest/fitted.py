@@ -16,6 +16,7 @@ import numpy.typing as npt
 from evergrow import _core
 from evergrow.blocks import float_blocks
 from evergrow.errors import ModelFileError
+from evergrow.forest.history import EarlySamples, History
 from evergrow.forest.standardize import Standardization
 from evergrow.labels import ClassList
 
@@ -29,11 +30,13 @@ _NODE_ROWS = ("row_begin", "row_size")
 
 @dataclass(frozen=True, eq=False)
 class FittedForest:
-    """Classes, feature transform, training samples and trees."""
+    """Classes, feature transform, training samples, trees and how they came about."""
 
     labels: ClassList
     standardization: Standardization
     forest: _core.Forest
+    history: History
+    proposer: str
 
     @property
     def n_features(self) -> int:
@@ -43,11 +46,11 @@ class FittedForest:
     @property
     def has_training_rows(self) -> bool:
         """Whether the trees know their training rows; not so after an inference-only file."""
-        return len(self.forest.tree_arrays(0)["rows"]) > 0
+        return self.forest.keeps_rows
 
-    def centroid(self, tree: int, index: int) -> npt.NDArray[np.float64]:
-        """One class mean of a tree, in the units of the input."""
-        return self.standardization.undo(self.forest.centroid(tree, index))
+    def centroid(self, tree: int, node: int, index: int) -> npt.NDArray[np.float64]:
+        """One class mean of a node, in the units of the input."""
+        return self.standardization.undo(self.forest.centroid(tree, node, index))
 
     def _blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
         max_rows = max(64, min(16384, _PREDICT_BYTES // (8 * len(self.labels))))
@@ -88,78 +91,120 @@ class FittedForest:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as plain arrays."""
-        tensors = {name: np.array(array) for name, array in self.to_tensors().items()}
-        return (FittedForest.from_tensors, (self.labels, tensors))
+        header, tensors = self.to_tensors()
+        return (FittedForest.from_tensors, (self.labels, header, tensors))
 
-    def to_tensors(self, *, inference_only: bool = False) -> dict[str, npt.NDArray[Any]]:
-        """Everything but the classes as named arrays, views where possible.
+    def to_tensors(
+        self, *, inference_only: bool = False
+    ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Everything but the classes: numbers for a header, and named arrays.
 
-        With ``inference_only`` the training rows are left out, but for those that stand as a
-        centroid somewhere.
+        Removed samples are left out. With ``inference_only`` the training rows are left out too,
+        but for those that stand as a centroid somewhere.
         """
         samples = self.forest.samples
         trees = [self.forest.tree_arrays(t) for t in range(len(self.forest))]
-        rows, classes = samples.rows[:, : self.n_features], samples.classes
-        if inference_only:
-            used = _rows_used(trees, len(samples))
-            number = np.cumsum(used, dtype=np.int32) - 1
-            trees = [_without_rows(arrays, number) for arrays in trees]
-            rows, classes = rows[used], classes[used]
+        classes = samples.classes
+        kept = _rows_used(trees, len(samples)) if inference_only else classes >= 0
+        rows = np.flatnonzero(kept).astype(np.int32)
+        if len(rows) < len(samples) or inference_only:
+            number = (np.cumsum(kept) - 1).astype(np.int32)
+            trees = [_renumbered(arrays, number, inference_only) for arrays in trees]
         tensors: dict[str, npt.NDArray[Any]] = {
             "mean": self.standardization.mean,
             "scale": self.standardization.scale,
-            "samples.rows": rows,
-            "samples.classes": classes,
+            "samples.rows": _as_floats(samples.take(rows)),
+            "samples.classes": classes[rows],
+            "samples.ids": samples.ids[rows],
             "n_comparisons": np.array(self.forest.n_comparisons, dtype=np.int64),
         }
-        width = samples.rows.shape[1]
+        early = self.history.early
+        if early is not None and not inference_only:
+            tensors |= {"early.X": early.X, "early.codes": early.codes, "early.ids": early.ids}
         for t, arrays in enumerate(trees):
+            width = samples.width
             halves = arrays["halves"].reshape(-1, width)[:, : self.n_features].view(np.float16)
             for name, array in {**arrays, "halves": halves}.items():
                 tensors[f"tree.{t}.{name}"] = array
-        return tensors
+        return {"history": self.history.to_json(), "proposer": self.proposer}, tensors
 
     @classmethod
-    def from_tensors(cls, labels: ClassList, tensors: dict[str, npt.NDArray[Any]]) -> FittedForest:
+    def from_tensors(
+        cls, labels: ClassList, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]
+    ) -> FittedForest:
         """Rebuild from :meth:`to_tensors`; a ``ModelFileError`` if the arrays do not fit."""
         try:
-            return cls._build(labels, tensors)
+            return cls._build(labels, header, tensors)
         except KeyError as error:
             raise ModelFileError(f"the model file lacks the array {error}") from error
         except (ValueError, TypeError) as error:
             raise ModelFileError(f"the model file is inconsistent: {error}") from error
 
     @classmethod
-    def _build(cls, labels: ClassList, tensors: dict[str, npt.NDArray[Any]]) -> FittedForest:
+    def _build(
+        cls, labels: ClassList, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]
+    ) -> FittedForest:
         mean, scale = tensors["mean"], tensors["scale"]
-        rows, classes = tensors["samples.rows"], tensors["samples.classes"]
-        n_comparisons = tensors["n_comparisons"]
         n_features = len(mean)
         _require(n_features > 0 and mean.dtype == scale.dtype == np.float64, "mean or scale")
         _require(mean.shape == scale.shape == (n_features,), "mean or scale")
         _require(bool(np.isfinite(mean).all() and np.isfinite(scale).all()), "mean or scale")
         _require(bool((scale > 0).all()), "scale")
-        _require(rows.dtype == np.float32 and rows.ndim == 2, "samples.rows")
-        _require(rows.shape == (len(classes), n_features), "samples.rows")
-        _require(bool(np.isfinite(rows).all()), "samples.rows")
-        _require(classes.dtype == np.int32 and classes.ndim == 1, "samples.classes")
-        _require(bool(((classes >= 0) & (classes < len(labels))).all()), "samples.classes")
+        n_comparisons = tensors["n_comparisons"]
         _require(n_comparisons.dtype == np.int64 and n_comparisons.ndim == 1, "n_comparisons")
         _require(bool((n_comparisons >= 0).all()) and len(n_comparisons) > 0, "n_comparisons")
         by_tree = _arrays_by_tree(tensors)
         _require(len(by_tree) == len(n_comparisons), "n_comparisons")
-        samples = _core.Samples(n_features, len(classes))
-        plain = Standardization.identity(n_features).core
-        samples.append(np.ascontiguousarray(rows), np.ascontiguousarray(classes), plain)
-        width = samples.rows.shape[1]
-        trees = [_padded_tree(arrays, n_features, width) for arrays in by_tree]
+        samples = _read_samples(tensors, n_features, len(labels))
+        trees = [_padded_tree(arrays, n_features, samples.width) for arrays in by_tree]
+        proposer = str(header.get("proposer"))
         forest = _core.Forest.from_arrays(
             samples=samples,
             trees=trees,
             n_comparisons=n_comparisons.tolist(),
+            proposer=proposer,
             n_classes=len(labels),
         )
-        return cls(labels, Standardization(mean, scale), forest)
+        history = History.from_json(header.get("history"), len(labels))
+        history = history.with_early(_read_early(tensors, n_features, len(labels)))
+        return cls(labels, Standardization(mean, scale), forest, history, proposer)
+
+
+def _read_samples(
+    tensors: dict[str, npt.NDArray[Any]], n_features: int, n_classes: int
+) -> _core.Samples:
+    rows, classes, ids = (tensors[f"samples.{name}"] for name in ("rows", "classes", "ids"))
+    _require(rows.dtype in (np.float32, np.float16), "samples.rows")
+    _require(rows.ndim == 2 and rows.shape[1] == n_features, "samples.rows")
+    _require(bool(np.isfinite(rows).all()), "samples.rows")
+    _require(classes.dtype == np.int32 and classes.shape == (len(rows),), "samples.classes")
+    _require(bool(((classes >= 0) & (classes < n_classes)).all()), "samples.classes")
+    _require(ids.dtype == np.int64 and ids.shape == (len(rows),), "samples.ids")
+    _require(bool((ids >= 0).all()) and len(np.unique(ids)) == len(ids), "samples.ids")
+    samples = _core.Samples(n_features, half=rows.dtype == np.float16)
+    numbers = samples.add(len(rows))
+    plain = Standardization.identity(n_features).core
+    for part, block in float_blocks(rows):
+        samples.write(numbers[part], block, classes[part], ids[part], plain)
+    return samples
+
+
+def _read_early(
+    tensors: dict[str, npt.NDArray[Any]], n_features: int, n_classes: int
+) -> EarlySamples | None:
+    if "early.X" not in tensors:
+        return None
+    X, codes, ids = (tensors[f"early.{name}"] for name in ("X", "codes", "ids"))
+    _require(X.dtype == np.float64 and X.ndim == 2 and X.shape[1] == n_features, "early.X")
+    _require(bool(np.isfinite(X).all()), "early.X")
+    _require(codes.dtype == np.int32 and codes.shape == (len(X),), "early.codes")
+    _require(bool(((codes >= 0) & (codes < n_classes)).all()), "early.codes")
+    _require(ids.dtype == np.int64 and ids.shape == (len(X),), "early.ids")
+    return EarlySamples(X, codes, ids)
+
+
+def _as_floats(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return rows.view(np.float16) if rows.dtype == np.uint16 else rows
 
 
 def _require(condition: bool, name: str) -> None:
@@ -175,14 +220,18 @@ def _rows_used(trees: list[dict[str, npt.NDArray[Any]]], n_samples: int) -> npt.
     return used
 
 
-def _without_rows(
-    arrays: dict[str, npt.NDArray[Any]], number: npt.NDArray[np.int32]
+def _renumbered(
+    arrays: dict[str, npt.NDArray[Any]], number: npt.NDArray[np.int32], without_rows: bool
 ) -> dict[str, npt.NDArray[Any]]:
-    kept = {name: a for name, a in arrays.items() if name not in ("rows", *_NODE_ROWS)}
+    changed = dict(arrays)
     source = arrays["centroid_source"]
     # Means keep their (negative) slot; references follow their row to its new number.
-    kept["centroid_source"] = np.where(source >= 0, number[np.maximum(source, 0)], source)
-    return kept
+    if len(number):
+        changed["centroid_source"] = np.where(source >= 0, number[np.maximum(source, 0)], source)
+    if without_rows:
+        return {name: a for name, a in changed.items() if name not in ("rows", *_NODE_ROWS)}
+    changed["rows"] = number[arrays["rows"]]
+    return changed
 
 
 def _arrays_by_tree(tensors: dict[str, npt.NDArray[Any]]) -> list[dict[str, npt.NDArray[Any]]]:

@@ -3,29 +3,71 @@
 from __future__ import annotations
 
 import math
+import os
+from dataclasses import dataclass
 
 import numpy as np
 
+from evergrow.forest.strategies import STRATEGIES
 from evergrow.params import Choice, Flag, Fraction, Integer, Nothing, Number, RandomState, Rule
 
-__all__ = ["FOREST_RULES", "centroids_per_node", "rows_per_tree"]
+__all__ = ["FOREST_RULES", "NCM_RULES", "centroids_per_node", "rows_per_tree"]
 
 # A centroid's place in its node is a 16-bit number.
 _MAX_CENTROIDS = 65535
 _MAX_JOBS = 2**15
 
+
+@dataclass(frozen=True)
+class StrategyValue:
+    """An update strategy as a value."""
+
+    def admits(self, value: object) -> bool:
+        """Tell whether the value follows the rule."""
+        return isinstance(value, tuple(STRATEGIES.values()))
+
+    def __str__(self) -> str:
+        """Say what is allowed."""
+        return "a value such as RTST(share=0.5)"
+
+
+@dataclass(frozen=True)
+class FilePath:
+    """A path."""
+
+    def admits(self, value: object) -> bool:
+        """Tell whether the value follows the rule."""
+        return isinstance(value, (str, os.PathLike)) and str(value) != ""
+
+    def __str__(self) -> str:
+        """Say what is allowed."""
+        return "a path"
+
+
+# What every forest takes.
 FOREST_RULES: dict[str, list[Rule]] = {
     "n_estimators": [Integer(1, 2**16)],
-    "n_centroids": [Choice(("sqrt", "log2")), Fraction(), Integer(2, _MAX_CENTROIDS)],
-    "n_assignments": [Integer(1, 2**20)],
     "min_samples_leaf": [Integer(1, 2**28)],
     "min_gain": [Number(0.0)],
     "max_samples": [Nothing(), Fraction(), Integer(1, 2**28)],
     "bootstrap": [Flag()],
     "standardize": [Flag()],
+    "update": [Choice(tuple(STRATEGIES)), StrategyValue()],
+    "update_fraction": [Number(0.0, 1.0)],
+    "node_sampling": [Choice(("size", "uniform", "quality"))],
+    "refresh": [Number(0.0, 1.0)],
+    "sample_dtype": [Choice(("float32", "float16"))],
+    "memory": [Nothing(), FilePath()],
+    "keep_per_class": [Nothing(), Integer(1, 2**28)],
     "n_jobs": [Nothing(), Integer(-_MAX_JOBS, -1), Integer(1, _MAX_JOBS)],
     "random_state": [Nothing(), RandomState()],
     "verbose": [Integer(0, 2**31 - 1), Flag()],
+}
+
+# What a forest of class means takes besides.
+NCM_RULES: dict[str, list[Rule]] = {
+    "n_centroids": [Choice(("sqrt", "log2")), Fraction(), Integer(2, _MAX_CENTROIDS)],
+    "n_assignments": [Integer(1, 2**20)],
 }
 
 _SIZES = {"sqrt": math.sqrt, "log2": math.log2}

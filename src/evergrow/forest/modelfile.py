@@ -11,6 +11,7 @@ import numpy.typing as npt
 from evergrow.errors import ModelFileError
 from evergrow.files import write_model
 from evergrow.forest.fitted import FittedForest
+from evergrow.forest.strategies import strategy_from_json, strategy_to_json
 from evergrow.labels import ClassList
 from evergrow.version import __version__
 
@@ -27,7 +28,9 @@ def forest_to_file(
 ) -> None:
     """Write a fitted forest estimator."""
     names = getattr(estimator, "feature_names_in_", None)
+    learnt, tensors = fitted.to_tensors(inference_only=inference_only)
     header = {
+        **learnt,
         "library_version": __version__,
         "estimator": type(estimator).__name__,
         "parameters": _plain_parameters(estimator.get_params(deep=False)),
@@ -35,7 +38,7 @@ def forest_to_file(
         "feature_names": None if names is None else names.tolist(),
         "inference_only": bool(inference_only) or not fitted.has_training_rows,
     }
-    write_model(path, header, fitted.to_tensors(inference_only=inference_only))
+    write_model(path, header, tensors)
 
 
 def forest_from_file(
@@ -45,7 +48,9 @@ def forest_from_file(
     parameters, names = header.get("parameters"), header.get("feature_names")
     if not isinstance(parameters, dict):
         raise ModelFileError("the model file has no parameters")
-    fitted = FittedForest.from_tensors(_classes_from_json(header.get("classes")), tensors)
+    if isinstance(parameters.get("update"), dict):
+        parameters = {**parameters, "update": strategy_from_json(parameters["update"])}
+    fitted = FittedForest.from_tensors(_classes_from_json(header.get("classes")), header, tensors)
     if names is None:
         return fitted, parameters, None
     if not isinstance(names, list) or len(names) != fitted.n_features:
@@ -60,6 +65,10 @@ def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     # A generator has a state that only its owner can go on with.
     if isinstance(plain["random_state"], np.random.RandomState):
         plain["random_state"] = None
+    if not isinstance(plain["update"], str):
+        plain["update"] = strategy_to_json(plain["update"])
+    # The file of one model is not the memory of another.
+    plain["memory"] = None
     return plain
 
 

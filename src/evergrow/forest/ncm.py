@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+import os
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
-from joblib import effective_n_jobs
-from sklearn.base import clone
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
-from evergrow import _core
-from evergrow.blocks import float_blocks
-from evergrow.forest.estimator import ForestClassifier
-from evergrow.forest.fitted import FittedForest
-from evergrow.forest.growth import FOREST_RULES, centroids_per_node, rows_per_tree
-from evergrow.forest.standardize import Standardization
-from evergrow.labels import ClassList, check_label_types
-from evergrow.params import Rule, check_parameters
-from evergrow.progress import progress_bar
+from evergrow.forest.growing import GrowingForest
+from evergrow.forest.growth import FOREST_RULES, NCM_RULES, centroids_per_node
+from evergrow.forest.strategies import NodeSampling, Strategy
+from evergrow.params import Rule
 
 __all__ = ["NCMForestClassifier"]
 
 
-class NCMForestClassifier(ForestClassifier):
+class NCMForestClassifier(GrowingForest):
     """A random forest whose nodes send a sample to the side of the nearest class mean.
 
     Each splitting node compares a sample with the means of a few random classes and sends it
@@ -58,6 +48,27 @@ class NCMForestClassifier(ForestClassifier):
         Centre each feature and divide it by its standard deviation, as measured on the first
         data. Switch it off for features that already share a scale that matters, such as pixels:
         they are then centred and divided by one common number, which changes nothing but rounding.
+    update : {"rust", "rtst", "igt", "uls"} or strategy, default="rust"
+        How :meth:`partial_fit` takes new samples: ``"uls"`` counts them in the leaves they reach,
+        ``"igt"`` also lets these leaves grow, ``"rust"`` also gives chosen nodes the means of new
+        classes, ``"rtst"`` grows chosen subtrees again. Each is more accurate and slower than the
+        one before. A value such as ``RTST(share=0.5)`` carries its own options. May change
+        between updates.
+    update_fraction : float, default=0.8
+        Share of the splitting nodes that ``"rust"`` and ``"rtst"`` choose per update.
+    node_sampling : {"size", "uniform", "quality"}, default="size"
+        What makes a node likely to be chosen: a small subtree, nothing, or a subtree that sorts
+        its samples badly.
+    refresh : float, default=0.0
+        Share of the trees that each update grows again from scratch, in turn. 0.04 costs little
+        and keeps the newest classes accurate.
+    sample_dtype : {"float32", "float16"}, default="float32"
+        Precision of the training samples that the forest keeps for its updates.
+    memory : path, default=None
+        File to keep the samples in, mapped into memory, when they are more than fit into it.
+    keep_per_class : int, default=None
+        Keep at most this many samples of a class, a uniform choice of those seen; None for all.
+        Class counts in the leaves still count every sample.
     n_jobs : int, default=None
         Threads, as in scikit-learn: None is 1, -1 all processors. The forest does not depend
         on it.
@@ -87,7 +98,8 @@ class NCMForestClassifier(ForestClassifier):
     True
     """
 
-    _rules: ClassVar[dict[str, list[Rule]]] = FOREST_RULES
+    _proposer: ClassVar[str] = "ncm"
+    _rules: ClassVar[dict[str, list[Rule]]] = {**FOREST_RULES, **NCM_RULES}
 
     def __init__(
         self,
@@ -100,80 +112,44 @@ class NCMForestClassifier(ForestClassifier):
         max_samples: float | int | None = None,
         bootstrap: bool = False,
         standardize: bool = True,
+        update: str | Strategy = "rust",
+        update_fraction: float = 0.8,
+        node_sampling: NodeSampling = "size",
+        refresh: float = 0.0,
+        sample_dtype: Literal["float32", "float16"] = "float32",
+        memory: str | os.PathLike[str] | None = None,
+        keep_per_class: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_estimators = n_estimators
+        super().__init__(
+            n_estimators,
+            min_samples_leaf=min_samples_leaf,
+            min_gain=min_gain,
+            max_samples=max_samples,
+            bootstrap=bootstrap,
+            standardize=standardize,
+            update=update,
+            update_fraction=update_fraction,
+            node_sampling=node_sampling,
+            refresh=refresh,
+            sample_dtype=sample_dtype,
+            memory=memory,
+            keep_per_class=keep_per_class,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
         self.n_centroids = n_centroids
         self.n_assignments = n_assignments
-        self.min_samples_leaf = min_samples_leaf
-        self.min_gain = min_gain
-        self.max_samples = max_samples
-        self.bootstrap = bootstrap
-        self.standardize = standardize
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Train on samples and their classes, forgetting whatever was learnt before.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features: floating point or integers of any size, in any memory order; a DataFrame;
-            a memory-mapped or read-only array.
-        y : array-like of shape (n_samples,)
-            Classes: integers or strings.
-
-        Returns
-        -------
-        self : NCMForestClassifier
-            The fitted estimator. If training fails or is interrupted it stays as it was.
-
-        Examples
-        --------
-        >>> from evergrow import NCMForestClassifier
-        >>> X = [[0, 0], [0, 1], [9, 8], [9, 9]]
-        >>> forest = NCMForestClassifier(5, min_samples_leaf=1, random_state=0)
-        >>> forest.fit(X, ["cat", "cat", "dog", "dog"]).predict([[8, 8]])
-        array(['dog'], dtype='<U3')
-        """
-        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
-        check_label_types(y)
-        # Validation records names and number of features on the estimator it is given: a clone,
-        # so that a failure below leaves this one untouched.
-        learner = clone(self)
-        checked: tuple[npt.NDArray[Any], npt.NDArray[Any]] = validate_data(
-            learner, X, y, ensure_min_samples=2, ensure_min_features=1
-        )
-        X, y = checked
-        check_classification_targets(y)
-        labels, codes = ClassList.of(y)
-        scaling = Standardization.of_each if self.standardize else Standardization.common
-        standardization = scaling(X)
-        samples = _core.Samples(X.shape[1], X.shape[0])
-        for rows, block in float_blocks(X):
-            samples.append(block, codes[rows], standardization.core)
-        fitted = FittedForest(labels, standardization, self._grow(samples, len(labels)))
-        self._become(fitted, getattr(learner, "feature_names_in_", None))
-        return self
-
-    def _grow(self, samples: _core.Samples, n_classes: int) -> _core.Forest:
-        seed = check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64)
-        with progress_bar("growing trees", self.n_estimators, self.verbose) as progress:
-            return _core.Forest.grow(
-                samples=samples,
-                n_trees=self.n_estimators,
-                n_classes=n_classes,
-                seed=int(seed),
-                rows_per_tree=rows_per_tree(self.max_samples, len(samples)),
-                bootstrap=bool(self.bootstrap),
-                n_centroids=centroids_per_node(self.n_centroids, n_classes),
-                n_assignments=self.n_assignments,
-                min_samples_leaf=self.min_samples_leaf,
-                min_gain=self.min_gain,
-                n_threads=effective_n_jobs(self.n_jobs),
-                progress=progress,
-            )
+    def _split_rules(self, n_classes: int, n_features: int) -> dict[str, Any]:  # noqa: ARG002
+        return {
+            "proposer": self._proposer,
+            "n_centroids": centroids_per_node(self.n_centroids, n_classes),
+            "n_candidates": self.n_assignments,
+            "min_samples_leaf": self.min_samples_leaf,
+            "min_gain": self.min_gain,
+            "regularization": 0.0,
+        }

@@ -1,0 +1,235 @@
+// Forests: growing, predicting, inspecting, and their arrays.
+#include "forest.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "flat_tree.hpp"
+#include "module.hpp"
+#include "numpy.hpp"
+#include "predict.hpp"
+#include "rules.hpp"
+
+using namespace nb::literals;
+
+namespace evergrow {
+namespace {
+
+using SamplesPtr = std::shared_ptr<Samples>;
+using ForestPtr = std::shared_ptr<Forest>;
+
+// Every array of a tree by name, in one place for reading and writing.
+template <class TreeRef, class Visit>
+void for_each_array(TreeRef& tree, Visit visit) {
+    visit("left", tree.left);
+    visit("centroid_begin", tree.centroid_begin);
+    visit("centroid_size", tree.centroid_size);
+    visit("count_begin", tree.count_begin);
+    visit("count_size", tree.count_size);
+    visit("row_begin", tree.row_begin);
+    visit("row_size", tree.row_size);
+    visit("centroid_class", tree.centroid_class);
+    visit("centroid_source", tree.centroid_source);
+    visit("half_norm", tree.half_norm);
+    visit("side", tree.side);
+    visit("halves", tree.halves);
+    visit("count_class", tree.count_class);
+    visit("count", tree.count);
+    visit("rows", tree.rows);
+}
+
+nb::dict tree_arrays(const Forest& forest, std::size_t index) {
+    const auto flat = std::make_shared<const FlatTree>(flatten(*forest.trees.at(index)));
+    nb::dict arrays;
+    for_each_array(*flat, [&](const char* name, const auto& values) {
+        using T = typename std::decay_t<decltype(values)>::value_type;
+        arrays[name] = NumpyVector<const T>(values.data(), {values.size()}, keep(flat));
+    });
+    return arrays;
+}
+
+template <class Values>
+void read_array(const nb::dict& arrays, const char* name, Values& values) {
+    using T = typename Values::value_type;
+    Vector<T> array;
+    if (!arrays.contains(name) || !nb::try_cast(arrays[name], array, false))
+        throw std::invalid_argument(std::string("damaged tree: array '") + name +
+                                    "' is missing or has the wrong type");
+    values.assign(array.data(), array.data() + array.size());
+}
+
+ForestPtr forest_from_arrays(const SamplesPtr& samples, const std::vector<nb::dict>& trees,
+                             const std::vector<std::uint64_t>& n_comparisons,
+                             const std::string& proposer, std::size_t n_classes) {
+    if (trees.size() != n_comparisons.size())
+        throw std::invalid_argument("trees and n_comparisons differ in length");
+    auto forest = std::make_shared<Forest>();
+    forest->samples = samples;
+    forest->n_classes = n_classes;
+    const TreeLimits limits{samples->width(), samples->n_features(), n_classes, samples->size()};
+    for (std::size_t t = 0; t < trees.size(); ++t) {
+        FlatTree flat;
+        for_each_array(flat,
+                       [&](const char* name, auto& values) { read_array(trees[t], name, values); });
+        auto tree = std::make_shared<Tree>(unflatten(flat, kind_of_split(proposer), limits));
+        tree->n_comparisons = n_comparisons[t];
+        forest->trees.push_back(std::move(tree));
+    }
+    return forest;
+}
+
+ForestPtr grow(const SamplesPtr& samples, std::size_t n_trees, std::size_t n_classes,
+               std::uint64_t seed, std::size_t rows_per_tree, bool bootstrap, const nb::dict& rules,
+               std::size_t n_threads, nb::object progress) {
+    if (samples->size() == samples->n_removed())
+        throw std::invalid_argument("there are no samples");
+    const ForestPlan plan{n_trees, n_classes, seed, RowSampling{rows_per_tree, bootstrap},
+                          read_rules(rules)};
+    std::optional<Forest> forest;
+    run_interruptibly(std::move(progress), [&](const Poll& poll) {
+        forest = grow_forest(samples, plan, n_threads, poll);
+        return forest.has_value();
+    });
+    return std::make_shared<Forest>(std::move(*forest));
+}
+
+template <class T>
+Query as_query(const Forest& forest, const Matrix<T>& rows, const Standardizer& standardizer) {
+    if (rows.shape(1) != forest.n_features() || standardizer.n_features() != forest.n_features())
+        throw std::invalid_argument("rows must have " + std::to_string(forest.n_features()) +
+                                    " features, got " + std::to_string(rows.shape(1)));
+    return Query{rows.data(), std::is_same_v<T, double>, rows.shape(0), standardizer};
+}
+
+void run_predict(const Forest& forest, const Query& query, const Outputs& outputs,
+                 std::size_t n_threads) {
+    run_interruptibly(nb::none(), [&](const Poll& poll) {
+        return predict(forest, query, outputs, n_threads, poll);
+    });
+}
+
+template <class T>
+NumpyMatrix<double> predict_proba(const Forest& forest, const Matrix<T>& rows,
+                                  const Standardizer& standardizer, std::size_t n_threads) {
+    const Query query = as_query(forest, rows, standardizer);
+    auto [data, owner] = fresh<double>(query.n_rows * forest.n_classes);
+    Outputs outputs;
+    outputs.probabilities = data;
+    run_predict(forest, query, outputs, n_threads);
+    return NumpyMatrix<double>(data, {query.n_rows, forest.n_classes}, owner);
+}
+
+template <class T>
+NumpyMatrix<std::int32_t> apply(const Forest& forest, const Matrix<T>& rows,
+                                const Standardizer& standardizer, std::size_t n_threads) {
+    const Query query = as_query(forest, rows, standardizer);
+    auto [data, owner] = fresh<std::int32_t>(query.n_rows * forest.trees.size());
+    Outputs outputs;
+    outputs.leaves = data;
+    run_predict(forest, query, outputs, n_threads);
+    return NumpyMatrix<std::int32_t>(data, {query.n_rows, forest.trees.size()}, owner);
+}
+
+template <class T>
+NumpyVector<std::uint64_t> comparisons(const Forest& forest, const Matrix<T>& rows,
+                                       const Standardizer& standardizer, std::size_t n_threads) {
+    const Query query = as_query(forest, rows, standardizer);
+    auto [data, owner] = fresh<std::uint64_t>(query.n_rows);
+    Outputs outputs;
+    outputs.comparisons = data;
+    run_predict(forest, query, outputs, n_threads);
+    return NumpyVector<std::uint64_t>(data, {query.n_rows}, owner);
+}
+
+std::vector<std::tuple<std::int32_t, std::uint8_t>> centroids_of(const Tree& tree,
+                                                                 std::int32_t at) {
+    std::vector<std::tuple<std::int32_t, std::uint8_t>> centroids;
+    const Node& node = tree.node(at);
+    for (std::size_t j = 0; j < static_cast<std::size_t>(node.centroid_size); ++j)
+        centroids.emplace_back(tree.centroid(node, j).class_id, tree.centroid(node, j).side);
+    return centroids;
+}
+
+nb::tuple trace_row(const Forest& forest, std::size_t tree_index, const Vector<double>& x,
+                    const Standardizer& standardizer) {
+    if (tree_index >= forest.trees.size()) throw std::invalid_argument("there is no such tree");
+    if (x.size() != forest.n_features() || standardizer.n_features() != forest.n_features())
+        throw std::invalid_argument("the row has the wrong number of features");
+    const Tree& tree = *forest.trees[tree_index];
+    AlignedVector<float> row(forest.samples->width());
+    standardizer.apply(x.data(), row.size(), row.data());
+    std::vector<Step> steps;
+    const std::int32_t leaf = trace(forest, tree_index, row.data(), steps);
+    nb::list path;
+    for (const Step& step : steps)
+        path.append(nb::make_tuple(step.node, step.right, step.nearest, step.score,
+                                   centroids_of(tree, step.node)));
+    nb::list counts;
+    for (std::size_t j = 0; j < static_cast<std::size_t>(tree.node(leaf).count_size); ++j) {
+        const ClassCount& seen = tree.count(tree.node(leaf), j);
+        counts.append(nb::make_tuple(seen.class_id, seen.count));
+    }
+    return nb::make_tuple(path, leaf, counts);
+}
+
+NumpyVector<float> centroid(const Forest& forest, std::size_t tree_index, std::int32_t node,
+                            std::size_t j) {
+    const Tree& tree = *forest.trees.at(tree_index);
+    if (node < 0 || static_cast<std::size_t>(node) >= tree.node_limit() ||
+        j >= static_cast<std::size_t>(tree.node(node).centroid_size) ||
+        tree.kind() == SplitKind::kAxis)
+        throw std::invalid_argument("there is no such centroid");
+    auto [data, owner] = fresh<float>(forest.n_features());
+    copy_centroid(forest, tree, node, j, data);
+    return NumpyVector<float>(data, {forest.n_features()}, owner);
+}
+
+template <class T>
+void bind_inputs(nb::class_<Forest>& forest) {
+    forest.def("predict_proba", &predict_proba<T>, "rows"_a.noconvert(), "standardizer"_a,
+               "n_threads"_a);
+    forest.def("apply", &apply<T>, "rows"_a.noconvert(), "standardizer"_a, "n_threads"_a);
+    forest.def("comparisons", &comparisons<T>, "rows"_a.noconvert(), "standardizer"_a,
+               "n_threads"_a);
+}
+
+}  // namespace
+
+void bind_forest(nb::module_& m) {
+    nb::class_<Forest> forest(m, "Forest");
+    forest
+        .def_static("grow", &grow, nb::kw_only(), "samples"_a, "n_trees"_a, "n_classes"_a, "seed"_a,
+                    "rows_per_tree"_a, "bootstrap"_a, "rules"_a, "n_threads"_a, "progress"_a.none())
+        .def_static("from_arrays", &forest_from_arrays, nb::kw_only(), "samples"_a, "trees"_a,
+                    "n_comparisons"_a, "proposer"_a, "n_classes"_a)
+        .def("__len__", [](const Forest& self) { return self.trees.size(); })
+        .def_prop_ro(
+            "samples",
+            [](const Forest& self) { return std::const_pointer_cast<Samples>(self.samples); })
+        .def_ro("n_classes", &Forest::n_classes)
+        .def_prop_ro("keeps_rows", &Forest::keeps_rows)
+        .def_prop_ro("nbytes", &Forest::n_bytes)
+        .def_prop_ro("n_comparisons",
+                     [](const Forest& self) {
+                         std::vector<std::uint64_t> counts;
+                         for (const auto& tree : self.trees) counts.push_back(tree->n_comparisons);
+                         return counts;
+                     })
+        .def("tree_arrays", &tree_arrays, "tree"_a)
+        .def("trace", &trace_row, "tree"_a, "x"_a, "standardizer"_a)
+        .def("centroid", &centroid, "tree"_a, "node"_a, "j"_a);
+    bind_inputs<float>(forest);
+    bind_inputs<double>(forest);
+}
+
+}  // namespace evergrow

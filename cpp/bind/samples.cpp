@@ -1,0 +1,133 @@
+// Samples, their scale and their moments.
+#include "samples.hpp"
+
+#include <nanobind/stl/shared_ptr.h>
+
+#include <stdexcept>
+
+#include "gather.hpp"
+#include "module.hpp"
+#include "moments.hpp"
+#include "numpy.hpp"
+
+using namespace nb::literals;
+
+namespace evergrow {
+namespace {
+
+using SamplesPtr = std::shared_ptr<Samples>;
+using Total = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+Standardizer make_standardizer(const Vector<double>& mean, const Vector<double>& scale) {
+    if (mean.size() != scale.size() || mean.size() == 0)
+        throw std::invalid_argument("mean and scale must have the same, nonzero length");
+    return Standardizer{{mean.data(), mean.data() + mean.size()},
+                        {scale.data(), scale.data() + scale.size()}};
+}
+
+template <class T>
+void sum_columns(const Matrix<T>& rows, const Total& total) {
+    if (rows.shape(1) != total.size())
+        throw std::invalid_argument("rows and total differ in width");
+    const nb::gil_scoped_release release;
+    add_sums(rows.data(), rows.shape(0), rows.shape(1), total.data());
+}
+
+template <class T>
+void sum_squares(const Matrix<T>& rows, const Vector<double>& mean, const Total& total) {
+    if (rows.shape(1) != total.size() || mean.size() != total.size())
+        throw std::invalid_argument("rows, mean and total differ in width");
+    const nb::gil_scoped_release release;
+    add_squares(rows.data(), rows.shape(0), rows.shape(1), mean.data(), total.data());
+}
+
+void check_numbers(const Samples& samples, const Vector<std::int32_t>& numbers) {
+    if (!all_within(numbers.data(), numbers.size(), samples.size()))
+        throw std::invalid_argument("there is no such row");
+}
+
+template <class T>
+void write(Samples& samples, const Vector<std::int32_t>& numbers, const Matrix<T>& rows,
+           const Vector<std::int32_t>& classes, const Vector<std::int64_t>& ids,
+           const Standardizer& standardizer) {
+    if (rows.shape(1) != samples.n_features() || standardizer.n_features() != samples.n_features())
+        throw std::invalid_argument("rows and standardizer must have the width of the samples");
+    if (rows.shape(0) != classes.size() || rows.shape(0) != numbers.size() ||
+        rows.shape(0) != ids.size())
+        throw std::invalid_argument("numbers, rows, classes and ids differ in length");
+    check_numbers(samples, numbers);
+    const nb::gil_scoped_release release;
+    samples.write(numbers.data(), rows.data(), classes.data(), ids.data(), classes.size(),
+                  standardizer);
+}
+
+void remove(Samples& samples, const Vector<std::int32_t>& numbers) {
+    check_numbers(samples, numbers);
+    samples.remove(numbers.data(), numbers.size());
+}
+
+nb::object take(const Samples& samples, const Vector<std::int32_t>& numbers) {
+    check_numbers(samples, numbers);
+    const std::size_t n = numbers.size() * samples.n_features();
+    if (samples.precision() == Precision::kFloat32) {
+        auto [data, owner] = fresh<float>(n);
+        gather_full(samples, numbers.data(), numbers.size(), data);
+        return nb::cast(NumpyMatrix<float>(data, {numbers.size(), samples.n_features()}, owner));
+    }
+    auto [data, owner] = fresh<std::uint16_t>(n);
+    gather_half(samples, numbers.data(), numbers.size(), data);
+    return nb::cast(
+        NumpyMatrix<std::uint16_t>(data, {numbers.size(), samples.n_features()}, owner));
+}
+
+template <class T>
+void bind_inputs(nb::module_& m, nb::class_<Samples>& samples) {
+    m.def("add_sums", &sum_columns<T>, "rows"_a.noconvert(), "total"_a.noconvert());
+    m.def("add_squares", &sum_squares<T>, "rows"_a.noconvert(), "mean"_a, "total"_a.noconvert());
+    samples.def("write", &write<T>, "numbers"_a, "rows"_a.noconvert(), "classes"_a, "ids"_a,
+                "standardizer"_a);
+}
+
+}  // namespace
+
+void bind_samples(nb::module_& m) {
+    nb::class_<Standardizer>(m, "Standardizer")
+        .def(
+            "__init__",
+            [](Standardizer* self, const Vector<double>& mean, const Vector<double>& scale) {
+                new (self) Standardizer(make_standardizer(mean, scale));
+            },
+            "mean"_a, "scale"_a);
+
+    nb::class_<Samples> samples(m, "Samples");
+    samples
+        .def(
+            "__init__",
+            [](Samples* self, std::size_t n_features, bool half) {
+                new (self)
+                    Samples(n_features, half ? Precision::kFloat16 : Precision::kFloat32, nullptr);
+            },
+            "n_features"_a, "half"_a = false)
+        .def("__len__", &Samples::size)
+        .def("copy", [](const Samples& self) { return std::make_shared<Samples>(self); })
+        .def(
+            "add", [](Samples& self, std::size_t n) { return to_numpy(self.add(n)); }, "n"_a)
+        .def("remove", &remove, "numbers"_a)
+        .def("take", &take, "numbers"_a)
+        .def_prop_ro("half",
+                     [](const Samples& self) { return self.precision() == Precision::kFloat16; })
+        .def_prop_ro("n_features", &Samples::n_features)
+        .def_prop_ro("n_removed", &Samples::n_removed)
+        .def_prop_ro("nbytes", &Samples::n_bytes)
+        .def_prop_ro("width", &Samples::width)
+        .def_prop_ro(
+            "classes", [](const Samples& self) { return to_numpy(all_classes(self)); },
+            nb::rv_policy::automatic)
+        .def_prop_ro(
+            "ids", [](const Samples& self) { return to_numpy(all_ids(self)); },
+            nb::rv_policy::automatic);
+    bind_inputs<float>(m, samples);
+    bind_inputs<double>(m, samples);
+}
+
+}  // namespace evergrow

@@ -1,0 +1,184 @@
+// An array whose copies share memory until one of them is changed.
+//
+// Items lie in pages. A copy takes the pages as they are; whoever changes an item first makes a
+// page of its own if others still look at it. An update of a forest therefore costs by what it
+// touches, not by what is stored, and the forest before the update stays whole for its readers.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "aligned.hpp"
+
+namespace evergrow {
+
+// Where pages that do not live in ordinary memory come from.
+class PageSource {
+  public:
+    virtual ~PageSource() = default;
+    virtual std::shared_ptr<void> next_page(std::size_t n_bytes) = 0;
+};
+
+// An item is `width` numbers in a row; items of one page are neighbours.
+template <class T>
+class Paged {
+    static_assert(std::is_trivially_copyable_v<T>, "pages are copied as memory");
+
+  public:
+    explicit Paged(std::size_t width = 1) : width_(width) {
+        while (page_items() * 2 * item_bytes() <= kPageBytes) ++shift_;
+    }
+
+    std::size_t size() const { return size_; }
+    std::size_t width() const { return width_; }
+    // Bytes of all pages, whoever else holds them.
+    std::size_t n_bytes() const { return room_ * item_bytes(); }
+
+    const T* at(std::size_t i) const {
+        return pages_[i >> shift_].get() + (i & (page_items() - 1)) * width_;
+    }
+    const T& operator[](std::size_t i) const { return *at(i); }
+
+    // The item, on a page that no copy of this array looks at.
+    T* edit(std::size_t i) {
+        own(i >> shift_);
+        return const_cast<T*>(at(i));
+    }
+
+    // Room for one more item, its content undefined.
+    T* append() {
+        const std::size_t page = size_ >> shift_;
+        if (size_ < room_)
+            own(page);
+        else if (page < pages_.size())
+            replace(page);
+        else
+            add_page();
+        return const_cast<T*>(at(size_++));
+    }
+    void push_back(const T& value) { *append() = value; }
+
+    // Copies items out and in, page by page.
+    void read(std::size_t first, std::size_t n, T* values) const {
+        each_run(first, n, [&](std::size_t i, std::size_t run) {
+            std::copy_n(at(i), run * width_, values + (i - first) * width_);
+        });
+    }
+    void write(std::size_t first, const T* values, std::size_t n) {
+        each_run(first, n, [&](std::size_t i, std::size_t run) {
+            std::copy_n(values + (i - first) * width_, run * width_, edit(i));
+        });
+    }
+
+    // No items; pages of its own are kept for the next ones.
+    void clear() { size_ = 0; }
+
+    // The same items in one piece of memory of exactly their size.
+    Paged packed() const {
+        Paged copy(width_);
+        if (size_ == 0) return copy;
+        copy.add_extent(size_);
+        copy.size_ = size_;
+        read(0, size_, copy.fresh(0));
+        return copy;
+    }
+    // All items as one array, if they lie in one piece of memory; else null.
+    const T* contiguous() const {
+        for (std::size_t p = 1; p < pages_.size() && p << shift_ < size_; ++p)
+            if (pages_[p].get() != pages_[0].get() + (p << shift_) * width_) return nullptr;
+        return pages_.empty() ? nullptr : pages_[0].get();
+    }
+    void assign(const T* values, std::size_t n_items) {
+        *this = Paged(width_);
+        if (n_items == 0) return;
+        add_extent(n_items);
+        size_ = n_items;
+        std::copy_n(values, n_items * width_, fresh(0));
+    }
+    // Room for `n` more items, their content undefined; returns the first. Until the next copy of
+    // this array is made they are written through `fresh`.
+    std::size_t extend(std::size_t n) {
+        const std::size_t first = size_;
+        if (n == 0) return first;
+        const std::size_t page = size_ >> shift_;
+        if (size_ == room_ && page < pages_.size()) replace(page);
+        if (size_ < room_) own(page);
+        size_ += n;
+        while (room_ < size_) {
+            const std::size_t missing = size_ - room_;
+            if (source_ || missing < page_items())
+                add_page();
+            else
+                add_extent(missing);
+        }
+        return first;
+    }
+    T* fresh(std::size_t i) { return const_cast<T*>(at(i)); }
+
+    // Pages from elsewhere; copies then share what is changed. For an empty array.
+    void use(std::shared_ptr<PageSource> source) { source_ = std::move(source); }
+
+  private:
+    static constexpr std::size_t kPageBytes = std::size_t{16} << 10;
+
+    std::size_t page_items() const { return std::size_t{1} << shift_; }
+    std::size_t item_bytes() const { return width_ * sizeof(T); }
+
+    template <class Visit>
+    void each_run(std::size_t first, std::size_t n, Visit visit) const {
+        for (std::size_t i = first; i < first + n;) {
+            const std::size_t run =
+                std::min(page_items() - (i & (page_items() - 1)), first + n - i);
+            visit(i, run);
+            i += run;
+        }
+    }
+    std::shared_ptr<T> allocate(std::size_t n_items) const {
+        const std::size_t n_bytes = n_items * item_bytes();
+        auto* memory = static_cast<T*>(allocate_aligned(n_bytes));
+        return std::shared_ptr<T>(memory, [n_bytes](T* p) { free_aligned(p, n_bytes); });
+    }
+    void add_page() {
+        const std::size_t n_bytes = page_items() * item_bytes();
+        pages_.push_back(source_ ? std::static_pointer_cast<T>(source_->next_page(n_bytes))
+                                 : allocate(page_items()));
+        room_ = pages_.size() << shift_;
+    }
+    // One piece of memory of exactly this size; all pages before it must be whole.
+    void add_extent(std::size_t n_items) {
+        const std::shared_ptr<T> extent = allocate(n_items);
+        for (std::size_t i = 0; i < n_items; i += page_items())
+            pages_.emplace_back(extent, extent.get() + i * width_);
+        room_ += n_items;
+    }
+    void own(std::size_t page) {
+        if (source_) return;
+        if (pages_[page].use_count() == 1) {
+            // What the last other holder read, it read before it let go.
+            std::atomic_thread_fence(std::memory_order_acquire);
+            return;
+        }
+        replace(page);
+    }
+    void replace(std::size_t page) {
+        const std::shared_ptr<T> copy = allocate(page_items());
+        // The last page may be shorter than the others.
+        const std::size_t n = std::min(page_items(), room_ - (page << shift_));
+        std::copy_n(pages_[page].get(), n * width_, copy.get());
+        pages_[page] = copy;
+        if (page + 1 == pages_.size()) room_ = pages_.size() << shift_;
+    }
+
+    std::size_t width_;
+    std::size_t shift_ = 0;
+    std::size_t size_ = 0;
+    std::size_t room_ = 0;  // items there is memory for
+    std::vector<std::shared_ptr<T>> pages_;
+    std::shared_ptr<PageSource> source_;
+};
+
+}  // namespace evergrow

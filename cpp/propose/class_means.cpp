@@ -1,0 +1,50 @@
+#include "class_means.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace evergrow {
+
+// Added up in double over eight places so that additions overlap.
+float half_norm(const float* vector, std::size_t width) {
+    double sum[8] = {};
+    for (std::size_t i = 0; i < width; i += 8)
+        for (std::size_t lane = 0; lane < 8; ++lane) {
+            const double value = vector[i + lane];
+            sum[lane] += value * value;
+        }
+    return static_cast<float>(0.5 * std::accumulate(sum, sum + 8, 0.0));
+}
+
+Centroid ClassMeans::centroid(std::int32_t class_id, const std::int32_t* rows, std::size_t n,
+                              float* mean, std::uint16_t* halves) {
+    Centroid centroid{class_id, Centroid::kNewMean, 0, 0, {}};
+    if (n == 1 && samples_.can_be_referred_to()) {
+        centroid.source = CentroidSource::row(rows[0]).code();
+        const float* row = samples_.read(rows[0], mean);
+        if (row != mean) std::copy_n(row, samples_.width(), mean);
+    } else {
+        average(rows, n, mean);
+        // Rounded to its stored precision before it routes anything: growing, saving and loading
+        // see the same centroid.
+        kernels().narrow(mean, samples_.width(), halves);
+    }
+    centroid.offset = half_norm(mean, samples_.width());
+    return centroid;
+}
+
+// Blocks in single precision, their sum in double.
+void ClassMeans::average(const std::int32_t* rows, std::size_t n, float* mean) {
+    const std::size_t width = samples_.width();
+    std::fill(sum_.begin(), sum_.end(), 0.0);
+    for (std::size_t first = 0; first < n; first += RowReader::kBlock) {
+        const std::size_t size = std::min(RowReader::kBlock, n - first);
+        std::fill(partial_sum_.begin(), partial_sum_.end(), 0.0F);
+        kernels().add_rows(reader_.read(rows + first, size), size, width, partial_sum_.data());
+        for (std::size_t i = 0; i < width; ++i) sum_[i] += static_cast<double>(partial_sum_[i]);
+    }
+    const double share = 1.0 / static_cast<double>(n);
+    for (std::size_t i = 0; i < width; ++i) mean[i] = static_cast<float>(sum_[i] * share);
+}
+
+}  // namespace evergrow

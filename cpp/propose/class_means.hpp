@@ -1,0 +1,39 @@
+// Class means as a node stores them: Eq. (5) of Ristin 2014, rounded before they route anything.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "../aligned.hpp"
+#include "../samples.hpp"
+#include "../split.hpp"
+
+namespace evergrow {
+
+class ClassMeans {
+  public:
+    explicit ClassMeans(const Samples& samples)
+        : samples_(samples),
+          reader_(samples),
+          partial_sum_(samples.width()),
+          sum_(samples.width()) {}
+
+    // The centroid of the rows. A single row is a reference to it where rows can be referred to;
+    // any other mean is rounded into `halves`. `mean` receives it in single precision.
+    Centroid centroid(std::int32_t class_id, const std::int32_t* rows, std::size_t n, float* mean,
+                      std::uint16_t* halves);
+
+  private:
+    void average(const std::int32_t* rows, std::size_t n, float* mean);
+
+    const Samples& samples_;
+    RowReader reader_;
+    AlignedVector<float> partial_sum_;
+    std::vector<double> sum_;
+};
+
+// |c|^2 / 2
+float half_norm(const float* vector, std::size_t width);
+
+}  // namespace evergrow

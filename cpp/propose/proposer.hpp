@@ -1,0 +1,70 @@
+// Inventing the split of a node. How a node routes is not how its split was found: several
+// proposers may yield the same kind of split.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../gain.hpp"
+#include "../parallel.hpp"
+#include "../rng.hpp"
+#include "../samples.hpp"
+#include "../split.hpp"
+#include "../tree.hpp"
+#include "known_means.hpp"
+
+namespace evergrow {
+
+// The samples of one class at a node: places [begin, end) among the rows of the node.
+struct ClassRange {
+    std::int32_t class_id;
+    std::int32_t begin;
+    std::int32_t end;
+
+    std::int32_t size() const { return end - begin; }
+};
+
+// The samples at a node: row numbers sorted by class.
+struct NodeSamples {
+    const std::int32_t* rows;
+    std::size_t n_rows;
+    const std::vector<ClassRange>& ranges;
+    const KnownMeans& known;  // stored by nodes above this one
+    const Tree& tree;         // where they are stored
+};
+
+struct SplitRules {
+    std::string proposer;           // a name in the table of propose/table.cpp
+    std::size_t n_centroids;        // ncm: classes a node compares with, unless fewer are present
+    std::size_t n_candidates;       // splits tried
+    std::int32_t min_samples_leaf;  // mu
+    double min_gain;
+    double regularization;  // svm: C, the weight of samples on the wrong side
+};
+
+class Proposer {
+  public:
+    virtual ~Proposer() = default;
+
+    // Finds the best split and leaves it in split() and goes_right(); false if there is none, or
+    // if `stop` was set on the way.
+    virtual bool propose(const NodeSamples& node, Stream stream, const StopFlag& stop) = 0;
+    virtual bool goes_right(std::size_t row) const = 0;
+
+    const Split& split() const { return split_; }
+    // Distances and other products of a row and a vector computed so far.
+    std::uint64_t n_comparisons() const { return n_comparisons_; }
+
+  protected:
+    Split split_;
+    std::uint64_t n_comparisons_ = 0;
+};
+
+SplitKind kind_of_split(const std::string& proposer);
+std::unique_ptr<Proposer> make_proposer(const Samples& samples, const SplitRules& rules,
+                                        const EntropyTable& n_log_n);
+
+}  // namespace evergrow

@@ -1,0 +1,43 @@
+// Every way to propose a split, one line each.
+#include <stdexcept>
+
+#include "ncm.hpp"
+#include "proposer.hpp"
+
+namespace evergrow {
+namespace {
+
+using Make = std::unique_ptr<Proposer> (*)(const Samples&, const SplitRules&, const EntropyTable&);
+
+template <class P>
+std::unique_ptr<Proposer> make(const Samples& samples, const SplitRules& rules,
+                               const EntropyTable& n_log_n) {
+    return std::make_unique<P>(samples, rules, n_log_n);
+}
+
+struct Entry {
+    const char* name;
+    SplitKind kind;
+    Make make;
+};
+
+constexpr Entry kTable[] = {
+    {"ncm", SplitKind::kNcm, make<NcmProposer>},
+};
+
+const Entry& find(const std::string& name) {
+    for (const Entry& entry : kTable)
+        if (name == entry.name) return entry;
+    throw std::invalid_argument("there is no proposer named '" + name + "'");
+}
+
+}  // namespace
+
+SplitKind kind_of_split(const std::string& proposer) { return find(proposer).kind; }
+
+std::unique_ptr<Proposer> make_proposer(const Samples& samples, const SplitRules& rules,
+                                        const EntropyTable& n_log_n) {
+    return find(rules.proposer).make(samples, rules, n_log_n);
+}
+
+}  // namespace evergrow
