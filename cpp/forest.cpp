@@ -58,7 +58,7 @@ std::optional<Forest> grow_forest(std::shared_ptr<const Samples> samples, const 
             nursery.tree.plant();
             count_classes(*samples, rows, nursery.counts);
             nursery.tree.set_counts(kRoot, nursery.counts.data(), nursery.counts.size());
-            nursery.grower.grow(nursery.tree, kRoot, rows, purpose_key(key, Purpose::kRoot), stop);
+            nursery.grower.grow(nursery.tree, kRoot, rows, purpose_key(key, Purpose::kNodes), stop);
             trees[index] = std::make_shared<const Tree>(nursery.tree.packed());
         },
         poll);

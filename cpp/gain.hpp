@@ -25,6 +25,7 @@ class EntropyTable {
 
     explicit EntropyTable(std::size_t max_samples);
 
+    std::size_t max_samples() const { return n_log_n_.size() - 1; }
     std::int64_t operator()(std::int32_t n) const { return n_log_n_[static_cast<std::size_t>(n)]; }
 
   private:

@@ -18,7 +18,9 @@ void Grower::grow(Tree& tree, std::int32_t leaf, std::vector<std::int32_t>& rows
         known_.descend(next.depth);
         const NodeSamples samples{own, n_rows, ranges_, known_, tree};
         if (!proposer_->propose(samples, Stream(next.key), stop)) {
-            tree.set_rows(next.node, own, n_rows);
+            // A leaf that could not be split holds its rows already.
+            if (next.node != leaf || tree.node(leaf).row_size == 0)
+                tree.set_rows(next.node, own, n_rows);
             continue;
         }
         const std::size_t middle = next.begin + partition(own, n_rows);

@@ -28,11 +28,15 @@ constexpr std::uint64_t tree_key(std::uint64_t seed, std::uint64_t tree, std::ui
 }
 
 // What a tree draws for; nodes below the root are named by the path that leads to them.
-enum class Purpose : std::uint64_t { kRows = 0, kRoot = 1 };
+enum class Purpose : std::uint64_t { kRows = 0, kNodes = 1 };
 
 constexpr std::uint64_t purpose_key(std::uint64_t tree, Purpose purpose) {
     return derive(tree, static_cast<std::uint64_t>(purpose));
 }
+
+// What a node draws for besides its split: names beside 0 and 1, its children's.
+constexpr std::uint64_t kChoice = 2;     // whether an update may change it
+constexpr std::uint64_t kReservoir = 3;  // which new class means it takes
 
 class Stream {
   public:
@@ -47,6 +51,9 @@ class Stream {
     std::uint32_t below(std::uint32_t bound) {
         return static_cast<std::uint32_t>(((next() >> 32) * bound) >> 32);
     }
+
+    // Uniform in [0, 1), 53 bits.
+    double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
   private:
     std::uint64_t state_;

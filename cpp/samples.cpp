@@ -79,14 +79,38 @@ template void Samples::write(const std::int32_t*, const double*, const std::int3
                              const std::int64_t*, std::size_t, const Standardizer&);
 
 void Samples::remove(const std::int32_t* numbers, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) set_class(numbers[i], kGone);
+    for (std::size_t i = 0; i < n; ++i) *classes_.edit(place(numbers[i])) = kGone;
     free_.insert(free_.end(), numbers, numbers + n);
     // Used again from the lowest on, so that they stay on few pages.
     std::sort(free_.begin(), free_.end(), [](std::int32_t a, std::int32_t b) { return a > b; });
 }
 
-void Samples::set_class(std::int32_t row, std::int32_t class_id) {
-    *classes_.edit(place(row)) = class_id;
+Samples Samples::without_gaps(std::vector<std::int32_t>& number) const {
+    Samples copy(n_features_, precision_, nullptr);
+    number.assign(size(), kGone);
+    const std::vector<std::int32_t> to = copy.add(size() - n_removed());
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < size(); ++i) {
+        if (classes_[i] == kGone) continue;
+        const std::size_t row = place(to[next++]);
+        number[i] = static_cast<std::int32_t>(row);
+        if (precision_ == Precision::kFloat32)
+            std::copy_n(floats_.at(i), width_, copy.floats_.fresh(row));
+        else
+            std::copy_n(halves_.at(i), width_, copy.halves_.fresh(row));
+        *copy.classes_.fresh(row) = classes_[i];
+        *copy.ids_.fresh(row) = ids_[i];
+    }
+    return copy;
+}
+
+void Samples::rename_classes(const std::vector<std::int32_t>& map) {
+    for (std::size_t i = 0; i < size(); ++i) {
+        const std::int32_t old = classes_[i];
+        if (old == kGone) continue;
+        if (place(old) >= map.size()) throw std::invalid_argument("map must name every class");
+        if (map[place(old)] != old) *classes_.edit(i) = map[place(old)];
+    }
 }
 
 }  // namespace evergrow

@@ -31,8 +31,14 @@ class Samples {
     void write(const std::int32_t* numbers, const T* rows, const std::int32_t* classes,
                const std::int64_t* ids, std::size_t n, const Standardizer& standardizer);
     void remove(const std::int32_t* numbers, std::size_t n);
-    void set_class(std::int32_t row, std::int32_t class_id);
+    // Names class c map[c] instead, for every row that is left.
+    void rename_classes(const std::vector<std::int32_t>& map);
 
+    // The rows that are left, one after the other in memory of their exact size; `number` says
+    // what each row is called there.
+    Samples without_gaps(std::vector<std::int32_t>& number) const;
+
+    // Places for rows, also those of removed ones.
     std::size_t size() const { return classes_.size(); }
     std::size_t n_removed() const { return free_.size(); }
     std::size_t n_features() const { return n_features_; }

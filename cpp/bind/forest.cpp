@@ -230,6 +230,7 @@ void bind_forest(nb::module_& m) {
         .def("centroid", &centroid, "tree"_a, "node"_a, "j"_a);
     bind_inputs<float>(forest);
     bind_inputs<double>(forest);
+    bind_update(forest);
 }
 
 }  // namespace evergrow

@@ -3,10 +3,13 @@
 
 #include <nanobind/nanobind.h>
 
+#include "forest.hpp"
+
 namespace evergrow {
 
 void bind_samples(nanobind::module_& m);
 void bind_forest(nanobind::module_& m);
+void bind_update(nanobind::class_<Forest>& forest);
 void bind_kernels(nanobind::module_& m);
 
 }  // namespace evergrow

@@ -2,6 +2,7 @@
 #include "samples.hpp"
 
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include <stdexcept>
 
@@ -113,6 +114,7 @@ void bind_samples(nb::module_& m) {
         .def(
             "add", [](Samples& self, std::size_t n) { return to_numpy(self.add(n)); }, "n"_a)
         .def("remove", &remove, "numbers"_a)
+        .def("rename_classes", &Samples::rename_classes, "map"_a)
         .def("take", &take, "numbers"_a)
         .def_prop_ro("half",
                      [](const Samples& self) { return self.precision() == Precision::kFloat16; })

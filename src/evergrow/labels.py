@@ -87,6 +87,36 @@ class ClassList:
             classes = np.array(classes.tolist())
         return cls(classes), codes.reshape(-1).astype(np.int32)
 
+    @classmethod
+    def named(cls, names: list[Any], *, like: ClassList) -> ClassList:
+        """The classes of these names, of the kind that another list holds.
+
+        >>> known, _ = ClassList.of(np.array(["cat", "dog"]))
+        >>> ClassList.named(["lion", "dog"], like=known).classes
+        array(['lion', 'dog'], dtype='<U4')
+        """
+        check_label_types(names)
+        found = np.array(names, dtype=object if like.classes.dtype == object else None)
+        if _family(found.dtype) != _family(like.classes.dtype):
+            raise TypeError(
+                f"classes must be {_family(like.classes.dtype)} like the known ones, "
+                f"got {_family(found.dtype)}"
+            )
+        if found.dtype.kind in "biuf":
+            found = found.astype(np.result_type(found.dtype, like.classes.dtype))
+        return cls(found)
+
+    def columns_of(self, names: list[Any]) -> list[int]:
+        """Columns of the named classes; a ``ValueError`` that lists those that are unknown."""
+        column = {label: k for k, label in enumerate(self.classes.tolist())}
+        unknown = [name for name in names if name not in column]
+        if unknown:
+            raise ValueError(
+                f"unknown classes {unknown}; the forest knows {self.classes.tolist()[:20]}"
+                + ("" if len(self) <= 20 else f" and {len(self) - 20} more")
+            )
+        return [column[name] for name in names]
+
     def extend(self, y: npt.NDArray[Any]) -> tuple[ClassList, npt.NDArray[np.int32]]:
         """Append the classes of ``y`` that are new and give each label its column."""
         if _family(y.dtype) != _family(self.classes.dtype):

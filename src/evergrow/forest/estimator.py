@@ -16,12 +16,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from evergrow.forest.explain import Explanation, explain_row
 from evergrow.forest.fitted import FittedForest
 from evergrow.forest.modelfile import forest_from_file, forest_to_file
+from evergrow.forest.report import UpdateReport
 from evergrow.params import Integer, Rule, check_parameters
 
 __all__ = ["ForestClassifier"]
 
 # What fitting adds to an estimator's parameters.
-_LEARNT = ("_fitted", "feature_names_in_", "n_features_in_")
+_LEARNT = ("_fitted", "feature_names_in_", "n_features_in_", "sample_ids_", "update_report_")
 
 
 class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -33,13 +34,23 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None
     _fitted: FittedForest
 
-    def _become(self, fitted: FittedForest, names: npt.NDArray[Any] | None) -> None:
-        learnt = {"_fitted": fitted, "n_features_in_": fitted.n_features}
-        if names is not None:
-            learnt["feature_names_in_"] = names
+    def _become(
+        self,
+        fitted: FittedForest,
+        names: npt.NDArray[Any] | None,
+        sample_ids: npt.NDArray[np.int64] | None,
+        report: UpdateReport | None,
+    ) -> None:
+        learnt = {
+            "_fitted": fitted,
+            "feature_names_in_": names,
+            "n_features_in_": fitted.n_features,
+            "sample_ids_": sample_ids,
+            "update_report_": report,
+        }
         kept = {name: value for name, value in vars(self).items() if name not in _LEARNT}
         # One assignment: another thread sees all of the old or all of the new.
-        self.__dict__ = kept | learnt
+        self.__dict__ = kept | {name: value for name, value in learnt.items() if value is not None}
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell scikit-learn whether there is anything to predict with."""
@@ -273,5 +284,5 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fitted, parameters, names = forest_from_file(header, tensors)
         check_parameters({**cls().get_params(), **parameters}, cls._rules)
         forest = cls(**parameters)
-        forest._become(fitted, names)
+        forest._become(fitted, names, None, None)
         return forest

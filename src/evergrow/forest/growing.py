@@ -1,38 +1,39 @@
-"""Training a forest: from scratch."""
+"""Training a forest: from scratch, with new samples and classes, and without old ones."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from evergrow import _core
-from evergrow.blocks import float_blocks
 from evergrow.forest.estimator import ForestClassifier
 from evergrow.forest.fitted import FittedForest
-from evergrow.forest.growth import rows_per_tree
-from evergrow.forest.history import History
-from evergrow.forest.standardize import Standardization
-from evergrow.forest.strategies import NodeSampling, Strategy
+from evergrow.forest.recipe import Recipe
+from evergrow.forest.strategies import NodeSampling, Strategy, resolve_strategy
+from evergrow.forest.teach import Batch, begin, extend
+from evergrow.forest.unlearn import forget, rename
 from evergrow.labels import ClassList, check_label_types
 from evergrow.params import check_parameters
-from evergrow.progress import progress_bar
 
 __all__ = ["GrowingForest"]
 
 
 class GrowingForest(ForestClassifier):
-    """Fitting; subclasses add parameters and the way nodes are split."""
+    """Training and updating; subclasses add parameters and the way nodes are split."""
 
     # Name of what proposes splits, in the core's table.
     _proposer: ClassVar[str]
+    # Names of the update strategies that make sense for this kind of split.
+    _strategies: ClassVar[tuple[str, ...]]
 
     def __init__(
         self,
@@ -99,44 +100,241 @@ class GrowingForest(ForestClassifier):
         >>> forest.fit(X, ["cat", "cat", "dog", "dog"]).predict([[8, 8]])
         array(['dog'], dtype='<U3')
         """
-        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
-        check_label_types(y)
-        # Validation records names and number of features on the estimator it is given: a clone,
-        # so that a failure below leaves this one untouched.
-        learner = clone(self)
-        checked: tuple[npt.NDArray[Any], npt.NDArray[Any]] = validate_data(
-            learner, X, y, ensure_min_samples=2, ensure_min_features=1
-        )
-        X, y = checked
-        check_classification_targets(y)
+        self._check_parameters()
+        X, y, learner = self._checked_first(X, y, min_samples=2)
         labels, codes = ClassList.of(y)
-        scaling = Standardization.of_each if self.standardize else Standardization.common
-        standardization = scaling(X)
-        samples = _core.Samples(X.shape[1])
-        numbers = samples.add(X.shape[0])
-        ids = np.arange(X.shape[0], dtype=np.int64)
-        for rows, block in float_blocks(X):
-            samples.write(numbers[rows], block, codes[rows], ids[rows], standardization.core)
-        seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
-        n_drawn = rows_per_tree(self.max_samples, len(samples))
-        history = History(seed, 0, len(ids), n_drawn / len(ids), np.bincount(codes))
-        forest = self._grow(samples, len(labels), seed, n_drawn)
-        fitted = FittedForest(labels, standardization, forest, history, self._proposer)
-        self._become(fitted, getattr(learner, "feature_names_in_", None))
+        self._start(X, labels, codes, learner)
         return self
 
-    def _grow(
-        self, samples: _core.Samples, n_classes: int, seed: int, n_drawn: int
-    ) -> _core.Forest:
-        with progress_bar("growing trees", self.n_estimators, self.verbose) as progress:
-            return _core.Forest.grow(
-                samples=samples,
-                n_trees=self.n_estimators,
-                n_classes=n_classes,
-                seed=seed,
-                rows_per_tree=n_drawn,
-                bootstrap=bool(self.bootstrap),
-                rules=self._split_rules(n_classes, samples.n_features),
-                n_threads=effective_n_jobs(self.n_jobs),
-                progress=progress,
+    def partial_fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None
+    ) -> Self:
+        """Add samples, of known classes and of new ones, by the strategy ``update``.
+
+        The first call on a new estimator trains it. Old classes keep their columns; new ones get
+        the next, sorted within the call.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as in :meth:`fit`.
+        y : array-like of shape (n_samples,)
+            Classes, of the same kind (numbers or strings) as the known ones.
+        classes : array-like, default=None
+            Never needed. Classes to give a column now, before any sample of them is seen.
+
+        Returns
+        -------
+        self : estimator
+            The updated estimator. If the update fails or is interrupted it stays as it was.
+
+        Examples
+        --------
+        >>> from evergrow import NCMForestClassifier
+        >>> forest = NCMForestClassifier(5, min_samples_leaf=1, random_state=0)
+        >>> forest = forest.partial_fit([[0, 0], [0, 1], [9, 8], [9, 9]], ["b", "b", "c", "c"])
+        >>> forest = forest.partial_fit([[0, 8], [0, 9]], ["a", "a"])
+        >>> forest.classes_, forest.predict([[1, 9]])
+        (array(['b', 'c', 'a'], dtype='<U1'), array(['a'], dtype='<U1'))
+        """
+        self._check_parameters()
+        if not self.__sklearn_is_fitted__():
+            X, y, learner = self._checked_first(X, y, min_samples=1)
+            labels, codes = ClassList.of(y)
+            if classes is not None:
+                labels, _ = ClassList.of(np.asarray(classes))
+                labels, codes = labels.extend(y)
+            self._start(X, labels, codes, learner)
+            return self
+        check_label_types(y)
+        known = self._fitted
+        checked: tuple[npt.NDArray[Any], npt.NDArray[Any]] = validate_data(self, X, y, reset=False)
+        X, y = checked
+        check_classification_targets(y)
+        labels = known.labels
+        if classes is not None:
+            check_label_types(classes)
+            labels, _ = labels.extend(np.asarray(classes))
+        labels, codes = labels.extend(y)
+        self._check_growable(known)
+        ids = known.history.n_seen + np.arange(X.shape[0], dtype=np.int64)
+        fitted, report = extend(known, labels, Batch(X, codes, ids), self._recipe())
+        self._become(fitted, getattr(self, "feature_names_in_", None), ids, report)
+        return self
+
+    def forget(
+        self, *, classes: npt.ArrayLike | None = None, samples: npt.ArrayLike | None = None
+    ) -> Self:
+        """Take classes or single samples out of the forest.
+
+        Leaves count what is left, and leaves that became too small are joined with their
+        neighbours and grown again. A forgotten class loses its column and every mean of it; the
+        other columns keep their order. A forgotten sample goes from memory and from nodes that
+        compare with it alone; means of several samples stay as they are until their node changes.
+
+        Parameters
+        ----------
+        classes : array-like, default=None
+            Classes to forget.
+        samples : array-like of int, default=None
+            Ids of samples to forget; ``sample_ids_`` holds those of the last ``fit`` or
+            ``partial_fit``.
+
+        Returns
+        -------
+        self : estimator
+            The estimator, unchanged if anything failed.
+
+        Examples
+        --------
+        >>> from evergrow import NCMForestClassifier
+        >>> forest = NCMForestClassifier(5, min_samples_leaf=1, random_state=0)
+        >>> forest = forest.fit([[0], [1], [5], [6], [8], [9]], ["a", "a", "b", "b", "c", "c"])
+        >>> forest.forget(classes=["b"]).classes_
+        array(['a', 'c'], dtype='<U1')
+        >>> forest.forget(samples=[0]).predict([[1]])
+        array(['a'], dtype='<U1')
+        """
+        self._check_parameters()
+        known = self._learnt("samples to forget")
+        if classes is None and samples is None:
+            raise ValueError("forget needs classes, samples, or both")
+        self._check_has_rows(known, "forget")
+        names = [] if classes is None else np.atleast_1d(np.asarray(classes)).tolist()
+        codes = sorted(set(known.labels.columns_of(names)))
+        ids = _as_ids([] if samples is None else samples)
+        fitted, report = forget(known, codes, ids, self._recipe())
+        self._become(fitted, getattr(self, "feature_names_in_", None), None, report)
+        return self
+
+    def rename_classes(self, names: Mapping[Any, Any]) -> Self:
+        """Give classes other names; classes that get one name become one class.
+
+        Parameters
+        ----------
+        names : mapping
+            From old to new names. A class that takes the name of another one joins it. The joint
+            class has the first of their columns.
+
+        Returns
+        -------
+        self : estimator
+            The estimator, unchanged if anything failed.
+
+        Examples
+        --------
+        >>> from evergrow import NCMForestClassifier
+        >>> forest = NCMForestClassifier(5, min_samples_leaf=1, random_state=0)
+        >>> forest = forest.fit([[0], [1], [5], [6], [8], [9]], ["a", "a", "b", "b", "c", "c"])
+        >>> forest.rename_classes({"a": "x", "c": "x"}).classes_
+        array(['x', 'b'], dtype='<U1')
+        """
+        known = self._learnt("classes to rename")
+        known.labels.columns_of(list(names))
+        fitted = rename(known, names)
+        self._become(fitted, getattr(self, "feature_names_in_", None), None, None)
+        return self
+
+    def compact(self) -> Self:
+        """Free what updates have left behind; answers stay the same.
+
+        Trees tidy themselves when about half of them is left behind. This tidies all of them now,
+        and gives back the memory of samples that were forgotten.
+
+        Examples
+        --------
+        >>> from evergrow import NCMForestClassifier
+        >>> forest = NCMForestClassifier(5, min_samples_leaf=1, random_state=0)
+        >>> forest = forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1])
+        >>> forest.compact().predict([[8]])
+        array([1])
+        """
+        known = self._learnt("trees to tidy")
+        fitted = replace(known, forest=known.forest.compact())
+        names = getattr(self, "feature_names_in_", None)
+        self._become(fitted, names, None, None)
+        return self
+
+    def _start(
+        self,
+        X: npt.NDArray[Any],
+        labels: ClassList,
+        codes: npt.NDArray[np.int32],
+        learner: BaseEstimator,
+    ) -> None:
+        seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
+        ids = np.arange(X.shape[0], dtype=np.int64)
+        fitted, report = begin(labels, Batch(X, codes, ids), seed, self._recipe())
+        self._become(fitted, getattr(learner, "feature_names_in_", None), ids, report)
+
+    def _checked_first(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, *, min_samples: int
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], BaseEstimator]:
+        check_label_types(y)
+        # Validation records names and number of features on the estimator it is given: a clone,
+        # so that a failure later leaves this one untouched.
+        learner = clone(self)
+        checked: tuple[npt.NDArray[Any], npt.NDArray[Any]] = validate_data(
+            learner, X, y, ensure_min_samples=min_samples, ensure_min_features=1
+        )
+        check_classification_targets(checked[1])
+        return *checked, learner
+
+    def _check_parameters(self) -> None:
+        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
+        strategy, _, _ = resolve_strategy(self.update, self.update_fraction, self.node_sampling)
+        if strategy not in self._strategies:
+            raise ValueError(
+                f"update={strategy!r} adds class means to nodes, which {type(self).__name__} does "
+                f"not have; use one of {sorted(self._strategies)}"
             )
+        if self.keep_per_class is not None and self.keep_per_class < self.min_samples_leaf:
+            raise ValueError(
+                "keep_per_class must be at least min_samples_leaf, "
+                f"{self.min_samples_leaf}, got {self.keep_per_class}"
+            )
+
+    def _check_growable(self, known: FittedForest) -> None:
+        if len(known.forest) != self.n_estimators:
+            raise ValueError(
+                f"n_estimators is {self.n_estimators} but the forest has {len(known.forest)} "
+                "trees: fit again to change their number"
+            )
+        if self._recipe().strategy != "uls" or self.refresh > 0:
+            self._check_has_rows(known, "update")
+
+    def _check_has_rows(self, known: FittedForest, what: str) -> None:
+        if not known.has_training_rows:
+            raise ValueError(
+                f"cannot {what}: the forest was saved with inference_only=True and has no training "
+                "samples; update='uls' with refresh=0 needs none"
+            )
+
+    def _recipe(self) -> Recipe:
+        strategy, share, nodes = resolve_strategy(
+            self.update, self.update_fraction, self.node_sampling
+        )
+        return Recipe(
+            proposer=self._proposer,
+            n_estimators=self.n_estimators,
+            split_rules=self._split_rules,
+            max_samples=self.max_samples,
+            bootstrap=bool(self.bootstrap),
+            standardize=bool(self.standardize),
+            strategy=strategy,
+            share=share,
+            node_sampling=nodes,
+            refresh=float(self.refresh),
+            half_samples=self.sample_dtype == "float16",
+            memory=self.memory,
+            keep_per_class=self.keep_per_class,
+            n_threads=effective_n_jobs(self.n_jobs),
+            verbose=self.verbose,
+        )
+
+
+def _as_ids(samples: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    ids = np.atleast_1d(np.asarray(samples))
+    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+        raise ValueError(f"samples must be a list of integer ids, got {samples!r}")
+    return np.unique(ids.astype(np.int64))

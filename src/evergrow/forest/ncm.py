@@ -99,6 +99,7 @@ class NCMForestClassifier(GrowingForest):
     """
 
     _proposer: ClassVar[str] = "ncm"
+    _strategies: ClassVar[tuple[str, ...]] = ("uls", "igt", "rtst", "rust")
     _rules: ClassVar[dict[str, list[Rule]]] = {**FOREST_RULES, **NCM_RULES}
 
     def __init__(

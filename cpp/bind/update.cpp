@@ -1,0 +1,132 @@
+// Updates of forests.
+#include "update/update.hpp"
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "gather.hpp"
+#include "module.hpp"
+#include "numpy.hpp"
+#include "rules.hpp"
+
+using namespace nb::literals;
+
+namespace evergrow {
+namespace {
+
+using SamplesPtr = std::shared_ptr<Samples>;
+using ForestPtr = std::shared_ptr<Forest>;
+
+NodeWeights weights_named(const std::string& name) {
+    if (name == "size") return NodeWeights::kSize;
+    if (name == "uniform") return NodeWeights::kUniform;
+    if (name == "quality") return NodeWeights::kQuality;
+    throw std::invalid_argument("there are no node weights named '" + name + "'");
+}
+
+UpdatePlan read_plan(const nb::dict& plan) {
+    return UpdatePlan{nb::cast<std::size_t>(plan["n_classes"]),
+                      nb::cast<std::uint64_t>(plan["seed"]),
+                      nb::cast<std::uint64_t>(plan["update"]),
+                      nb::cast<std::string>(plan["strategy"]),
+                      nb::cast<double>(plan["share"]),
+                      weights_named(nb::cast<std::string>(plan["node_sampling"])),
+                      nb::cast<double>(plan["row_rate"]),
+                      nb::cast<bool>(plan["bootstrap"]),
+                      nb::cast<std::size_t>(plan["first_refreshed"]),
+                      nb::cast<std::size_t>(plan["n_refreshed"]),
+                      read_rules(nb::cast<nb::dict>(plan["rules"])),
+                      nb::cast<bool>(plan["keep_rows"])};
+}
+
+nb::dict as_dict(const UpdateReport& report) {
+    nb::dict dict;
+    dict["n_chosen"] = report.n_chosen;
+    dict["n_edited"] = report.n_edited;
+    dict["n_cut"] = report.n_cut;
+    dict["n_grown"] = report.n_grown;
+    dict["n_added"] = report.n_added;
+    dict["n_rerouted"] = report.n_rerouted;
+    dict["n_comparisons"] = report.n_comparisons;
+    dict["pass_seconds"] = report.pass_seconds;
+    dict["grow_seconds"] = report.grow_seconds;
+    dict["pack_seconds"] = report.pack_seconds;
+    return dict;
+}
+
+std::vector<std::int32_t> checked_rows(const Samples& samples, const Vector<std::int32_t>& rows) {
+    if (!all_within(rows.data(), rows.size(), samples.size()))
+        throw std::invalid_argument("there is no such row");
+    return {rows.data(), rows.data() + rows.size()};
+}
+
+template <class Work>
+nb::tuple run_update(nb::object progress, Work work) {
+    std::optional<Updated> updated;
+    run_interruptibly(std::move(progress), [&](const Poll& poll) {
+        updated = work(poll);
+        return updated.has_value();
+    });
+    return nb::make_tuple(std::make_shared<Forest>(std::move(updated->forest)),
+                          as_dict(updated->report));
+}
+
+nb::tuple update(const Forest& forest, const SamplesPtr& samples, const Vector<std::int32_t>& rows,
+                 const Vector<std::int32_t>& evicted, const nb::dict& plan, std::size_t n_threads,
+                 nb::object progress) {
+    const Batch batch{samples, checked_rows(*samples, rows),
+                      checked_rows(*samples, evicted)};
+    const UpdatePlan read = read_plan(plan);
+    return run_update(std::move(progress), [&](const Poll& poll) {
+        return update_forest(forest, batch, read, n_threads, poll);
+    });
+}
+
+nb::tuple forget_rows(const Forest& forest, const Vector<std::int32_t>& rows,
+                      const std::vector<std::int32_t>& classes, const nb::dict& plan,
+                      std::size_t n_threads, nb::object progress) {
+    const std::vector<std::int32_t> numbers = checked_rows(*forest.samples, rows);
+    const UpdatePlan read = read_plan(plan);
+    return run_update(std::move(progress), [&](const Poll& poll) {
+        return forget(forest, numbers, classes, read, n_threads, poll);
+    });
+}
+
+ForestPtr relabelled(const Forest& forest, const SamplesPtr& samples,
+                     const std::vector<std::int32_t>& map, std::size_t n_classes) {
+    if (map.size() != forest.n_classes) throw std::invalid_argument("map must name every class");
+    const nb::gil_scoped_release release;
+    return std::make_shared<Forest>(relabel(forest, samples, map, n_classes));
+}
+
+}  // namespace
+
+void bind_update(nb::class_<Forest>& forest) {
+    forest
+        .def("update", &update, nb::kw_only(), "samples"_a, "rows"_a, "evicted"_a, "plan"_a,
+             "n_threads"_a, "progress"_a.none())
+        .def("forget", &forget_rows, nb::kw_only(), "rows"_a, "classes"_a, "plan"_a, "n_threads"_a,
+             "progress"_a.none())
+        .def("relabel", &relabelled, nb::kw_only(), "samples"_a, "map"_a, "n_classes"_a)
+        .def("compact",
+             [](const Forest& self) {
+                 const nb::gil_scoped_release release;
+                 return std::make_shared<Forest>(compact(self));
+             })
+        .def(
+            "with_samples",
+            [](const Forest& self, const SamplesPtr& samples) {
+                auto other = std::make_shared<Forest>(self);
+                other->samples = samples;
+                return other;
+            },
+            "samples"_a);
+}
+
+}  // namespace evergrow

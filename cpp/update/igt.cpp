@@ -1,0 +1,8 @@
+// Incrementally grow tree (IGT): leaves that received samples may split; the splits there are stay.
+#include "strategy.hpp"
+
+namespace evergrow {
+
+const Strategy kIncrementallyGrowTree{"igt", true, nullptr};
+
+}  // namespace evergrow

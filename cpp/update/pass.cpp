@@ -1,0 +1,305 @@
+#include "pass.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "../class_counts.hpp"
+#include "../sample_rows.hpp"
+
+namespace evergrow {
+namespace {
+
+std::size_t place(std::int32_t n) { return static_cast<std::size_t>(n); }
+
+// Adds the seconds until it goes out of scope.
+class Stopwatch {
+  public:
+    explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+    ~Stopwatch() {
+        seconds_ +=
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    }
+
+  private:
+    double& seconds_;
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// Both sorted by class; of one class the rows of `first` come first.
+std::vector<std::int32_t> merge(const Samples& samples, const std::vector<std::int32_t>& first,
+                                const std::vector<std::int32_t>& second) {
+    std::vector<std::int32_t> merged(first.size() + second.size());
+    std::merge(
+        first.begin(), first.end(), second.begin(), second.end(), merged.begin(),
+        [&](std::int32_t a, std::int32_t b) { return samples.class_of(a) < samples.class_of(b); });
+    return merged;
+}
+
+std::vector<ClassCount> sum(const std::vector<ClassCount>& a, const std::vector<ClassCount>& b) {
+    std::vector<ClassCount> merged;
+    std::size_t i = 0, j = 0;
+    while (i < a.size() || j < b.size()) {
+        if (j == b.size() || (i < a.size() && a[i].class_id < b[j].class_id))
+            merged.push_back(a[i++]);
+        else if (i == a.size() || b[j].class_id < a[i].class_id)
+            merged.push_back(b[j++]);
+        else
+            merged.push_back(ClassCount{a[i].class_id, a[i++].count + b[j++].count});
+    }
+    return merged;
+}
+
+}  // namespace
+
+void TreeUpdate::add(const std::vector<std::int32_t>& rows, const Strategy& strategy) {
+    const Stopwatch watch(report_.pass_seconds);
+    in_batch_.assign(plan_.n_classes, 0);
+    for (const std::int32_t row : rows) in_batch_[place(samples_.class_of(row))] = 1;
+    if (strategy.at_chosen == nullptr) {
+        const AtNode nothing = [](std::int32_t, std::uint64_t, const std::vector<std::int32_t>&) {
+            return true;
+        };
+        visit(kRoot, root_key(), rows, false, nothing);
+        return;
+    }
+    const std::vector<std::uint8_t> chosen =
+        choose_nodes(tree_, plan_.share, plan_.weights, root_key(), n_log_n_);
+    report_.n_chosen += static_cast<std::uint64_t>(std::count(chosen.begin(), chosen.end(), 1));
+    visit(kRoot, root_key(), rows, false,
+          [&](std::int32_t node, std::uint64_t key, const std::vector<std::int32_t>& arrivals) {
+              return chosen[place(node)] == 0 || strategy.at_chosen(*this, node, key, arrivals);
+          });
+}
+
+void TreeUpdate::visit(std::int32_t i, std::uint64_t key, const std::vector<std::int32_t>& arrivals,
+                       bool everywhere, const AtNode& at_node) {
+    if (stop_ || (arrivals.empty() && !everywhere)) return;
+    if (tree_.is_leaf(i)) {
+        put(i, arrivals);
+        return;
+    }
+    to_left_.clear();
+    to_right_.clear();
+    if (!at_node(i, key, arrivals)) return;
+    count(i, arrivals);
+    std::vector<std::int32_t> left, right;
+    route(i, arrivals, left, right);
+    left = merge(samples_, to_left_, left);
+    right = merge(samples_, to_right_, right);
+    const std::int32_t child = tree_.node(i).left;
+    visit(child, derive(key, 0), left, everywhere, at_node);
+    visit(child + 1, derive(key, 1), right, everywhere, at_node);
+}
+
+void TreeUpdate::route(std::int32_t node, const std::vector<std::int32_t>& rows,
+                       std::vector<std::int32_t>& left, std::vector<std::int32_t>& right) {
+    right_.resize(RowReader::kBlock);
+    for (std::size_t first = 0; first < rows.size(); first += RowReader::kBlock) {
+        const std::size_t n = std::min(RowReader::kBlock, rows.size() - first);
+        router_.route(tree_, node, reader_.read(rows.data() + first, n), n, right_.data());
+        for (std::size_t i = 0; i < n; ++i)
+            (right_[i] != 0 ? right : left).push_back(rows[first + i]);
+    }
+    report_.n_comparisons += rows.size() * place(tree_.node(node).centroid_size);
+}
+
+void TreeUpdate::count(std::int32_t node, const std::vector<std::int32_t>& arrivals) {
+    if (arrivals.empty()) return;
+    count_classes(samples_, arrivals, counts_);
+    tree_.change_counts(node, counts_);
+}
+
+void TreeUpdate::put(std::int32_t leaf, const std::vector<std::int32_t>& arrivals) {
+    if (arrivals.empty()) return;
+    count(leaf, arrivals);
+    if (!plan_.keep_rows) return;
+    std::vector<std::int32_t> rows;
+    tree_.collect_rows(leaf, rows);
+    rows = merge(samples_, rows, arrivals);
+    tree_.set_rows(leaf, rows.data(), rows.size());
+    changed_.push_back(leaf);
+    report_.n_added += arrivals.size();
+}
+
+void TreeUpdate::cut(std::int32_t node, const std::vector<std::int32_t>& arrivals) {
+    std::vector<std::int32_t> rows;
+    tree_.collect_rows(node, rows);
+    rows.insert(rows.end(), arrivals.begin(), arrivals.end());
+    sort_by_class(samples_, rows);
+    tree_.cut(node);
+    tree_.set_rows(node, rows.data(), rows.size());
+    count(node, arrivals);
+    changed_.push_back(node);
+    ++report_.n_cut;
+    report_.n_added += arrivals.size();
+}
+
+StoredRows TreeUpdate::stored_rows(std::int32_t node) const {
+    StoredRows stored;
+    tree_.collect_rows(tree_.node(node).left, stored.rows);
+    stored.n_left = stored.rows.size();
+    tree_.collect_rows(tree_.node(node).left + 1, stored.rows);
+    return stored;
+}
+
+void TreeUpdate::assign(const Split& split, const std::vector<std::int32_t>& rows,
+                        std::vector<std::uint16_t>& nearest) {
+    const std::size_t width = samples_.width();
+    AlignedVector<float> unpacked(split.size() * width);
+    std::vector<const float*> vectors(split.size());
+    std::vector<float> offsets(split.size());
+    for (std::size_t j = 0; j < split.size(); ++j) {
+        const Centroid& centroid = split.centroids[j];
+        const auto where = CentroidSource::from_code(centroid.source);
+        float* space = unpacked.data() + j * width;
+        vectors[j] = space;
+        offsets[j] = centroid.offset;
+        if (centroid.source == Centroid::kNewMean)
+            kernels().widen(split.halves.data() + j * width, width, space);
+        else if (where.is_row())
+            vectors[j] = samples_.read(where.index(), space);
+        else
+            kernels().widen(tree_.mean(where.index()), width, space);
+    }
+    nearest.resize(rows.size());
+    const Centroids centroids{vectors.data(), offsets.data(), split.size()};
+    for (std::size_t first = 0; first < rows.size() && !stop_; first += RowReader::kBlock) {
+        const std::size_t n = std::min(RowReader::kBlock, rows.size() - first);
+        kernels().nearest_centroids(reader_.read(rows.data() + first, n), n, centroids, width,
+                                    nearest.data() + first);
+    }
+    report_.n_comparisons += rows.size() * split.size();
+}
+
+void TreeUpdate::replace_centroids(std::int32_t node, const Split& split,
+                                   const StoredRows& stored) {
+    if (stop_) return;
+    ++report_.n_edited;
+    tree_.set_centroids(node, split);
+    moving_.resize(samples_.size());
+    for (std::size_t i = 0; i < stored.rows.size(); ++i) {
+        const bool right = split.centroids[stored.nearest[i]].side != 0;
+        if (right == (i >= stored.n_left)) continue;
+        (right ? to_right_ : to_left_).push_back(stored.rows[i]);
+    }
+    report_.n_rerouted += to_left_.size() + to_right_.size();
+    const std::int32_t child = tree_.node(node).left;
+    const auto leave = [&](std::int32_t from, std::vector<std::int32_t>& rows) {
+        if (rows.empty()) return;
+        for (const std::int32_t row : rows) moving_[place(row)] = 1;
+        remove_below(from, moving_, false);
+        for (const std::int32_t row : rows) moving_[place(row)] = 0;
+        sort_by_class(samples_, rows);
+    };
+    leave(child, to_right_);
+    leave(child + 1, to_left_);
+}
+
+void TreeUpdate::remove(const RowFlags& flags, bool keep_counts) {
+    const Stopwatch watch(report_.pass_seconds);
+    remove_below(kRoot, flags, keep_counts);
+}
+
+// Returns what leaves, as negative counts.
+std::vector<ClassCount> TreeUpdate::remove_below(std::int32_t i, const RowFlags& flags,
+                                                 bool keep_counts) {
+    const Node node = tree_.node(i);
+    std::vector<ClassCount> changes;
+    if (!node.is_leaf()) {
+        changes = sum(remove_below(node.left, flags, keep_counts),
+                      remove_below(node.left + 1, flags, keep_counts));
+    } else {
+        std::vector<std::int32_t> kept;
+        for (std::size_t j = 0; j < place(node.row_size); ++j) {
+            const std::int32_t row = tree_.row(node, j);
+            if (flags[place(row)] == 0) {
+                kept.push_back(row);
+                continue;
+            }
+            const std::int32_t class_id = samples_.class_of(row);
+            if (changes.empty() || changes.back().class_id != class_id)
+                changes.push_back(ClassCount{class_id, 0});
+            --changes.back().count;
+        }
+        if (changes.empty()) return changes;
+        tree_.set_rows(i, kept.data(), kept.size());
+        shrunk_.push_back(i);
+    }
+    if (!changes.empty() && !keep_counts) tree_.change_counts(i, changes);
+    return changes;
+}
+
+void TreeUpdate::drop_centroids(const std::function<bool(const Centroid&)>& named) {
+    const Stopwatch watch(report_.pass_seconds);
+    visit(kRoot, root_key(), {}, true,
+          [&](std::int32_t i, std::uint64_t, const std::vector<std::int32_t>& arrivals) {
+              const Node node = tree_.node(i);
+              Split split;
+              bool sides[2] = {false, false};
+              for (std::size_t j = 0; j < place(node.centroid_size); ++j) {
+                  const Centroid& centroid = tree_.centroid(node, j);
+                  if (named(centroid)) continue;
+                  split.centroids.push_back(centroid);
+                  sides[centroid.side] = true;
+              }
+              if (split.size() == place(node.centroid_size)) return true;
+              if (!sides[0] || !sides[1]) {
+                  cut(i, arrivals);
+                  return false;
+              }
+              StoredRows stored = stored_rows(i);
+              assign(split, stored.rows, stored.nearest);
+              replace_centroids(i, split, stored);
+              return true;
+          });
+}
+
+void TreeUpdate::settle(Grower& grower) {
+    cut_small_leaves();
+    const Stopwatch watch(report_.grow_seconds);
+    std::sort(changed_.begin(), changed_.end());
+    changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
+    std::vector<std::int32_t> rows;
+    for (const std::int32_t leaf : changed_) {
+        if (stop_) return;
+        const bool mixed = tree_.node(leaf).count_size > 1;
+        if (!mixed || !tree_.is_leaf(leaf) || !is_alive(leaf)) continue;
+        rows.clear();
+        tree_.collect_rows(leaf, rows);
+        grower.grow(tree_, leaf, rows, key_of(leaf), stop_);
+        ++report_.n_grown;
+    }
+}
+
+// Too small a leaf: its parent becomes one, holding what its subtree holds, and so on upwards.
+void TreeUpdate::cut_small_leaves() {
+    const Stopwatch watch(report_.pass_seconds);
+    for (std::int32_t leaf : shrunk_) {
+        if (!tree_.is_leaf(leaf) || !is_alive(leaf)) continue;
+        while (leaf != kRoot && tree_.node(leaf).row_size < plan_.rules.min_samples_leaf) {
+            leaf = tree_.node(leaf).parent;
+            cut(leaf, {});
+        }
+    }
+}
+
+// A cut node no longer knows its children.
+bool TreeUpdate::is_alive(std::int32_t node) const {
+    while (node != kRoot) {
+        const std::int32_t parent = tree_.node(node).parent;
+        const std::int32_t left = tree_.node(parent).left;
+        if (left == kLeaf || (left != node && left + 1 != node)) return false;
+        node = parent;
+    }
+    return true;
+}
+
+std::uint64_t TreeUpdate::root_key() const { return purpose_key(plan_.tree_key, Purpose::kNodes); }
+
+std::uint64_t TreeUpdate::key_of(std::int32_t node) const {
+    if (node == kRoot) return root_key();
+    const std::int32_t parent = tree_.node(node).parent;
+    return derive(key_of(parent), node == tree_.node(parent).left ? 0 : 1);
+}
+
+}  // namespace evergrow

@@ -1,0 +1,107 @@
+// One pass of an update through one tree, from the root down: a node sees its stored and its new
+// samples once, is changed if it was chosen, and sends both on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "../grow.hpp"
+#include "../parallel.hpp"
+#include "../route.hpp"
+#include "../samples.hpp"
+#include "../tree.hpp"
+#include "plan.hpp"
+#include "strategy.hpp"
+
+namespace evergrow {
+
+// By row number: whether the row leaves.
+using RowFlags = std::vector<std::uint8_t>;
+
+// The stored rows below a splitting node, left to right, and the centroid each is nearest to.
+struct StoredRows {
+    std::vector<std::int32_t> rows;
+    std::size_t n_left;
+    std::vector<std::uint16_t> nearest;
+};
+
+class TreeUpdate {
+  public:
+    TreeUpdate(Tree& tree, const Samples& samples, const UpdatePlan& plan,
+               const EntropyTable& n_log_n, const StopFlag& stop)
+        : tree_(tree),
+          samples_(samples),
+          plan_(plan),
+          n_log_n_(n_log_n),
+          stop_(stop),
+          router_(samples),
+          reader_(samples) {}
+
+    // Takes the rows, sorted by class, down the tree by the strategy.
+    void add(const std::vector<std::int32_t>& rows, const Strategy& strategy);
+    // Takes flagged rows out of the leaves; the class counts stay as they are if `keep_counts`.
+    void remove(const RowFlags& flags, bool keep_counts);
+    // Takes away every centroid that is named. A node that can do without sends its samples on by
+    // its other centroids; one that cannot is cut.
+    void drop_centroids(const std::function<bool(const Centroid&)>& named);
+    // Makes a node a leaf that holds the rows of its subtree and the arrivals.
+    void cut(std::int32_t node, const std::vector<std::int32_t>& arrivals);
+    // Cuts leaves that became too small, then grows the leaves that changed.
+    void settle(Grower& grower);
+
+    // For what changes centroids: the rows below a node, the nearest of a split's centroids to each
+    // of some rows, and the change itself. Rows whose side changes leave their leaves and wait for
+    // the pass to take them to the other child.
+    StoredRows stored_rows(std::int32_t node) const;
+    void assign(const Split& split, const std::vector<std::int32_t>& rows,
+                std::vector<std::uint16_t>& nearest);
+    void replace_centroids(std::int32_t node, const Split& split, const StoredRows& stored);
+
+    const Tree& tree() const { return tree_; }
+    const Samples& samples() const { return samples_; }
+    const UpdatePlan& plan() const { return plan_; }
+    const EntropyTable& n_log_n() const { return n_log_n_; }
+    // Whether the batch holds samples of the class.
+    bool in_batch(std::int32_t class_id) const {
+        return in_batch_[static_cast<std::size_t>(class_id)] != 0;
+    }
+    const UpdateReport& report() const { return report_; }
+
+  private:
+    // Called at splitting nodes with the arrivals; false if the node is now a leaf that holds them.
+    using AtNode = std::function<bool(std::int32_t node, std::uint64_t key,
+                                      const std::vector<std::int32_t>& arrivals)>;
+
+    void visit(std::int32_t node, std::uint64_t key, const std::vector<std::int32_t>& arrivals,
+               bool everywhere, const AtNode& at_node);
+    void route(std::int32_t node, const std::vector<std::int32_t>& rows,
+               std::vector<std::int32_t>& left, std::vector<std::int32_t>& right);
+    void put(std::int32_t leaf, const std::vector<std::int32_t>& arrivals);
+    void count(std::int32_t node, const std::vector<std::int32_t>& arrivals);
+    std::vector<ClassCount> remove_below(std::int32_t node, const RowFlags& flags,
+                                         bool keep_counts);
+    void cut_small_leaves();
+    bool is_alive(std::int32_t node) const;
+    std::uint64_t root_key() const;
+    std::uint64_t key_of(std::int32_t node) const;
+
+    Tree& tree_;
+    const Samples& samples_;
+    const UpdatePlan& plan_;
+    const EntropyTable& n_log_n_;
+    const StopFlag& stop_;
+    Router router_;
+    RowReader reader_;
+    std::vector<std::uint8_t> in_batch_;
+    std::vector<std::int32_t> changed_;             // leaves to be offered to the grower
+    std::vector<std::int32_t> shrunk_;              // leaves that lost rows
+    std::vector<std::int32_t> to_left_, to_right_;  // rows waiting for the children of a node
+    std::vector<std::uint8_t> right_;
+    std::vector<ClassCount> counts_;
+    RowFlags moving_;
+    UpdateReport report_;
+};
+
+}  // namespace evergrow

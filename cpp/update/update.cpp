@@ -1,0 +1,162 @@
+#include "update.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "../grow.hpp"
+#include "../sample_rows.hpp"
+#include "detach.hpp"
+#include "pass.hpp"
+#include "strategy.hpp"
+
+namespace evergrow {
+namespace {
+
+RowFlags flags_of(const std::vector<std::int32_t>& rows, std::size_t n_samples) {
+    RowFlags flags(n_samples, 0);
+    for (const std::int32_t row : rows) flags[static_cast<std::size_t>(row)] = 1;
+    return flags;
+}
+
+// A table that reaches at least so far. It doubles, so that a growing forest seldom makes one.
+std::shared_ptr<const EntropyTable> table_for(const Forest& forest, std::size_t n_rows) {
+    if (forest.n_log_n && forest.n_log_n->max_samples() >= n_rows) return forest.n_log_n;
+    const std::size_t room = std::max(n_rows, std::min(2 * n_rows, EntropyTable::kMaxSamples));
+    return std::make_shared<const EntropyTable>(room);
+}
+
+std::size_t most_samples(const Forest& forest, std::size_t n_new) {
+    std::int64_t most = 0;
+    for (const auto& tree : forest.trees) {
+        const Node& root = tree->node(kRoot);
+        std::int64_t n = 0;
+        for (std::size_t j = 0; j < static_cast<std::size_t>(root.count_size); ++j)
+            n += tree->count(root, j).count;
+        most = std::max(most, n);
+    }
+    return static_cast<std::size_t>(most) + n_new;
+}
+
+// The rows that one tree draws of the new ones, at the rate of the first fit.
+std::vector<std::int32_t> rows_for_tree(const std::vector<std::int32_t>& sorted,
+                                        const UpdatePlan& plan, std::uint64_t key) {
+    if (plan.row_rate == 1.0 && !plan.bootstrap) return sorted;
+    Stream stream(purpose_key(key, Purpose::kRows));
+    const double expected = plan.row_rate * static_cast<double>(sorted.size());
+    const auto n_rows = static_cast<std::size_t>(expected + stream.uniform());
+    return draw_rows(sorted, RowSampling{n_rows, plan.bootstrap}, stream);
+}
+
+bool is_refreshed(const UpdatePlan& plan, std::size_t tree, std::size_t n_trees) {
+    return (tree + n_trees - plan.first_refreshed % n_trees) % n_trees < plan.n_refreshed;
+}
+
+// Trees tidy themselves when a share of them is left behind by edits; a different share each, or
+// all of them would tidy in the same update.
+double tolerated_waste(std::size_t tree) {
+    const double spread = static_cast<double>(tree) * 0.6180339887498949;
+    return 0.4 + 0.3 * (spread - static_cast<double>(static_cast<std::int64_t>(spread)));
+}
+
+// Runs work(tree, index, update, grower) on a copy of every tree.
+template <class Work>
+std::optional<Updated> for_each_tree(const Forest& forest, std::shared_ptr<const Samples> samples,
+                                     const UpdatePlan& plan, std::size_t n_new,
+                                     std::size_t n_threads, const Poll& poll, Work work) {
+    const std::size_t n_trees = forest.trees.size();
+    n_threads = std::max<std::size_t>(1, std::min(n_threads, n_trees));
+    const auto n_log_n = table_for(forest, most_samples(forest, n_new));
+    std::vector<std::shared_ptr<const Tree>> trees(n_trees);
+    std::vector<UpdateReport> reports(n_trees);
+    std::vector<std::unique_ptr<Grower>> growers(n_threads);
+    const bool finished = run_parallel(
+        n_trees, n_threads,
+        [&](std::size_t index, std::size_t worker, const StopFlag& stop) {
+            if (!growers[worker])
+                growers[worker] =
+                    std::make_unique<Grower>(*samples, plan.n_classes, plan.rules, *n_log_n);
+            auto tree = std::make_shared<Tree>(*forest.trees[index]);
+            UpdatePlan own = plan;
+            own.tree_key = tree_key(plan.seed, index, plan.update);
+            const std::uint64_t before = tree->n_comparisons;
+            TreeUpdate update(*tree, *samples, own, *n_log_n, stop);
+            work(*tree, index, update, *growers[worker]);
+            UpdateReport report = update.report();
+            tree->n_comparisons += report.n_comparisons;
+            report.n_comparisons = tree->n_comparisons - before;
+            const auto start = std::chrono::steady_clock::now();
+            if (!stop && tree->is_mostly_dead(tolerated_waste(index)))
+                tree = std::make_shared<Tree>(tree->packed());
+            report.pack_seconds =
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+            reports[index] = report;
+            trees[index] = std::move(tree);
+        },
+        poll);
+    if (!finished) return std::nullopt;
+    Updated updated{Forest{std::move(samples), std::move(trees), plan.n_classes, n_log_n}, {}};
+    for (const UpdateReport& report : reports) updated.report.add(report);
+    return updated;
+}
+
+}  // namespace
+
+void UpdateReport::add(const UpdateReport& other) {
+    n_chosen += other.n_chosen;
+    n_edited += other.n_edited;
+    n_cut += other.n_cut;
+    n_grown += other.n_grown;
+    n_added += other.n_added;
+    n_rerouted += other.n_rerouted;
+    n_comparisons += other.n_comparisons;
+    pass_seconds += other.pass_seconds;
+    grow_seconds += other.grow_seconds;
+    pack_seconds += other.pack_seconds;
+}
+
+std::optional<Updated> update_forest(const Forest& forest, const Batch& batch,
+                                     const UpdatePlan& plan, std::size_t n_threads,
+                                     const Poll& poll) {
+    const Strategy& strategy = strategy_named(plan.strategy);
+    const Samples& samples = *batch.samples;
+    std::vector<std::int32_t> sorted = batch.rows;
+    sort_by_class(samples, sorted);
+    const RowFlags evicted = flags_of(batch.evicted, batch.evicted.empty() ? 0 : samples.size());
+    return for_each_tree(forest, batch.samples, plan, sorted.size(), n_threads, poll,
+                         [&](Tree& tree, std::size_t index, TreeUpdate& update, Grower& grower) {
+                             if (!evicted.empty()) {
+                                 detach_rows(tree, *forest.samples, evicted);
+                                 update.remove(evicted, true);
+                             }
+                             const std::vector<std::int32_t> rows = rows_for_tree(
+                                 sorted, plan, tree_key(plan.seed, index, plan.update));
+                             if (is_refreshed(plan, index, forest.trees.size()))
+                                 update.cut(kRoot, rows);
+                             else
+                                 update.add(rows, strategy);
+                             if (strategy.grows || is_refreshed(plan, index, forest.trees.size()))
+                                 update.settle(grower);
+                         });
+}
+
+std::optional<Updated> forget(const Forest& forest, const std::vector<std::int32_t>& rows,
+                              const std::vector<std::int32_t>& classes, const UpdatePlan& plan,
+                              std::size_t n_threads, const Poll& poll) {
+    const RowFlags flags = flags_of(rows, forest.samples->size());
+    const auto is_forgotten = [&](const Centroid& centroid) {
+        const auto source = CentroidSource::from_code(centroid.source);
+        return (source.is_row() && flags[static_cast<std::size_t>(source.index())] != 0) ||
+               std::find(classes.begin(), classes.end(), centroid.class_id) != classes.end();
+    };
+    return for_each_tree(forest, forest.samples, plan, 0, n_threads, poll,
+                         [&](Tree& tree, std::size_t, TreeUpdate& update, Grower& grower) {
+                             update.remove(flags, false);
+                             drop_class_counts(tree, classes);
+                             if (tree.kind() == SplitKind::kNcm)
+                                 update.drop_centroids(is_forgotten);
+                             update.settle(grower);
+                         });
+}
+
+}  // namespace evergrow

@@ -1,0 +1,202 @@
+"""From what a forest knows and new samples to what it knows then.
+
+Functions of values: they take a :class:`FittedForest` and give another, so whoever fails or is
+interrupted has changed nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow import _core
+from evergrow.blocks import float_blocks
+from evergrow.forest.fitted import FittedForest
+from evergrow.forest.growth import rows_per_tree
+from evergrow.forest.history import EarlySamples, History
+from evergrow.forest.recipe import Recipe
+from evergrow.forest.report import UpdateReport
+from evergrow.forest.reservoir import choose_evicted
+from evergrow.forest.standardize import Standardization
+from evergrow.labels import ClassList
+from evergrow.progress import progress_bar
+
+__all__ = ["Batch", "begin", "core_plan", "extend"]
+
+# Fewer samples than this do not fix the scale of the features.
+_SETTLED = 50
+
+Codes = npt.NDArray[np.int32]
+Ids = npt.NDArray[np.int64]
+
+
+class Batch:
+    """New samples: features, columns of their classes, and ids."""
+
+    def __init__(self, X: npt.NDArray[Any], codes: Codes, ids: Ids) -> None:
+        self.X, self.codes, self.ids = X, codes, ids
+
+    def after(self, early: EarlySamples) -> Batch:
+        """Early samples and these as one batch."""
+        return Batch(
+            np.concatenate([early.X, np.asarray(self.X, dtype=np.float64)]),
+            np.concatenate([early.codes, self.codes]),
+            np.concatenate([early.ids, self.ids]),
+        )
+
+
+def begin(
+    labels: ClassList, batch: Batch, seed: int, recipe: Recipe, n_seen: int | None = None
+) -> tuple[FittedForest, UpdateReport]:
+    """Grow a forest from scratch."""
+    start = time.perf_counter()
+    scaling = Standardization.of_each if recipe.standardize else Standardization.common
+    standardization = scaling(batch.X)
+    samples = _core.Samples(batch.X.shape[1], half=recipe.half_samples)
+    numbers = _store(samples, batch, standardization)
+    n_drawn = rows_per_tree(recipe.max_samples, len(numbers))
+    with progress_bar("growing trees", recipe.n_estimators, recipe.verbose) as progress:
+        forest = _core.Forest.grow(
+            samples=samples,
+            n_trees=recipe.n_estimators,
+            n_classes=len(labels),
+            seed=seed,
+            rows_per_tree=n_drawn,
+            bootstrap=recipe.bootstrap,
+            rules=recipe.split_rules(len(labels), samples.n_features),
+            n_threads=recipe.n_threads,
+            progress=progress,
+        )
+    early = None
+    if len(numbers) < _SETTLED:
+        X = np.array(batch.X, dtype=np.float64)
+        early = EarlySamples(X, batch.codes, batch.ids)
+    history = History(
+        seed,
+        0,
+        len(numbers) if n_seen is None else n_seen,
+        n_drawn / len(numbers),
+        np.bincount(batch.codes, minlength=len(labels)).astype(np.int64),
+        early,
+    )
+    fitted = FittedForest(labels, standardization, forest, history, recipe.proposer)
+    fitted = _let_go(fitted, recipe) if early is None else fitted
+    report = UpdateReport(
+        "fit",
+        len(numbers),
+        n_new_classes=len(labels),
+        n_added=n_drawn * recipe.n_estimators,
+        n_comparisons=sum(fitted.forest.n_comparisons),
+        seconds=time.perf_counter() - start,
+    )
+    return fitted, report
+
+
+def extend(
+    known: FittedForest, labels: ClassList, batch: Batch, recipe: Recipe
+) -> tuple[FittedForest, UpdateReport]:
+    """Add samples to a forest; ``labels`` are the classes known afterwards."""
+    start = time.perf_counter()
+    history = known.history
+    if history.early is not None:
+        n_seen = history.n_seen + len(batch.ids)
+        fitted, report = begin(labels, batch.after(history.early), history.seed, recipe, n_seen)
+        fitted = replace(fitted, history=replace(fitted.history, n_updates=history.n_updates + 1))
+        return fitted, replace(report, n_samples=len(batch.ids))
+    samples = known.forest.samples.copy()
+    numbers = _store(samples, batch, known.standardization)
+    counts = np.zeros(len(labels), dtype=np.int64)
+    counts[: len(history.class_counts)] = history.class_counts
+    new_history = replace(
+        history,
+        n_updates=history.n_updates + 1,
+        n_seen=history.n_seen + len(batch.ids),
+        class_counts=counts + np.bincount(batch.codes, minlength=len(labels)),
+    )
+    evicted = choose_evicted(samples, numbers, recipe.keep_per_class, counts, new_history)
+    plan = core_plan(recipe, new_history, len(labels), known)
+    with progress_bar("updating trees", len(known.forest), recipe.verbose) as progress:
+        forest, done = known.forest.update(
+            samples=samples,
+            rows=numbers,
+            evicted=evicted,
+            plan=plan,
+            n_threads=recipe.n_threads,
+            progress=progress,
+        )
+    if not plan["keep_rows"]:
+        forest = forest.with_samples(known.forest.samples)
+    elif len(evicted):
+        forest = forest.with_samples(_without(samples, evicted))
+    report = UpdateReport(
+        recipe.strategy,
+        len(numbers),
+        n_new_classes=len(labels) - len(known.labels),
+        n_refreshed=plan["n_refreshed"],
+        seconds=time.perf_counter() - start,
+        **done,
+    )
+    return replace(known, labels=labels, forest=forest, history=new_history), report
+
+
+def core_plan(
+    recipe: Recipe, history: History, n_classes: int, known: FittedForest
+) -> dict[str, Any]:
+    """What the core is told about one update."""
+    n_trees = len(known.forest)
+    # The trees refreshed so far, were every update to refresh its share.
+    first, last = (
+        math.floor(n * recipe.refresh * n_trees + 1e-9)
+        for n in (history.n_updates - 1, history.n_updates)
+    )
+    return {
+        "n_classes": n_classes,
+        "seed": history.seed,
+        "update": history.n_updates,
+        "strategy": recipe.strategy,
+        "share": recipe.share,
+        "node_sampling": recipe.node_sampling,
+        "row_rate": history.row_rate,
+        "bootstrap": recipe.bootstrap,
+        "first_refreshed": first % n_trees,
+        "n_refreshed": last - first,
+        "rules": recipe.split_rules(n_classes, known.n_features),
+        "keep_rows": known.has_training_rows,
+    }
+
+
+def _store(samples: _core.Samples, batch: Batch, scale: Standardization) -> npt.NDArray[np.int32]:
+    numbers = samples.add(len(batch.ids))
+    for rows, block in float_blocks(batch.X):
+        samples.write(numbers[rows], block, batch.codes[rows], batch.ids[rows], scale.core)
+    return numbers
+
+
+def _without(samples: _core.Samples, rows: npt.NDArray[np.int32]) -> _core.Samples:
+    left = samples.copy()
+    left.remove(rows)
+    return left
+
+
+def _let_go(fitted: FittedForest, recipe: Recipe) -> FittedForest:
+    """Take samples beyond ``keep_per_class`` out of a forest that was just grown."""
+    samples, history = fitted.forest.samples, fitted.history
+    none = np.zeros(0, dtype=np.int32)
+    evicted = choose_evicted(samples, none, recipe.keep_per_class, history.class_counts, history)
+    if not len(evicted):
+        return fitted
+    plan = core_plan(recipe, history, len(fitted.labels), fitted) | {"n_refreshed": 0}
+    forest, _ = fitted.forest.update(
+        samples=samples,
+        rows=none,
+        evicted=evicted,
+        plan=plan,
+        n_threads=recipe.n_threads,
+        progress=None,
+    )
+    return replace(fitted, forest=forest.with_samples(_without(samples, evicted)))

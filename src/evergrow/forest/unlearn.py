@@ -1,0 +1,117 @@
+"""Taking samples and classes out of a forest, and giving classes other names."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.forest.fitted import FittedForest
+from evergrow.forest.history import EarlySamples
+from evergrow.forest.recipe import Recipe
+from evergrow.forest.report import UpdateReport
+from evergrow.forest.teach import Batch, begin, core_plan
+from evergrow.labels import ClassList
+from evergrow.progress import progress_bar
+
+__all__ = ["forget", "rename"]
+
+_GONE = -1
+
+
+def forget(
+    known: FittedForest, codes: list[int], ids: npt.NDArray[np.int64], recipe: Recipe
+) -> tuple[FittedForest, UpdateReport]:
+    """Take whole classes and single samples, by their ids, out of a forest."""
+    start = time.perf_counter()
+    samples = known.forest.samples
+    stored, classes = samples.ids, samples.classes
+    leaving = (classes >= 0) & (np.isin(stored, ids) | np.isin(classes, codes))
+    _check_known(ids, stored[classes >= 0])
+    if leaving.sum() == (classes >= 0).sum() or len(codes) == len(known.labels):
+        raise ValueError("forget would leave no samples: train a new forest instead")
+    rows = np.flatnonzero(leaving).astype(np.int32)
+    history = replace(
+        known.history,
+        n_updates=known.history.n_updates + 1,
+        class_counts=known.history.class_counts
+        - np.bincount(classes[rows], minlength=len(known.labels)),
+    )
+    plan = core_plan(recipe, history, len(known.labels), known)
+    with progress_bar("forgetting", len(known.forest), recipe.verbose) as progress:
+        forest, done = known.forest.forget(
+            rows=rows, classes=codes, plan=plan, n_threads=recipe.n_threads, progress=progress
+        )
+    left = samples.copy()
+    left.remove(rows)
+    fitted = replace(known, forest=forest.with_samples(left), history=history)
+    fitted = _without_early(fitted, rows=stored[rows])
+    if codes:
+        fitted = _renumbered(fitted, *_columns_without(fitted.labels, codes))
+    if fitted.history.early is not None:
+        fitted = _regrown(fitted, recipe)
+    seconds = time.perf_counter() - start
+    return fitted, UpdateReport("forget", len(rows), seconds=seconds, **done)
+
+
+def rename(known: FittedForest, names: Mapping[Any, Any]) -> FittedForest:
+    """Give classes other names; classes given one name become one."""
+    old = known.labels.classes.tolist()
+    renamed = [names.get(label, label) for label in old]
+    unique = list(dict.fromkeys(renamed))
+    column = {label: k for k, label in enumerate(unique)}
+    labels = ClassList.named(unique, like=known.labels)
+    return _renumbered(known, labels, [column[label] for label in renamed])
+
+
+def _check_known(ids: npt.NDArray[np.int64], stored: npt.NDArray[np.int64]) -> None:
+    unknown = np.setdiff1d(ids, stored)
+    if len(unknown):
+        shown = ", ".join(str(i) for i in unknown[:5].tolist())
+        more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+        raise ValueError(
+            f"forget got samples that are not stored: {shown}{more}; "
+            "ids are in sample_ids_ after each fit and partial_fit"
+        )
+
+
+def _columns_without(labels: ClassList, codes: list[int]) -> tuple[ClassList, list[int]]:
+    kept = [k for k in range(len(labels)) if k not in codes]
+    column = {k: i for i, k in enumerate(kept)}
+    return ClassList(labels.classes[kept]), [column.get(k, _GONE) for k in range(len(labels))]
+
+
+def _without_early(fitted: FittedForest, rows: npt.NDArray[np.int64]) -> FittedForest:
+    early = fitted.history.early
+    if early is None:
+        return fitted
+    kept = ~np.isin(early.ids, rows)
+    left = EarlySamples(early.X[kept], early.codes[kept], early.ids[kept])
+    return replace(fitted, history=fitted.history.with_early(left))
+
+
+def _regrown(fitted: FittedForest, recipe: Recipe) -> FittedForest:
+    """So few samples that the scale of the features is still taken anew."""
+    history, early = fitted.history, fitted.history.early
+    assert early is not None
+    batch = Batch(early.X, early.codes, early.ids)
+    grown, _ = begin(fitted.labels, batch, history.seed, recipe, history.n_seen)
+    return replace(grown, history=replace(grown.history, n_updates=history.n_updates))
+
+
+def _renumbered(fitted: FittedForest, labels: ClassList, columns: list[int]) -> FittedForest:
+    samples = fitted.forest.samples.copy()
+    samples.rename_classes(columns)
+    forest = fitted.forest.relabel(samples=samples, map=columns, n_classes=len(labels))
+    counts = np.zeros(len(labels), dtype=np.int64)
+    place = np.array(columns)
+    np.add.at(counts, place[place >= 0], fitted.history.class_counts[place >= 0])
+    history = replace(fitted.history, class_counts=counts)
+    if history.early is not None:
+        codes = place[history.early.codes].astype(np.int32)
+        history = history.with_early(replace(history.early, codes=codes))
+    return replace(fitted, labels=labels, forest=forest, history=history)
