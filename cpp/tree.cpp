@@ -232,12 +232,12 @@ void Tree::take_means(const Node& node, const Tree& from, std::vector<std::int32
     }
 }
 
-bool Tree::is_mostly_dead(double share) const {
-    const auto over = [share](std::size_t dead, std::size_t all) {
-        return static_cast<double>(dead) > share * static_cast<double>(all);
-    };
-    return over(dead_nodes_, nodes_.size()) || over(dead_centroids_, centroids_.size()) ||
-           over(dead_counts_, counts_.size()) || over(dead_rows_, rows_.size());
+double Tree::dead_share() const {
+    // A centroid that goes leaves its mean behind unless another node uses it: half of them.
+    const std::size_t dead = dead_nodes_ * sizeof(Node) + dead_counts_ * sizeof(ClassCount) +
+                             dead_rows_ * sizeof(std::int32_t) +
+                             dead_centroids_ * (sizeof(Centroid) + width());
+    return static_cast<double>(dead) / static_cast<double>(n_bytes());
 }
 
 }  // namespace evergrow

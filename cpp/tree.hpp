@@ -82,8 +82,8 @@ class Tree {
     // The same tree without what edits have left behind, in memory of its exact size. An edited
     // tree has its nodes numbered anew, as a grown one numbers them.
     Tree packed() const;
-    // Whether more than this share of the arrays is left behind by edits.
-    bool is_mostly_dead(double share) const;
+    // Roughly how much of its memory edits have left behind.
+    double dead_share() const;
 
     // Distances computed while growing and updating, the papers' measure of training cost.
     std::uint64_t n_comparisons = 0;

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "check_tree.hpp"
 #include "flat_tree.hpp"
 #include "module.hpp"
 #include "numpy.hpp"
@@ -225,6 +226,10 @@ void bind_forest(nb::module_& m) {
                          for (const auto& tree : self.trees) counts.push_back(tree->n_comparisons);
                          return counts;
                      })
+        .def("check",
+             [](const Forest& self) {
+                 for (const auto& tree : self.trees) check_tree(*tree, *self.samples);
+             })
         .def("tree_arrays", &tree_arrays, "tree"_a)
         .def("trace", &trace_row, "tree"_a, "x"_a, "standardizer"_a)
         .def("centroid", &centroid, "tree"_a, "node"_a, "j"_a);

@@ -80,8 +80,7 @@ nb::tuple run_update(nb::object progress, Work work) {
 nb::tuple update(const Forest& forest, const SamplesPtr& samples, const Vector<std::int32_t>& rows,
                  const Vector<std::int32_t>& evicted, const nb::dict& plan, std::size_t n_threads,
                  nb::object progress) {
-    const Batch batch{samples, checked_rows(*samples, rows),
-                      checked_rows(*samples, evicted)};
+    const Batch batch{samples, checked_rows(*samples, rows), checked_rows(*samples, evicted)};
     const UpdatePlan read = read_plan(plan);
     return run_update(std::move(progress), [&](const Poll& poll) {
         return update_forest(forest, batch, read, n_threads, poll);

@@ -28,6 +28,8 @@ class Stopwatch {
 // Both sorted by class; of one class the rows of `first` come first.
 std::vector<std::int32_t> merge(const Samples& samples, const std::vector<std::int32_t>& first,
                                 const std::vector<std::int32_t>& second) {
+    if (first.empty()) return second;
+    if (second.empty()) return first;
     std::vector<std::int32_t> merged(first.size() + second.size());
     std::merge(
         first.begin(), first.end(), second.begin(), second.end(), merged.begin(),
@@ -84,8 +86,8 @@ void TreeUpdate::visit(std::int32_t i, std::uint64_t key, const std::vector<std:
     count(i, arrivals);
     std::vector<std::int32_t> left, right;
     route(i, arrivals, left, right);
-    left = merge(samples_, to_left_, left);
-    right = merge(samples_, to_right_, right);
+    if (!to_left_.empty()) left = merge(samples_, to_left_, left);
+    if (!to_right_.empty()) right = merge(samples_, to_right_, right);
     const std::int32_t child = tree_.node(i).left;
     visit(child, derive(key, 0), left, everywhere, at_node);
     visit(child + 1, derive(key, 1), right, everywhere, at_node);
@@ -145,24 +147,24 @@ StoredRows TreeUpdate::stored_rows(std::int32_t node) const {
 void TreeUpdate::assign(const Split& split, const std::vector<std::int32_t>& rows,
                         std::vector<std::uint16_t>& nearest) {
     const std::size_t width = samples_.width();
-    AlignedVector<float> unpacked(split.size() * width);
-    std::vector<const float*> vectors(split.size());
-    std::vector<float> offsets(split.size());
+    unpacked_.resize(split.size() * width);
+    vectors_.resize(split.size());
+    offsets_.resize(split.size());
     for (std::size_t j = 0; j < split.size(); ++j) {
         const Centroid& centroid = split.centroids[j];
         const auto where = CentroidSource::from_code(centroid.source);
-        float* space = unpacked.data() + j * width;
-        vectors[j] = space;
-        offsets[j] = centroid.offset;
+        float* space = unpacked_.data() + j * width;
+        vectors_[j] = space;
+        offsets_[j] = centroid.offset;
         if (centroid.source == Centroid::kNewMean)
             kernels().widen(split.halves.data() + j * width, width, space);
         else if (where.is_row())
-            vectors[j] = samples_.read(where.index(), space);
+            vectors_[j] = samples_.read(where.index(), space);
         else
             kernels().widen(tree_.mean(where.index()), width, space);
     }
     nearest.resize(rows.size());
-    const Centroids centroids{vectors.data(), offsets.data(), split.size()};
+    const Centroids centroids{vectors_.data(), offsets_.data(), split.size()};
     for (std::size_t first = 0; first < rows.size() && !stop_; first += RowReader::kBlock) {
         const std::size_t n = std::min(RowReader::kBlock, rows.size() - first);
         kernels().nearest_centroids(reader_.read(rows.data() + first, n), n, centroids, width,
@@ -262,8 +264,10 @@ void TreeUpdate::settle(Grower& grower) {
     std::vector<std::int32_t> rows;
     for (const std::int32_t leaf : changed_) {
         if (stop_) return;
-        const bool mixed = tree_.node(leaf).count_size > 1;
-        if (!mixed || !tree_.is_leaf(leaf) || !is_alive(leaf)) continue;
+        const Node& node = tree_.node(leaf);
+        const bool may_split =
+            node.count_size > 1 && node.row_size >= 2 * plan_.rules.min_samples_leaf;
+        if (!may_split || !node.is_leaf() || !is_alive(leaf)) continue;
         rows.clear();
         tree_.collect_rows(leaf, rows);
         grower.grow(tree_, leaf, rows, key_of(leaf), stop_);

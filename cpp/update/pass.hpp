@@ -9,6 +9,7 @@
 
 #include "../grow.hpp"
 #include "../parallel.hpp"
+#include "../propose/class_means.hpp"
 #include "../route.hpp"
 #include "../samples.hpp"
 #include "../tree.hpp"
@@ -37,7 +38,8 @@ class TreeUpdate {
           n_log_n_(n_log_n),
           stop_(stop),
           router_(samples),
-          reader_(samples) {}
+          reader_(samples),
+          class_means_(samples) {}
 
     // Takes the rows, sorted by class, down the tree by the strategy.
     void add(const std::vector<std::int32_t>& rows, const Strategy& strategy);
@@ -63,6 +65,7 @@ class TreeUpdate {
     const Samples& samples() const { return samples_; }
     const UpdatePlan& plan() const { return plan_; }
     const EntropyTable& n_log_n() const { return n_log_n_; }
+    ClassMeans& class_means() { return class_means_; }
     // Whether the batch holds samples of the class.
     bool in_batch(std::int32_t class_id) const {
         return in_batch_[static_cast<std::size_t>(class_id)] != 0;
@@ -94,11 +97,15 @@ class TreeUpdate {
     const StopFlag& stop_;
     Router router_;
     RowReader reader_;
+    ClassMeans class_means_;
     std::vector<std::uint8_t> in_batch_;
     std::vector<std::int32_t> changed_;             // leaves to be offered to the grower
     std::vector<std::int32_t> shrunk_;              // leaves that lost rows
     std::vector<std::int32_t> to_left_, to_right_;  // rows waiting for the children of a node
     std::vector<std::uint8_t> right_;
+    AlignedVector<float> unpacked_;
+    std::vector<const float*> vectors_;
+    std::vector<float> offsets_;
     std::vector<ClassCount> counts_;
     RowFlags moving_;
     UpdateReport report_;

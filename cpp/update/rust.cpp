@@ -2,7 +2,6 @@
 // Ristin 2014; nothing is cut.
 #include <cstddef>
 
-#include "../propose/class_means.hpp"
 #include "pass.hpp"
 #include "strategy.hpp"
 
@@ -92,7 +91,6 @@ class SideCounts {
 Split with_new_means(TreeUpdate& update, const Node& node, const std::vector<int>& places,
                      const std::vector<Arrived>& found, const std::vector<std::int32_t>& arrivals) {
     const std::size_t width = update.samples().width();
-    ClassMeans class_means(update.samples());
     AlignedVector<float> mean(width);
     Split split;
     split.halves.resize(places.size() * width);
@@ -102,9 +100,9 @@ Split with_new_means(TreeUpdate& update, const Node& node, const std::vector<int
             continue;
         }
         const Arrived& rows = found[static_cast<std::size_t>(places[j])];
-        split.centroids.push_back(class_means.centroid(rows.class_id, arrivals.data() + rows.begin,
-                                                       rows.end - rows.begin, mean.data(),
-                                                       split.halves.data() + j * width));
+        split.centroids.push_back(update.class_means().centroid(
+            rows.class_id, arrivals.data() + rows.begin, rows.end - rows.begin, mean.data(),
+            split.halves.data() + j * width));
     }
     return split;
 }

@@ -56,7 +56,7 @@ bool is_refreshed(const UpdatePlan& plan, std::size_t tree, std::size_t n_trees)
 // all of them would tidy in the same update.
 double tolerated_waste(std::size_t tree) {
     const double spread = static_cast<double>(tree) * 0.6180339887498949;
-    return 0.4 + 0.3 * (spread - static_cast<double>(static_cast<std::int64_t>(spread)));
+    return 0.3 + 0.2 * (spread - static_cast<double>(static_cast<std::int64_t>(spread)));
 }
 
 // Runs work(tree, index, update, grower) on a copy of every tree.
@@ -86,7 +86,7 @@ std::optional<Updated> for_each_tree(const Forest& forest, std::shared_ptr<const
             tree->n_comparisons += report.n_comparisons;
             report.n_comparisons = tree->n_comparisons - before;
             const auto start = std::chrono::steady_clock::now();
-            if (!stop && tree->is_mostly_dead(tolerated_waste(index)))
+            if (!stop && tree->dead_share() > tolerated_waste(index))
                 tree = std::make_shared<Tree>(tree->packed());
             report.pack_seconds =
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -123,21 +123,21 @@ std::optional<Updated> update_forest(const Forest& forest, const Batch& batch,
     std::vector<std::int32_t> sorted = batch.rows;
     sort_by_class(samples, sorted);
     const RowFlags evicted = flags_of(batch.evicted, batch.evicted.empty() ? 0 : samples.size());
-    return for_each_tree(forest, batch.samples, plan, sorted.size(), n_threads, poll,
-                         [&](Tree& tree, std::size_t index, TreeUpdate& update, Grower& grower) {
-                             if (!evicted.empty()) {
-                                 detach_rows(tree, *forest.samples, evicted);
-                                 update.remove(evicted, true);
-                             }
-                             const std::vector<std::int32_t> rows = rows_for_tree(
-                                 sorted, plan, tree_key(plan.seed, index, plan.update));
-                             if (is_refreshed(plan, index, forest.trees.size()))
-                                 update.cut(kRoot, rows);
-                             else
-                                 update.add(rows, strategy);
-                             if (strategy.grows || is_refreshed(plan, index, forest.trees.size()))
-                                 update.settle(grower);
-                         });
+    const auto work = [&](Tree& tree, std::size_t index, TreeUpdate& update, Grower& grower) {
+        const bool refreshed = is_refreshed(plan, index, forest.trees.size());
+        const std::vector<std::int32_t> rows =
+            rows_for_tree(sorted, plan, tree_key(plan.seed, index, plan.update));
+        if (refreshed)
+            update.cut(kRoot, rows);
+        else
+            update.add(rows, strategy);
+        if (!evicted.empty()) {
+            detach_rows(tree, samples, evicted);
+            update.remove(evicted, true);
+        }
+        if (strategy.grows || refreshed) update.settle(grower);
+    };
+    return for_each_tree(forest, batch.samples, plan, sorted.size(), n_threads, poll, work);
 }
 
 std::optional<Updated> forget(const Forest& forest, const std::vector<std::int32_t>& rows,
@@ -149,14 +149,13 @@ std::optional<Updated> forget(const Forest& forest, const std::vector<std::int32
         return (source.is_row() && flags[static_cast<std::size_t>(source.index())] != 0) ||
                std::find(classes.begin(), classes.end(), centroid.class_id) != classes.end();
     };
-    return for_each_tree(forest, forest.samples, plan, 0, n_threads, poll,
-                         [&](Tree& tree, std::size_t, TreeUpdate& update, Grower& grower) {
-                             update.remove(flags, false);
-                             drop_class_counts(tree, classes);
-                             if (tree.kind() == SplitKind::kNcm)
-                                 update.drop_centroids(is_forgotten);
-                             update.settle(grower);
-                         });
+    const auto work = [&](Tree& tree, std::size_t, TreeUpdate& update, Grower& grower) {
+        update.remove(flags, false);
+        drop_class_counts(tree, classes);
+        if (tree.kind() == SplitKind::kNcm) update.drop_centroids(is_forgotten);
+        update.settle(grower);
+    };
+    return for_each_tree(forest, forest.samples, plan, 0, n_threads, poll, work);
 }
 
 }  // namespace evergrow

@@ -231,8 +231,7 @@ class GrowingForest(ForestClassifier):
         """
         known = self._learnt("classes to rename")
         known.labels.columns_of(list(names))
-        fitted = rename(known, names)
-        self._become(fitted, getattr(self, "feature_names_in_", None), None, None)
+        self._replace(rename(known, names))
         return self
 
     def compact(self) -> Self:
@@ -250,10 +249,13 @@ class GrowingForest(ForestClassifier):
         array([1])
         """
         known = self._learnt("trees to tidy")
-        fitted = replace(known, forest=known.forest.compact())
-        names = getattr(self, "feature_names_in_", None)
-        self._become(fitted, names, None, None)
+        self._replace(replace(known, forest=known.forest.compact()))
         return self
+
+    def _replace(self, fitted: FittedForest) -> None:
+        # Everything else that was learnt stays.
+        learnt = ("feature_names_in_", "sample_ids_", "update_report_")
+        self._become(fitted, *(getattr(self, name, None) for name in learnt))
 
     def _start(
         self,
