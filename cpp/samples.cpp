@@ -12,12 +12,12 @@ Samples::Samples(std::size_t n_features, Precision precision, std::shared_ptr<Pa
     : n_features_(n_features),
       width_(padded_width(n_features)),
       precision_(precision),
-      on_loan_(source != nullptr),
+      source_(std::move(source)),
       floats_(width_),
       halves_(width_),
       scaled_(width_) {
-    floats_.use(source);
-    halves_.use(std::move(source));
+    floats_.use(source_);
+    halves_.use(source_);
 }
 
 std::size_t Samples::n_bytes() const {

@@ -45,7 +45,8 @@ class Samples {
     std::size_t width() const { return width_; }
     Precision precision() const { return precision_; }
     // Whether centroids may refer to rows: pages from elsewhere may vanish.
-    bool can_be_referred_to() const { return !on_loan_; }
+    bool can_be_referred_to() const { return source_ == nullptr; }
+    const std::shared_ptr<PageSource>& source() const { return source_; }
     std::size_t n_bytes() const;
 
     std::int32_t class_of(std::int32_t row) const { return classes_[place(row)]; }
@@ -60,13 +61,16 @@ class Samples {
         return space;
     }
 
+    // Which of the copies that share a file this is.
+    std::uint64_t version = 0;
+
   private:
     static std::size_t place(std::int32_t row) { return static_cast<std::size_t>(row); }
 
     std::size_t n_features_;
     std::size_t width_;
     Precision precision_;
-    bool on_loan_;
+    std::shared_ptr<PageSource> source_;
     Paged<float> floats_;
     Paged<std::uint16_t> halves_;
     Paged<std::int32_t> classes_;

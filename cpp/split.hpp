@@ -6,6 +6,7 @@
 //   axis    one feature; right where x[feature] > b
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -54,5 +55,12 @@ struct Split {
 
     std::size_t size() const { return centroids.size(); }
 };
+
+// Whether all centroids are on one side.
+inline bool is_void(const Split& split) {
+    return std::all_of(
+        split.centroids.begin(), split.centroids.end(),
+        [&](const Centroid& centroid) { return centroid.side == split.centroids[0].side; });
+}
 
 }  // namespace evergrow

@@ -1,12 +1,17 @@
 // Samples, their scale and their moments.
 #include "samples.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <stdexcept>
+#include <string>
 
 #include "gather.hpp"
+#include "mapped_file.hpp"
 #include "module.hpp"
 #include "moments.hpp"
 #include "numpy.hpp"
@@ -81,6 +86,27 @@ nb::object take(const Samples& samples, const Vector<std::int32_t>& numbers) {
         NumpyMatrix<std::uint16_t>(data, {numbers.size(), samples.n_features()}, owner));
 }
 
+std::shared_ptr<MappedFile> file_of(const Samples& samples) {
+    return std::dynamic_pointer_cast<MappedFile>(samples.source());
+}
+
+// What is wrong with the file that the rows are in, if they are in one.
+std::string problem_of(const Samples& samples) {
+    const auto file = file_of(samples);
+    if (!file) return {};
+    if (file->latest != samples.version)
+        return "another model has gone on with it; models with memory in a file cannot be copied";
+    return file->problem();
+}
+
+// Makes these samples the ones that may add to their file.
+void claim(Samples& samples) {
+    const auto file = file_of(samples);
+    if (!file) return;
+    file->publish();
+    samples.version = ++file->latest;
+}
+
 template <class T>
 void bind_inputs(nb::module_& m, nb::class_<Samples>& samples) {
     m.def("add_sums", &sum_columns<T>, "rows"_a.noconvert(), "total"_a.noconvert());
@@ -104,21 +130,31 @@ void bind_samples(nb::module_& m) {
     samples
         .def(
             "__init__",
-            [](Samples* self, std::size_t n_features, bool half) {
-                new (self)
-                    Samples(n_features, half ? Precision::kFloat16 : Precision::kFloat32, nullptr);
+            [](Samples* self, std::size_t n_features, bool half,
+               const std::optional<std::string>& path) {
+                std::shared_ptr<PageSource> source;
+                if (path) source = std::make_shared<MappedFile>(*path);
+                new (self) Samples(n_features, half ? Precision::kFloat16 : Precision::kFloat32,
+                                   std::move(source));
             },
-            "n_features"_a, "half"_a = false)
+            "n_features"_a, "half"_a = false, "path"_a = nb::none())
         .def("__len__", &Samples::size)
         .def("copy", [](const Samples& self) { return std::make_shared<Samples>(self); })
         .def(
             "add", [](Samples& self, std::size_t n) { return to_numpy(self.add(n)); }, "n"_a)
         .def("remove", &remove, "numbers"_a)
-        .def("rename_classes", &Samples::rename_classes, "map"_a)
+        .def("rename_classes", &Samples::rename_classes, "columns"_a)
         .def("take", &take, "numbers"_a)
         .def_prop_ro("half",
                      [](const Samples& self) { return self.precision() == Precision::kFloat16; })
         .def_prop_ro("n_features", &Samples::n_features)
+        .def_prop_ro("path",
+                     [](const Samples& self) -> std::optional<std::string> {
+                         const auto file = file_of(self);
+                         return file ? std::optional<std::string>(file->path()) : std::nullopt;
+                     })
+        .def_prop_ro("problem", &problem_of)
+        .def("claim", &claim)
         .def_prop_ro("n_removed", &Samples::n_removed)
         .def_prop_ro("nbytes", &Samples::n_bytes)
         .def_prop_ro("width", &Samples::width)

@@ -112,7 +112,7 @@ void bind_update(nb::class_<Forest>& forest) {
              "n_threads"_a, "progress"_a.none())
         .def("forget", &forget_rows, nb::kw_only(), "rows"_a, "classes"_a, "plan"_a, "n_threads"_a,
              "progress"_a.none())
-        .def("relabel", &relabelled, nb::kw_only(), "samples"_a, "map"_a, "n_classes"_a)
+        .def("relabel", &relabelled, nb::kw_only(), "samples"_a, "columns"_a, "n_classes"_a)
         .def("compact",
              [](const Forest& self) {
                  const nb::gil_scoped_release release;

@@ -132,6 +132,7 @@ void TreeUpdate::cut(std::int32_t node, const std::vector<std::int32_t>& arrival
     tree_.set_rows(node, rows.data(), rows.size());
     count(node, arrivals);
     changed_.push_back(node);
+    shrunk_.push_back(node);
     ++report_.n_cut;
     report_.n_added += arrivals.size();
 }
@@ -237,15 +238,12 @@ void TreeUpdate::drop_centroids(const std::function<bool(const Centroid&)>& name
           [&](std::int32_t i, std::uint64_t, const std::vector<std::int32_t>& arrivals) {
               const Node node = tree_.node(i);
               Split split;
-              bool sides[2] = {false, false};
               for (std::size_t j = 0; j < place(node.centroid_size); ++j) {
                   const Centroid& centroid = tree_.centroid(node, j);
-                  if (named(centroid)) continue;
-                  split.centroids.push_back(centroid);
-                  sides[centroid.side] = true;
+                  if (!named(centroid)) split.centroids.push_back(centroid);
               }
               if (split.size() == place(node.centroid_size)) return true;
-              if (!sides[0] || !sides[1]) {
+              if (is_void(split)) {
                   cut(i, arrivals);
                   return false;
               }
@@ -278,7 +276,9 @@ void TreeUpdate::settle(Grower& grower) {
 // Too small a leaf: its parent becomes one, holding what its subtree holds, and so on upwards.
 void TreeUpdate::cut_small_leaves() {
     const Stopwatch watch(report_.pass_seconds);
-    for (std::int32_t leaf : shrunk_) {
+    // Not a loop over iterators: cutting adds to the list.
+    for (std::size_t i = 0; i < shrunk_.size(); ++i) {
+        std::int32_t leaf = shrunk_[i];
         if (!tree_.is_leaf(leaf) || !is_alive(leaf)) continue;
         while (leaf != kRoot && tree_.node(leaf).row_size < plan_.rules.min_samples_leaf) {
             leaf = tree_.node(leaf).parent;

@@ -131,6 +131,10 @@ bool reuse(TreeUpdate& update, std::int32_t i, std::uint64_t key,
     counts.add(arrivals, nearest, cell_of);
     for (std::size_t j = 0; j < places.size(); ++j)
         if (cell_of[j] >= 2) split.centroids[j].side = counts.close(cell_of[j]);
+    if (is_void(split)) {
+        update.cut(i, arrivals);
+        return false;
+    }
     update.replace_centroids(i, split, stored);
     return true;
 }

@@ -39,6 +39,8 @@ class Node:
     counts: dict[int, int] = field(default_factory=dict)
     classes: list[int] = field(default_factory=list)
     centroids: Floats | None = None
+    # The training row that a centroid is, where a class has only one; -1 for a mean.
+    centroid_rows: list[int] = field(default_factory=list)
     goes_right: list[bool] = field(default_factory=list)
     left: Node | None = None
     right: Node | None = None
@@ -65,6 +67,11 @@ def centroid_of(X: Floats, rows: Ints) -> Floats:
     mean = X[rows].sum(axis=0, dtype=np.float64) * (1.0 / len(rows))
     centroid: Floats = mean.astype(np.float32)
     return centroid if len(rows) == 1 else centroid.astype(np.float16).astype(np.float32)
+
+
+def only_row(rows: Ints) -> int:
+    """The row that is its own mean, or -1 if there are several."""
+    return int(rows[0]) if len(rows) == 1 else -1
 
 
 def nearest_centroid(X: Floats, centroids: Floats) -> Ints:
@@ -129,6 +136,7 @@ def grow(X: Floats, y: Ints, rows: Ints, key: int, rules: Rules) -> Node:
         return leaf
     goes_right = np.array(best)[nearest]  # Eq. (6)
     node = Node(rows, classes=classes, centroids=centroids, goes_right=best)
+    node.centroid_rows = [only_row(rows[y[rows] == c]) for c in classes]
     node.left = grow(X, y, rows[~goes_right], derive(key, 0), rules)
     node.right = grow(X, y, rows[goes_right], derive(key, 1), rules)
     return node

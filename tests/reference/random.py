@@ -5,6 +5,7 @@ from __future__ import annotations
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
 ROWS, ROOT = 0, 1  # what a tree draws for
+CHOICE, RESERVOIR = 2, 3  # what a node draws for, besides its split and its children 0 and 1
 
 
 def mix(x: int) -> int:
@@ -38,3 +39,7 @@ class Stream:
     def below(self, bound: int) -> int:
         """Return an integer in [0, bound)."""
         return (self.next() >> 32) * bound >> 32
+
+    def uniform(self) -> float:
+        """Return a float in [0, 1), 53 bits."""
+        return (self.next() >> 11) * 2.0**-53

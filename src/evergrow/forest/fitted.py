@@ -48,6 +48,15 @@ class FittedForest:
         """Whether the trees know their training rows; not so after an inference-only file."""
         return self.forest.keeps_rows
 
+    def check_memory(self) -> None:
+        """Raise an ``OSError`` if the samples are in a file that is not as it was left."""
+        samples = self.forest.samples
+        if samples.problem:
+            raise OSError(
+                f"the samples of the forest cannot be used, their file {samples.path!r} changed: "
+                f"{samples.problem}; the forest still predicts"
+            )
+
     def centroid(self, tree: int, node: int, index: int) -> npt.NDArray[np.float64]:
         """One class mean of a node, in the units of the input."""
         return self.standardization.undo(self.forest.centroid(tree, node, index))
@@ -102,6 +111,8 @@ class FittedForest:
         Removed samples are left out. With ``inference_only`` the training rows are left out too,
         but for those that stand as a centroid somewhere.
         """
+        if not inference_only:
+            self.check_memory()
         samples = self.forest.samples
         trees = [self.forest.tree_arrays(t) for t in range(len(self.forest))]
         classes = samples.classes

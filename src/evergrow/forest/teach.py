@@ -7,6 +7,7 @@ interrupted has changed nothing.
 from __future__ import annotations
 
 import math
+import os
 import time
 from dataclasses import replace
 from typing import Any
@@ -57,7 +58,8 @@ def begin(
     start = time.perf_counter()
     scaling = Standardization.of_each if recipe.standardize else Standardization.common
     standardization = scaling(batch.X)
-    samples = _core.Samples(batch.X.shape[1], half=recipe.half_samples)
+    path = None if recipe.memory is None else os.path.abspath(recipe.memory)
+    samples = _core.Samples(batch.X.shape[1], half=recipe.half_samples, path=path)
     numbers = _store(samples, batch, standardization)
     n_drawn = rows_per_tree(recipe.max_samples, len(numbers))
     with progress_bar("growing trees", recipe.n_estimators, recipe.verbose) as progress:
@@ -86,6 +88,7 @@ def begin(
     )
     fitted = FittedForest(labels, standardization, forest, history, recipe.proposer)
     fitted = _let_go(fitted, recipe) if early is None else fitted
+    fitted.forest.samples.claim()
     report = UpdateReport(
         "fit",
         len(numbers),
@@ -108,6 +111,7 @@ def extend(
         fitted, report = begin(labels, batch.after(history.early), history.seed, recipe, n_seen)
         fitted = replace(fitted, history=replace(fitted.history, n_updates=history.n_updates + 1))
         return fitted, replace(report, n_samples=len(batch.ids))
+    known.check_memory()
     samples = known.forest.samples.copy()
     numbers = _store(samples, batch, known.standardization)
     counts = np.zeros(len(labels), dtype=np.int64)
@@ -133,6 +137,7 @@ def extend(
         forest = forest.with_samples(known.forest.samples)
     elif len(evicted):
         forest = forest.with_samples(_without(samples, evicted))
+    forest.samples.claim()
     report = UpdateReport(
         recipe.strategy,
         len(numbers),

@@ -28,6 +28,7 @@ def forget(
 ) -> tuple[FittedForest, UpdateReport]:
     """Take whole classes and single samples, by their ids, out of a forest."""
     start = time.perf_counter()
+    known.check_memory()
     samples = known.forest.samples
     stored, classes = samples.ids, samples.classes
     leaving = (classes >= 0) & (np.isin(stored, ids) | np.isin(classes, codes))
@@ -48,12 +49,14 @@ def forget(
         )
     left = samples.copy()
     left.remove(rows)
+    left.claim()
     fitted = replace(known, forest=forest.with_samples(left), history=history)
     fitted = _without_early(fitted, rows=stored[rows])
     if codes:
         fitted = _renumbered(fitted, *_columns_without(fitted.labels, codes))
-    if fitted.history.early is not None:
-        fitted = _regrown(fitted, recipe)
+    early = fitted.history.early
+    if early is not None:
+        fitted = _regrown(fitted, early, recipe)
     seconds = time.perf_counter() - start
     return fitted, UpdateReport("forget", len(rows), seconds=seconds, **done)
 
@@ -94,10 +97,9 @@ def _without_early(fitted: FittedForest, rows: npt.NDArray[np.int64]) -> FittedF
     return replace(fitted, history=fitted.history.with_early(left))
 
 
-def _regrown(fitted: FittedForest, recipe: Recipe) -> FittedForest:
+def _regrown(fitted: FittedForest, early: EarlySamples, recipe: Recipe) -> FittedForest:
     """So few samples that the scale of the features is still taken anew."""
-    history, early = fitted.history, fitted.history.early
-    assert early is not None
+    history = fitted.history
     batch = Batch(early.X, early.codes, early.ids)
     grown, _ = begin(fitted.labels, batch, history.seed, recipe, history.n_seen)
     return replace(grown, history=replace(grown.history, n_updates=history.n_updates))
@@ -106,7 +108,8 @@ def _regrown(fitted: FittedForest, recipe: Recipe) -> FittedForest:
 def _renumbered(fitted: FittedForest, labels: ClassList, columns: list[int]) -> FittedForest:
     samples = fitted.forest.samples.copy()
     samples.rename_classes(columns)
-    forest = fitted.forest.relabel(samples=samples, map=columns, n_classes=len(labels))
+    samples.claim()
+    forest = fitted.forest.relabel(samples=samples, columns=columns, n_classes=len(labels))
     counts = np.zeros(len(labels), dtype=np.int64)
     place = np.array(columns)
     np.add.at(counts, place[place >= 0], fitted.history.class_counts[place >= 0])
