@@ -100,6 +100,7 @@ class NCMForestClassifier(GrowingForest):
 
     _proposer: ClassVar[str] = "ncm"
     _rules: ClassVar[dict[str, list[Rule]]] = {**FOREST_RULES, **NCM_RULES}
+    _strategies: ClassVar[tuple[str, ...]] = ("uls", "igt", "rtst", "rust")
 
     def __init__(
         self,
