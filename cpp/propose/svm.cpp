@@ -41,7 +41,7 @@ void SvmProposer::try_batch(const NodeSamples& node, std::uint64_t key, const St
          first += at_once) {
         const std::size_t count = std::min(at_once, colourings_.size() - first);
         projections_.start(count);
-        thresholds_.resize(count);
+        biases_.resize(count);
         for (std::size_t j = 0; j < count && !stop; ++j) train(first + j, j, key, stop);
         if (!stop) try_planes(node, stop);
     }
@@ -60,20 +60,24 @@ void SvmProposer::train(std::size_t candidate, std::size_t j, std::uint64_t key,
     for (std::size_t i = 0; i < width_; ++i)
         largest = std::max(largest, std::abs(svm_.weights()[i]));
     // Half precision is finest where the largest weight is 1; the side of the plane stays. Without
-    // weights there is no plane: the threshold is no number and the candidate not taken.
+    // weights there is no plane: the bias is no number and the candidate not taken.
     float* weights = projections_.vector(j);
     if (largest > 0)
         for (std::size_t i = 0; i < width_; ++i) weights[i] = svm_.weights()[i] / largest;
-    thresholds_[j] = -svm_.bias() / largest;
+    biases_[j] = svm_.bias() / largest;
 }
 
 void SvmProposer::try_planes(const NodeSamples& node, const StopFlag& stop) {
     projections_.compute(node, stop);
     if (stop) return;
     n_comparisons_ += projections_.count() * node.n_rows;
-    for (std::size_t j = 0; j < projections_.count(); ++j)
-        if (best_.offer(projections_.values(j), thresholds_[j]))
-            projections_.write_split(j, thresholds_[j], split_);
+    for (std::size_t j = 0; j < projections_.count(); ++j) {
+        // From the weights as they were rounded, so that the plane stays where the samples are.
+        const float threshold =
+            kernels().dot_full(svm_.centre(), projections_.vector(j), width_) - biases_[j];
+        if (best_.offer(projections_.values(j), threshold))
+            projections_.write_split(j, threshold, split_);
+    }
 }
 
 }  // namespace evergrow

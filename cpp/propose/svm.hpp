@@ -46,7 +46,7 @@ class SvmProposer final : public Proposer {
     std::vector<std::int32_t> trained_;   // rows
     std::vector<std::int32_t> class_of_;  // per trained row, the place of its class in the node
     std::vector<std::int8_t> labels_;     // per trained row
-    std::vector<float> thresholds_;
+    std::vector<float> biases_;
 };
 
 }  // namespace evergrow

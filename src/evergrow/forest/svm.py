@@ -23,8 +23,9 @@ class SVMForestClassifier(GrowingForest):
     means do and needs fewer nodes, at many times their training time.
 
     The SVMs minimise the hinge loss by dual coordinate descent with the bias as a constant
-    feature. They stop when the optimality conditions hold to 0.1 or after 30 sweeps, and a node
-    with more than 2000 samples trains them on 2000 drawn at random.
+    feature, on samples that each node centres and scales to the spread of standardised features.
+    They stop when the optimality conditions hold to 0.1 or after 5 sweeps, and a node with more
+    than 2000 samples trains them on 2000 drawn at random.
 
     Parameters
     ----------
