@@ -136,3 +136,28 @@ def test_a_gain_that_only_reaches_the_minimum_is_no_split(proposer: str) -> None
         rules = twin.Rules(2, 2, 5, min_samples_leaf=1, min_gain=min_gain)
         forest = core_forest(X, y, 1, 0, rules, proposer=proposer)
         assert len(forest.tree_arrays(0)["left"]) == n_nodes
+
+
+@pytest.mark.parametrize("proposer", [*TWINS, "svm"])
+def test_samples_in_half_precision_grow_the_same_forest_where_nothing_is_rounded(
+    proposer: str,
+) -> None:
+    X, y = small_integers(7, 700, 5, 6)
+    rules = twin.Rules(6, 2, 12, 5)
+    full = core_forest(X, y, 2, 1, rules, proposer=proposer)
+    half = core_forest(X, y, 2, 1, rules, proposer=proposer, half=True)
+    for tree in range(2):
+        for name, array in full.tree_arrays(tree).items():
+            np.testing.assert_array_equal(array, half.tree_arrays(tree)[name], err_msg=name)
+
+
+@pytest.mark.parametrize("proposer", [*TWINS, "svm"])
+def test_the_forest_does_not_depend_on_threads(proposer: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 20)).astype(np.float32), rng.integers(0, 12, 600)
+    rules = twin.Rules(12, 2, 20)
+    one = core_forest(X, y, 6, 1, rules, n_threads=1, proposer=proposer)
+    four = core_forest(X, y, 6, 1, rules, n_threads=4, proposer=proposer)
+    for tree in range(6):
+        for name, array in one.tree_arrays(tree).items():
+            np.testing.assert_array_equal(array, four.tree_arrays(tree)[name], err_msg=name)

@@ -21,9 +21,10 @@ def core_forest(
     rules: twin.Rules,
     n_threads: int = 1,
     proposer: str = "ncm",
+    half: bool = False,
 ) -> _core.Forest:
     d = X.shape[1]
-    samples = _core.Samples(d)
+    samples = _core.Samples(d, half)
     plain = _core.Standardizer(np.zeros(d), np.ones(d))
     ids = np.arange(len(X))
     samples.write(samples.add(len(X)), X.astype(np.float32), y.astype(np.int32), ids, plain)

@@ -30,7 +30,12 @@ def objective(X: Doubles, labels: Doubles, weights: Doubles, bias: float, C: flo
 
 
 def train_svm(
-    X: Doubles, labels: Doubles, C: float, stream: Stream, max_sweeps: int = MAX_SWEEPS
+    X: Doubles,
+    labels: Doubles,
+    C: float,
+    stream: Stream,
+    max_sweeps: int = MAX_SWEEPS,
+    tolerance: float = TOLERANCE,
 ) -> tuple[Doubles, float]:
     """Dual coordinate descent with shrinking; weights and bias."""
     n = len(X)
@@ -61,7 +66,7 @@ def train_svm(
                 alpha[i] = min(max(old - gradient / diagonal[i], 0.0), C)
                 w += (alpha[i] - old) * labels[i] * X1[i]
             s += 1
-        if high - low <= TOLERANCE:
+        if high - low <= tolerance:
             if n_active == n:
                 break
             n_active, high_before, low_before = n, math.inf, -math.inf
