@@ -32,7 +32,7 @@ bool AxisProposer::propose(const NodeSamples& node, Stream stream, const StopFla
         draw_features(std::min({n_candidates_ - n_tried, n_undrawn_, at_once}), stream);
         read_columns(node, stop);
         if (stop) return false;
-        n_tried += try_columns(node.n_rows);
+        n_tried += try_columns(node.n_rows, stop);
     }
     return !stop && best_.found();
 }
@@ -72,9 +72,9 @@ void AxisProposer::read_columns(const NodeSamples& node, const StopFlag& stop) {
 }
 
 // Returns how many of the features had a threshold to offer.
-std::size_t AxisProposer::try_columns(std::size_t n_rows) {
+std::size_t AxisProposer::try_columns(std::size_t n_rows, const StopFlag& stop) {
     std::size_t n_tried = 0;
-    for (std::size_t j = 0; j < features_.size(); ++j) {
+    for (std::size_t j = 0; j < features_.size() && !stop; ++j) {
         const float* column = columns_.data() + j * n_rows;
         float threshold = 0;
         if (!best_.place(column, shares_[j], &threshold)) continue;

@@ -22,7 +22,7 @@ class AxisProposer final : public Proposer {
     void start_round();
     void draw_features(std::size_t count, Stream& stream);
     void read_columns(const NodeSamples& node, const StopFlag& stop);
-    std::size_t try_columns(std::size_t n_rows);
+    std::size_t try_columns(std::size_t n_rows, const StopFlag& stop);
 
     const std::size_t n_features_;
     const std::size_t n_candidates_;

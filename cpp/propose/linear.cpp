@@ -11,8 +11,8 @@ bool LinearProposer::propose(const NodeSamples& node, Stream stream, const StopF
         const std::size_t count = std::min(at_once, n_candidates_ - n_tried);
         draw_directions(count, stream);
         projections_.compute(node, stop);
+        try_directions(stop);
         if (stop) return false;
-        try_directions();
         n_comparisons_ += count * node.n_rows;
         n_tried += count;
     }
@@ -32,8 +32,8 @@ void LinearProposer::draw_directions(std::size_t count, Stream& stream) {
     }
 }
 
-void LinearProposer::try_directions() {
-    for (std::size_t j = 0; j < projections_.count(); ++j) {
+void LinearProposer::try_directions(const StopFlag& stop) {
+    for (std::size_t j = 0; j < projections_.count() && !stop; ++j) {
         float threshold = 0;
         if (best_.place(projections_.values(j), shares_[j], &threshold) &&
             best_.offer(projections_.values(j), threshold))

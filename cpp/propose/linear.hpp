@@ -24,7 +24,7 @@ class LinearProposer final : public Proposer {
 
   private:
     void draw_directions(std::size_t count, Stream& stream);
-    void try_directions();
+    void try_directions(const StopFlag& stop);
 
     const std::size_t n_features_;
     const std::size_t n_candidates_;

@@ -71,7 +71,7 @@ void SvmProposer::try_planes(const NodeSamples& node, const StopFlag& stop) {
     projections_.compute(node, stop);
     if (stop) return;
     n_comparisons_ += projections_.count() * node.n_rows;
-    for (std::size_t j = 0; j < projections_.count(); ++j) {
+    for (std::size_t j = 0; j < projections_.count() && !stop; ++j) {
         // From the weights as they were rounded, so that the plane stays where the samples are.
         const float threshold =
             kernels().dot_full(svm_.centre(), projections_.vector(j), width_) - biases_[j];
