@@ -21,6 +21,8 @@ class Colourings {
 
     // Of the current batch.
     std::size_t size() const { return size_; }
+    // The first candidate that is a split.
+    std::size_t first() const { return enumerated_ ? 1 : 0; }
     bool goes_right(std::size_t candidate, std::size_t centroid) const;
     // For every candidate the sum of `counts` (one per centroid) over the centroids that go
     // right.

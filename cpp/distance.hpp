@@ -41,6 +41,12 @@ struct Kernels {
     void (*narrow)(float* floats, std::size_t width, std::uint16_t* halves);
     // Adds the rows, feature by feature, to `sum`.
     void (*add_rows)(const float* const* rows, std::size_t n_rows, std::size_t width, float* sum);
+    // The product of row i and vector j at `products[j * stride + i]`.
+    void (*dot_products)(const float* const* rows, std::size_t n_rows, const float* const* vectors,
+                         std::size_t n_vectors, std::size_t width, float* products,
+                         std::size_t stride);
+    // Adds `factor` times the row, feature by feature, to `sum`.
+    void (*add_multiple)(const float* row, float factor, std::size_t width, float* sum);
 };
 
 // The fastest implementation this processor runs, chosen once. The environment variable

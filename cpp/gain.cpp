@@ -18,6 +18,22 @@ EntropyTable::EntropyTable(std::size_t max_samples) {
     }
 }
 
+std::int64_t gain_of_split(const EntropyTable& n_log_n, const std::vector<std::int32_t>& all,
+                           const std::vector<std::int32_t>& right) {
+    std::int32_t n = 0, n_right = 0;
+    std::int64_t gain = 0;
+    for (std::size_t c = 0; c < all.size(); ++c) {
+        n += all[c];
+        n_right += right[c];
+        gain += n_log_n(right[c]) + n_log_n(all[c] - right[c]) - n_log_n(all[c]);
+    }
+    return gain + n_log_n(n) - n_log_n(n_right) - n_log_n(n - n_right);
+}
+
+double gain_in_nats(std::int64_t n_times_gain, std::int32_t n) {
+    return static_cast<double>(n_times_gain) / (EntropyTable::kOne * static_cast<double>(n));
+}
+
 void GainScorer::add_class(const std::int32_t* counts, std::size_t n_centroids,
                            const Colourings& colourings) {
     std::int32_t n_class = 0;
@@ -76,9 +92,7 @@ const BestColouring& GainScorer::best(const CountTable& table, Colourings& colou
         keep_best(colourings, min_side);
     }
     if (stop) best_.found = false;
-    if (best_.found)
-        best_.gain = static_cast<double>(highest_ + n_log_n_(n_samples_)) /
-                     (EntropyTable::kOne * static_cast<double>(n_samples_));
+    if (best_.found) best_.gain = gain_in_nats(highest_ + n_log_n_(n_samples_), n_samples_);
     return best_;
 }
 

@@ -32,6 +32,13 @@ class EntropyTable {
     std::vector<std::int64_t> n_log_n_;
 };
 
+// n * gain of one two-way split, in the fixed point of the table: of `all` samples of each class
+// `right` go right.
+std::int64_t gain_of_split(const EntropyTable& n_log_n, const std::vector<std::int32_t>& all,
+                           const std::vector<std::int32_t>& right);
+// The gain in nats from n * gain in fixed point.
+double gain_in_nats(std::int64_t n_times_gain, std::int32_t n);
+
 // How many samples of each class are nearest to each centroid.
 struct CountTable {
     std::size_t n_classes = 0;

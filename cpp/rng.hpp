@@ -53,7 +53,19 @@ class Stream {
     }
 
     // Uniform in [0, 1), 53 bits.
-    double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+    double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+
+    // Nearly standard normal: the sum of twelve uniform 16-bit numbers, centred, from three draws.
+    // Every step is exact, so all machines draw the same numbers; logarithms would not.
+    double normal() {
+        std::uint64_t sum = 0;
+        for (int draw = 0; draw < 3; ++draw) {
+            const std::uint64_t bits = next();
+            sum +=
+                (bits & 0xFFFFU) + (bits >> 16 & 0xFFFFU) + (bits >> 32 & 0xFFFFU) + (bits >> 48);
+        }
+        return (static_cast<double>(sum) - 6.0 * 0xFFFF) * 0x1.0p-16;
+    }
 
   private:
     std::uint64_t state_;

@@ -16,12 +16,24 @@ from hypothesis import settings
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from evergrow import NCMForestClassifier
+from evergrow import (
+    AxisForestClassifier,
+    LinearForestClassifier,
+    NCMForestClassifier,
+    SVMForestClassifier,
+)
 
 # A run that must be repeatable tries the same cases every time; others keep looking for new ones.
 settings.register_profile("repeatable", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("repeatable")
+
+FORESTS = [
+    NCMForestClassifier,
+    AxisForestClassifier,
+    LinearForestClassifier,
+    SVMForestClassifier,
+]
 
 Arrays = tuple[np.ndarray[Any, Any], ...]
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evergrow import NCMForestClassifier, _core
-from tests.conftest import Arrays
+from tests.conftest import FORESTS, Arrays
 
 KERNELS = _core.available_kernels()
 
@@ -49,15 +49,16 @@ def test_wide_rows_are_added_up_accurately(isa: str) -> None:
 
 
 @pytest.mark.parametrize("isa", KERNELS)
+@pytest.mark.parametrize("kind", FORESTS)
 def test_every_instruction_set_trains_and_reads_the_same_kind_of_forest(
-    isa: str, digits: Arrays, tmp_path: Any
+    kind: Any, isa: str, digits: Arrays, tmp_path: Any
 ) -> None:
     X, X_test, y, y_test = digits
     np.savez(tmp_path / "digits.npz", *digits)
     code = (
         "import sys, numpy as np, evergrow;"
         "X, X_test, y, y_test = np.load(sys.argv[1]).values();"
-        "forest = evergrow.NCMForestClassifier(10, random_state=0).fit(X, y);"
+        f"forest = evergrow.{kind.__name__}(10, random_state=0).fit(X, y);"
         "print(evergrow._core.chosen_kernel(), forest.score(X_test, y_test));"
         "one = np.concatenate([forest.predict_proba(x[None]) for x in X_test]);"
         "assert (one == forest.predict_proba(X_test)).all()"
@@ -71,7 +72,7 @@ def test_every_instruction_set_trains_and_reads_the_same_kind_of_forest(
     )
     name, score = done.stdout.split()
     assert name == isa
-    here = NCMForestClassifier(10, random_state=0).fit(X, y).score(X_test, y_test)
+    here = kind(10, random_state=0).fit(X, y).score(X_test, y_test)
     assert float(score) == pytest.approx(here, abs=0.02)
 
 

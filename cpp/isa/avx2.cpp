@@ -16,6 +16,7 @@ struct Avx2 {
     static constexpr std::size_t kColumns = 3;  // 4 rows x 3 centroids fill the 16 registers
 
     static Register zero() { return _mm256_setzero_ps(); }
+    static Register repeat(float value) { return _mm256_set1_ps(value); }
     static Register load(const float* p) { return _mm256_load_ps(p); }
     static Register load_half(const std::uint16_t* p) {
         return _mm256_cvtph_ps(_mm_load_si128(reinterpret_cast<const __m128i*>(p)));
@@ -27,6 +28,7 @@ struct Avx2 {
         _mm_store_si128(reinterpret_cast<__m128i*>(p),
                         _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
     }
+    static void store_four(float* p, Four v) { _mm_storeu_ps(p, v); }
     static Register add(Register a, Register b) { return _mm256_add_ps(a, b); }
     static Register multiply_add(Register a, Register b, Register c) {
         return _mm256_fmadd_ps(a, b, c);

@@ -16,6 +16,7 @@ struct Avx512 {
     static constexpr std::size_t kColumns = 5;  // 4 rows x 5 centroids leave room for operands
 
     static Register zero() { return _mm512_setzero_ps(); }
+    static Register repeat(float value) { return _mm512_set1_ps(value); }
     static Register load(const float* p) { return _mm512_load_ps(p); }
     static Register load_half(const std::uint16_t* p) {
         return _mm512_cvtph_ps(_mm256_load_si256(reinterpret_cast<const __m256i*>(p)));
@@ -27,6 +28,7 @@ struct Avx512 {
         _mm256_store_si256(reinterpret_cast<__m256i*>(p),
                            _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
     }
+    static void store_four(float* p, Four v) { _mm_storeu_ps(p, v); }
     static Register add(Register a, Register b) { return _mm512_add_ps(a, b); }
     static Register multiply_add(Register a, Register b, Register c) {
         return _mm512_fmadd_ps(a, b, c);

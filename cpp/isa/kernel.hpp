@@ -159,9 +159,37 @@ void add_rows(const float* const* rows, std::size_t n_rows, std::size_t width, f
 }
 
 template <class V>
+void dot_products(const float* const* rows, std::size_t n_rows, const float* const* vectors,
+                  std::size_t n_vectors, std::size_t width, float* products, std::size_t stride) {
+    for (std::size_t i = 0; i < n_rows; i += kRows) {
+        const std::size_t n = n_rows - i < kRows ? n_rows - i : kRows;
+        // The last few rows are filled up with copies of the last one.
+        const float* four[kRows];
+        for (std::size_t r = 0; r < kRows; ++r) four[r] = rows[i + (r < n ? r : n - 1)];
+        for (std::size_t j = 0; j < n_vectors; j += V::kColumns) {
+            const std::size_t count = n_vectors - j < V::kColumns ? n_vectors - j : V::kColumns;
+            typename V::Four dots[V::kColumns];
+            dot_columns<V, 0>(four, nullptr, vectors + j, count, width, dots);
+            for (std::size_t c = 0; c < count; ++c) {
+                float lanes[kRows];
+                V::store_four(lanes, dots[c]);
+                for (std::size_t r = 0; r < n; ++r) products[(j + c) * stride + i + r] = lanes[r];
+            }
+        }
+    }
+}
+
+template <class V>
+void add_multiple(const float* row, float factor, std::size_t width, float* sum) {
+    const typename V::Register repeated = V::repeat(factor);
+    for (std::size_t i = 0; i < width; i += V::kWidth)
+        V::store(sum + i, V::multiply_add(V::load(row + i), repeated, V::load(sum + i)));
+}
+
+template <class V>
 constexpr Kernels make_kernels(const char* name) {
-    return Kernels{name,      nearest_centroids<V>, dot_half<V>, dot_full<V>, widen<V>,
-                   narrow<V>, add_rows<V>};
+    return Kernels{name,      nearest_centroids<V>, dot_half<V>,     dot_full<V>,    widen<V>,
+                   narrow<V>, add_rows<V>,          dot_products<V>, add_multiple<V>};
 }
 
 }  // namespace

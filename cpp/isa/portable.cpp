@@ -52,6 +52,7 @@ struct Portable {
     static constexpr std::size_t kColumns = 2;  // 4 rows x 2 centroids fit 16 registers
 
     static Register zero() { return Register{}; }
+    static Register repeat(float value) { return Register{value, value, value, value}; }
     static Register load(const float* p) { return Register{p[0], p[1], p[2], p[3]}; }
     static Register load_half(const std::uint16_t* p) {
         return Register{half_to_float(p[0]), half_to_float(p[1]), half_to_float(p[2]),
@@ -63,6 +64,7 @@ struct Portable {
     static void store_half(std::uint16_t* p, const Register& v) {
         for (std::size_t i = 0; i < kWidth; ++i) p[i] = float_to_half(v[i]);
     }
+    static void store_four(float* p, const Four& v) { store(p, v); }
     static Register add(const Register& a, const Register& b) { return a + b; }
     static Register multiply_add(const Register& a, const Register& b, const Register& c) {
         return a * b + c;

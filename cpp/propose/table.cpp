@@ -1,8 +1,11 @@
 // Every way to propose a split, one line each.
 #include <stdexcept>
 
+#include "axis.hpp"
+#include "linear.hpp"
 #include "ncm.hpp"
 #include "proposer.hpp"
+#include "svm.hpp"
 
 namespace evergrow {
 namespace {
@@ -23,6 +26,9 @@ struct Entry {
 
 constexpr Entry kTable[] = {
     {"ncm", SplitKind::kNcm, make<NcmProposer>},
+    {"axis", SplitKind::kAxis, make<AxisProposer>},
+    {"linear", SplitKind::kLinear, make<LinearProposer>},
+    {"svm", SplitKind::kLinear, make<SvmProposer>},
 };
 
 const Entry& find(const std::string& name) {

@@ -1,7 +1,17 @@
 """Image classifiers whose set of classes never stops growing."""
 
 from evergrow.errors import ModelFileError
-from evergrow.forest import IGT, RTST, RUST, ULS, Explanation, NCMForestClassifier
+from evergrow.forest import (
+    IGT,
+    RTST,
+    RUST,
+    ULS,
+    AxisForestClassifier,
+    Explanation,
+    LinearForestClassifier,
+    NCMForestClassifier,
+    SVMForestClassifier,
+)
 from evergrow.loading import load
 from evergrow.version import __version__
 
@@ -10,9 +20,12 @@ __all__ = [
     "RTST",
     "RUST",
     "ULS",
+    "AxisForestClassifier",
     "Explanation",
+    "LinearForestClassifier",
     "ModelFileError",
     "NCMForestClassifier",
+    "SVMForestClassifier",
     "__version__",
     "load",
 ]

@@ -7,11 +7,24 @@ from typing import Any
 
 from evergrow.errors import ModelFileError
 from evergrow.files import read_model
-from evergrow.forest import NCMForestClassifier
+from evergrow.forest import (
+    AxisForestClassifier,
+    LinearForestClassifier,
+    NCMForestClassifier,
+    SVMForestClassifier,
+)
 
 __all__ = ["load"]
 
-_ESTIMATORS = {estimator.__name__: estimator for estimator in (NCMForestClassifier,)}
+_ESTIMATORS = {
+    estimator.__name__: estimator
+    for estimator in (
+        AxisForestClassifier,
+        LinearForestClassifier,
+        NCMForestClassifier,
+        SVMForestClassifier,
+    )
+}
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,19 +16,19 @@ import pytest
 import evergrow
 from evergrow import NCMForestClassifier
 from evergrow.forest import estimator
-from tests.conftest import Arrays
+from tests.conftest import FORESTS, Arrays
 
 INTERRUPTED = """
 import os, signal, threading, time
 import numpy as np
-from evergrow import NCMForestClassifier
+from evergrow import {kind} as Forest
 
 # A background job inherits a SIGINT that is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(20000, 256)).astype(np.float32), rng.integers(0, 50, 20000)
-forest = NCMForestClassifier(2, n_jobs={n_jobs}, random_state=0).fit(X[:500], y[:500])
+forest = Forest(2, n_jobs={n_jobs}, random_state=0).fit(X[:500], y[:500])
 before, state = forest.predict_proba(X[:50]), dict(vars(forest))
 forest.set_params(n_estimators=60000)
 state["n_estimators"] = 60000
@@ -50,9 +51,11 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send")
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_ctrl_c_stops_within_a_second_and_changes_nothing(n_jobs: int) -> None:
-    code = INTERRUPTED.format(n_jobs=n_jobs)
+@pytest.mark.parametrize(
+    ("kind", "n_jobs"), [(NCMForestClassifier, 1), *((kind, 2) for kind in FORESTS)]
+)
+def test_ctrl_c_stops_within_a_second_and_changes_nothing(kind: Any, n_jobs: int) -> None:
+    code = INTERRUPTED.format(kind=kind.__name__, n_jobs=n_jobs)
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
     )
@@ -87,7 +90,7 @@ def test_readers_see_the_forest_before_or_after_a_fit(digits: Arrays) -> None:
 HUGE_NODES = """
 import os, signal, threading, time
 import numpy as np
-from evergrow import NCMForestClassifier
+import evergrow
 
 # A background job inherits a SIGINT that is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -103,7 +106,7 @@ def interrupt():
 threading.Timer(0.5, interrupt).start()
 try:
     # One tree that takes many seconds, with nodes that take long on their own.
-    NCMForestClassifier(1, n_centroids=1.0, n_assignments=2**15, random_state=0).fit(X, y)
+    evergrow.{forest}.fit(X, y)
 except KeyboardInterrupt:
     waited = time.perf_counter() - asked[0]
     assert waited < 1.0, waited
@@ -112,9 +115,19 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send")
-def test_ctrl_c_stops_within_a_second_inside_a_huge_node() -> None:
+@pytest.mark.parametrize(
+    "forest",
+    [
+        "NCMForestClassifier(1, n_centroids=1.0, n_assignments=2**15, random_state=0)",
+        "AxisForestClassifier(1, n_candidates=2**20, random_state=0)",
+        "LinearForestClassifier(1, n_candidates=2**20, random_state=0)",
+        "SVMForestClassifier(1, n_candidates=2**20, random_state=0)",
+    ],
+)
+def test_ctrl_c_stops_within_a_second_inside_a_huge_node(forest: str) -> None:
+    code = HUGE_NODES.format(forest=forest)
     done = subprocess.run(
-        [sys.executable, "-c", HUGE_NODES], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.stdout == "interrupted\n", done.stderr
 

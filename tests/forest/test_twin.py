@@ -14,10 +14,17 @@ from tests.reference import ncm_forest as twin
 
 
 def core_forest(
-    X: Any, y: Any, n_trees: int, seed: int, rules: twin.Rules, n_threads: int = 1
+    X: Any,
+    y: Any,
+    n_trees: int,
+    seed: int,
+    rules: twin.Rules,
+    n_threads: int = 1,
+    proposer: str = "ncm",
+    half: bool = False,
 ) -> _core.Forest:
     d = X.shape[1]
-    samples = _core.Samples(d)
+    samples = _core.Samples(d, half)
     plain = _core.Standardizer(np.zeros(d), np.ones(d))
     ids = np.arange(len(X))
     samples.write(samples.add(len(X)), X.astype(np.float32), y.astype(np.int32), ids, plain)
@@ -29,12 +36,12 @@ def core_forest(
         rows_per_tree=rules.rows_per_tree or len(X),
         bootstrap=rules.bootstrap,
         rules={
-            "proposer": "ncm",
+            "proposer": proposer,
             "n_centroids": rules.n_centroids,
             "n_candidates": rules.n_assignments,
             "min_samples_leaf": rules.min_samples_leaf,
             "min_gain": rules.min_gain,
-            "regularization": 0.0,
+            "regularization": rules.regularization,
         },
         n_threads=n_threads,
         progress=None,

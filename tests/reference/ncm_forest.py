@@ -7,6 +7,7 @@ single-precision sums are exact, such as small integers.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,11 +17,12 @@ from tests.reference.random import ROOT, ROWS, Stream, derive, tree_key
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Parameters of a forest."""
+    """Parameters of a forest; other kinds of splits call their candidates assignments too."""
 
     n_classes: int
     n_centroids: int
@@ -29,6 +31,7 @@ class Rules:
     min_gain: float = 1e-7
     rows_per_tree: int | None = None
     bootstrap: bool = False
+    regularization: float = 1.0
 
 
 @dataclass
@@ -44,6 +47,16 @@ class Node:
     goes_right: list[bool] = field(default_factory=list)
     left: Node | None = None
     right: Node | None = None
+
+    def sends_right(self, X: Floats) -> Mask:
+        """Eq. (6): the side of the nearest centroid; other kinds of nodes have other rules."""
+        assert self.centroids is not None
+        mask: Mask = np.array(self.goes_right)[nearest_centroid(X, self.centroids)]
+        return mask
+
+
+# Finds the best split of the rows that reach a node: the node without its children, or None.
+Proposer = Callable[[Floats, Ints, Ints, Stream, Rules], "Node | None"]
 
 
 def entropy_term(n: int) -> int:
@@ -110,14 +123,15 @@ def draw_classes(present: list[int], k: int, stream: Stream) -> list[int]:
     return sorted(pool[:k])
 
 
-def grow(X: Floats, y: Ints, rows: Ints, key: int, rules: Rules) -> Node:
-    """Grow the subtree of the rows (sorted by class) that reach a node."""
+def classes_at(y: Ints, rows: Ints) -> tuple[list[int], list[int]]:
+    """The classes present among rows sorted by class, and the number of samples of each."""
     present = [int(c) for c in dict.fromkeys(y[rows].tolist())]
-    totals = [int((y[rows] == c).sum()) for c in present]
-    leaf = Node(rows, counts=dict(zip(present, totals, strict=True)))
-    if len(present) < 2 or len(rows) < 2 * rules.min_samples_leaf:
-        return leaf
-    stream = Stream(key)
+    return present, [int((y[rows] == c).sum()) for c in present]
+
+
+def propose_ncm(X: Floats, y: Ints, rows: Ints, stream: Stream, rules: Rules) -> Node | None:
+    """The best colouring of the means of a few random classes."""
+    present, totals = classes_at(y, rows)
     classes = draw_classes(present, rules.n_centroids, stream)
     centroids = np.stack([centroid_of(X, rows[y[rows] == c]) for c in classes])
     nearest = nearest_centroid(X[rows], centroids)
@@ -133,12 +147,26 @@ def grow(X: Floats, y: Ints, rows: Ints, key: int, rules: Rules) -> Node:
         if best is None or gain > best_gain:
             best, best_gain = colouring, gain
     if best is None or not best_gain > rules.min_gain:
-        return leaf
-    goes_right = np.array(best)[nearest]  # Eq. (6)
+        return None
     node = Node(rows, classes=classes, centroids=centroids, goes_right=best)
     node.centroid_rows = [only_row(rows[y[rows] == c]) for c in classes]
-    node.left = grow(X, y, rows[~goes_right], derive(key, 0), rules)
-    node.right = grow(X, y, rows[goes_right], derive(key, 1), rules)
+    return node
+
+
+def grow(
+    X: Floats, y: Ints, rows: Ints, key: int, rules: Rules, propose: Proposer = propose_ncm
+) -> Node:
+    """Grow the subtree of the rows (sorted by class) that reach a node."""
+    present, totals = classes_at(y, rows)
+    leaf = Node(rows, counts=dict(zip(present, totals, strict=True)))
+    if len(present) < 2 or len(rows) < 2 * rules.min_samples_leaf:
+        return leaf
+    node = propose(X, y, rows, Stream(key), rules)
+    if node is None:
+        return leaf
+    right = node.sends_right(X[rows])
+    node.left = grow(X, y, rows[~right], derive(key, 0), rules, propose)
+    node.right = grow(X, y, rows[right], derive(key, 1), rules, propose)
     return node
 
 
@@ -157,22 +185,23 @@ def draw_rows(sorted_rows: Ints, rules: Rules, stream: Stream) -> Ints:
     return sorted_rows[chosen]
 
 
-def grow_forest(X: Floats, y: Ints, n_trees: int, seed: int, rules: Rules) -> list[Node]:
+def grow_forest(
+    X: Floats, y: Ints, n_trees: int, seed: int, rules: Rules, propose: Proposer = propose_ncm
+) -> list[Node]:
     """Grow the trees of a forest; ``y`` holds class numbers."""
     sorted_rows = np.argsort(y, kind="stable")
     trees = []
     for tree in range(n_trees):
         key = tree_key(seed, tree, update=0)
         rows = draw_rows(sorted_rows, rules, Stream(derive(key, ROWS)))
-        trees.append(grow(X, y, rows, derive(key, ROOT), rules))
+        trees.append(grow(X, y, rows, derive(key, ROOT), rules, propose))
     return trees
 
 
 def leaf_of(node: Node, x: Floats) -> Node:
     """Take one sample down a tree."""
-    while node.left is not None and node.right is not None and node.centroids is not None:
-        nearest = int(nearest_centroid(x[None], node.centroids)[0])
-        node = node.right if node.goes_right[nearest] else node.left
+    while node.left is not None and node.right is not None:
+        node = node.right if node.sends_right(x[None])[0] else node.left
     return node
 
 

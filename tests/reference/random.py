@@ -41,5 +41,11 @@ class Stream:
         return (self.next() >> 32) * bound >> 32
 
     def uniform(self) -> float:
-        """Return a float in [0, 1), 53 bits."""
+        """Return a number in [0, 1), of 53 bits."""
         return (self.next() >> 11) * 2.0**-53
+
+    def normal(self) -> float:
+        """Return a nearly standard normal number: twelve 16-bit ones, added up and centred."""
+        draws = [self.next() for _ in range(3)]
+        total = sum(bits >> shift & 0xFFFF for bits in draws for shift in (0, 16, 32, 48))
+        return (total - 6 * 0xFFFF) * 2.0**-16

@@ -223,8 +223,10 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         explanation : Explanation
-            Per tree the path: the classes each node compared with, which mean was nearest and
-            how far, and the class counts of the leaf. ``print`` shows it as text.
+            Per tree the path and the class counts of the leaf. A step of the path says what the
+            node looked at: the classes whose means it compared with, which was nearest and how
+            far; the feature and its threshold; or the distance from the plane. ``print`` shows
+            it as text.
 
         Examples
         --------
@@ -243,7 +245,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if X.shape[0] != 1:
             raise ValueError(f"explain takes one sample, got {X.shape[0]}")
         row = np.ascontiguousarray(X[0], dtype=np.float64)
-        return explain_row(fitted.forest, fitted.labels.classes, fitted.standardization, row)
+        return explain_row(fitted, row)
 
     def save(self, path: str | os.PathLike[str], *, inference_only: bool = False) -> None:
         """Write the model to a file that :func:`evergrow.load` reads.

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow import _core
-from evergrow.forest.standardize import Standardization
+from evergrow.forest.fitted import FittedForest
 
-__all__ = ["Explanation", "Step", "TreePath"]
+__all__ = ["AxisStep", "Explanation", "LinearStep", "Step", "TreePath"]
+
+Side: TypeAlias = Literal["left", "right"]
+# As the core traces a step: node, whether it goes right, place of the nearest vector, score, and
+# class and side of each vector.
+_Traced: TypeAlias = tuple[int, bool, int, float, list[tuple[int, int]]]
 
 
 @dataclass(frozen=True)
 class Step:
-    """One splitting node on the way.
+    """One splitting node of class means on the way.
 
     Attributes
     ----------
@@ -36,10 +41,10 @@ class Step:
 
     node: int
     classes: list[Any]
-    sides: list[Literal["left", "right"]]
+    sides: list[Side]
     nearest: Any
     distance: float
-    goes: Literal["left", "right"]
+    goes: Side
 
     def __str__(self) -> str:
         """Write the step as one line."""
@@ -50,10 +55,66 @@ class Step:
 
 
 @dataclass(frozen=True)
+class AxisStep:
+    """One splitting node on the way that compares a feature with a threshold.
+
+    Attributes
+    ----------
+    node : int
+        Number of the node in its tree; the root is 0.
+    feature : int
+        Index of the feature.
+    value : float
+        The feature of the sample.
+    threshold : float
+        What it is compared with, in the units of the input.
+    goes : {"left", "right"}
+        The child the sample went to: right where the value is above the threshold.
+    """
+
+    node: int
+    feature: int
+    value: float
+    threshold: float
+    goes: Side
+
+    def __str__(self) -> str:
+        """Write the step as one line."""
+        relation = "above" if self.goes == "right" else "not above"
+        return (
+            f"node {self.node}: feature {self.feature} is {self.value:.3g}, "
+            f"{relation} {self.threshold:.3g}, goes {self.goes}"
+        )
+
+
+@dataclass(frozen=True)
+class LinearStep:
+    """One splitting node on the way that splits by a plane.
+
+    Attributes
+    ----------
+    node : int
+        Number of the node in its tree; the root is 0.
+    distance : float
+        Euclidean distance from the plane, in scaled features.
+    goes : {"left", "right"}
+        The child the sample went to: the side of the plane.
+    """
+
+    node: int
+    distance: float
+    goes: Side
+
+    def __str__(self) -> str:
+        """Write the step as one line."""
+        return f"node {self.node}: {self.distance:.3g} beside the plane, goes {self.goes}"
+
+
+@dataclass(frozen=True)
 class TreePath:
     """The way through one tree: the steps, the leaf and its class counts."""
 
-    steps: list[Step]
+    steps: list[Step | AxisStep | LinearStep]
     leaf: int
     counts: dict[Any, int]
 
@@ -75,32 +136,60 @@ class Explanation:
         return "\n\n".join(f"tree {t}\n{path}" for t, path in enumerate(self.trees))
 
 
-def explain_row(
-    forest: _core.Forest,
-    classes: npt.NDArray[Any],
-    standardization: Standardization,
-    x: npt.NDArray[np.float64],
-) -> Explanation:
+def explain_row(fitted: FittedForest, x: npt.NDArray[np.float64]) -> Explanation:
     """Follow one row through every tree."""
-    return Explanation(
-        [_explain_tree(forest, t, classes.tolist(), standardization, x) for t in range(len(forest))]
-    )
+    return Explanation([_explain_tree(fitted, tree, x) for tree in range(len(fitted.forest))])
 
 
-def _explain_tree(
-    forest: _core.Forest,
-    tree: int,
-    labels: list[Any],
-    standardization: Standardization,
-    x: npt.NDArray[np.float64],
-) -> TreePath:
-    path, leaf, counts = forest.trace(tree, x, standardization.core)
-    steps = []
-    for node, right, nearest, squared, centroids in path:
-        names = [labels[c] for c, _ in centroids]
-        sides: list[Literal["left", "right"]] = [
-            "right" if side else "left" for _, side in centroids
-        ]
-        goes: Literal["left", "right"] = "right" if right else "left"
-        steps.append(Step(node, names, sides, names[nearest], squared**0.5, goes))
+def _explain_tree(fitted: FittedForest, tree: int, x: npt.NDArray[np.float64]) -> TreePath:
+    path, leaf, counts = fitted.forest.trace(tree, x, fitted.standardization.core)
+    labels = fitted.labels.classes.tolist()
+    explain_step = _STEPS[fitted.proposer]
+    steps = [explain_step(fitted, tree, x, traced) for traced in path]
     return TreePath(steps, leaf, {labels[c]: n for c, n in counts})
+
+
+def _side(right: int) -> Side:
+    return "right" if right else "left"
+
+
+def _ncm_step(
+    fitted: FittedForest,
+    tree: int,  # noqa: ARG001
+    x: npt.NDArray[np.float64],  # noqa: ARG001
+    traced: _Traced,
+) -> Step:
+    node, right, nearest, squared, centroids = traced
+    names = fitted.labels.classes[[c for c, _ in centroids]].tolist()
+    sides = [_side(side) for _, side in centroids]
+    return Step(node, names, sides, names[nearest], squared**0.5, _side(right))
+
+
+def _axis_step(
+    fitted: FittedForest,
+    tree: int,  # noqa: ARG001
+    x: npt.NDArray[np.float64],
+    traced: _Traced,
+) -> AxisStep:
+    node, right, _, score, [(feature, _)] = traced
+    value = float(x[feature])
+    threshold = value + score / float(fitted.standardization.scale[feature])
+    return AxisStep(node, feature, value, threshold, _side(right))
+
+
+def _linear_step(
+    fitted: FittedForest,
+    tree: int,
+    x: npt.NDArray[np.float64],  # noqa: ARG001
+    traced: _Traced,
+) -> LinearStep:
+    node, right, _, score, _ = traced
+    length = float(np.linalg.norm(fitted.forest.centroid(tree, node, 0).astype(np.float64)))
+    return LinearStep(node, abs(score) / length, _side(right))
+
+
+# By what proposed the splits.
+_STEPS: dict[
+    str,
+    Callable[[FittedForest, int, npt.NDArray[np.float64], _Traced], Step | AxisStep | LinearStep],
+] = {"ncm": _ncm_step, "axis": _axis_step, "linear": _linear_step, "svm": _linear_step}

@@ -11,11 +11,22 @@ import numpy as np
 from evergrow.forest.strategies import STRATEGIES
 from evergrow.params import Choice, Flag, Fraction, Integer, Nothing, Number, RandomState, Rule
 
-__all__ = ["FOREST_RULES", "NCM_RULES", "centroids_per_node", "rows_per_tree"]
+__all__ = [
+    "CANDIDATE_RULES",
+    "FOREST_RULES",
+    "NCM_RULES",
+    "SVM_RULES",
+    "candidates_per_node",
+    "centroids_per_node",
+    "rows_per_tree",
+]
 
 # A centroid's place in its node is a 16-bit number.
 _MAX_CENTROIDS = 65535
 _MAX_JOBS = 2**15
+_MAX_CANDIDATES = 2**20
+# With few features their square root is too small a choice to find a split worth making.
+_FEW_CANDIDATES = 10
 
 
 @dataclass(frozen=True)
@@ -67,7 +78,18 @@ FOREST_RULES: dict[str, list[Rule]] = {
 # What a forest of class means takes besides.
 NCM_RULES: dict[str, list[Rule]] = {
     "n_centroids": [Choice(("sqrt", "log2")), Fraction(), Integer(2, _MAX_CENTROIDS)],
-    "n_assignments": [Integer(1, 2**20)],
+    "n_assignments": [Integer(1, _MAX_CANDIDATES)],
+}
+
+# What a forest of random thresholds takes besides.
+CANDIDATE_RULES: dict[str, list[Rule]] = {
+    "n_candidates": [Choice(("sqrt", "log2")), Fraction(), Integer(1, _MAX_CANDIDATES)],
+}
+
+# What a forest of support vector machines takes besides.
+SVM_RULES: dict[str, list[Rule]] = {
+    "n_candidates": [Integer(1, _MAX_CANDIDATES)],
+    "regularization": [Number(0.0, open_low=True)],
 }
 
 _SIZES = {"sqrt": math.sqrt, "log2": math.log2}
@@ -86,6 +108,21 @@ def centroids_per_node(n_centroids: str | float | int, n_classes: int) -> int:
     else:
         wanted = int(n_centroids)
     return max(2, min(wanted, n_classes, _MAX_CENTROIDS))
+
+
+def candidates_per_node(n_candidates: str | float | int, n_features: int) -> int:
+    """Number of random splits a node tries; a size given by name is at least ten.
+
+    >>> candidates_per_node("sqrt", 400), candidates_per_node("sqrt", 4)
+    (20, 10)
+    >>> candidates_per_node(0.5, 400), candidates_per_node(7, 400)
+    (200, 7)
+    """
+    if isinstance(n_candidates, str):
+        return max(_FEW_CANDIDATES, math.ceil(_SIZES[n_candidates](n_features)))
+    if isinstance(n_candidates, (float, np.floating)):
+        return min(math.ceil(n_candidates * n_features), _MAX_CANDIDATES)
+    return int(n_candidates)
 
 
 def rows_per_tree(max_samples: float | int | None, n_rows: int) -> int:

@@ -1,0 +1,41 @@
+// Invents a split by one feature: random features with random thresholds, chosen by Eq. (3) of
+// Ristin 2014.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "proposer.hpp"
+#include "threshold.hpp"
+
+namespace evergrow {
+
+class AxisProposer final : public Proposer {
+  public:
+    AxisProposer(const Samples& samples, const SplitRules& rules, const EntropyTable& n_log_n);
+
+    bool propose(const NodeSamples& node, Stream stream, const StopFlag& stop) override;
+    bool goes_right(std::size_t row) const override { return best_.goes_right(row); }
+
+  private:
+    void start_round();
+    void draw_features(std::size_t count, Stream& stream);
+    void read_columns(const NodeSamples& node, const StopFlag& stop);
+    std::size_t try_columns(std::size_t n_rows, const StopFlag& stop);
+
+    const std::size_t n_features_;
+    const std::size_t n_candidates_;
+    BestThreshold best_;
+    RowReader reader_;
+    // Features come in random order, each once before any comes twice: the first n_undrawn_ of
+    // order_ are still to come in this round.
+    std::vector<std::int32_t> order_;
+    std::size_t n_undrawn_ = 0;
+    std::vector<std::int32_t> usable_;  // of this round, for the next
+    std::vector<std::int32_t> features_;
+    std::vector<double> shares_;  // places of the thresholds
+    std::vector<float> columns_;  // values of the drawn features, feature by feature
+};
+
+}  // namespace evergrow

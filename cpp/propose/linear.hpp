@@ -1,0 +1,36 @@
+// Invents a split by a plane: random directions with random thresholds, chosen by Eq. (3) of
+// Ristin 2014.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "projections.hpp"
+#include "proposer.hpp"
+#include "threshold.hpp"
+
+namespace evergrow {
+
+class LinearProposer final : public Proposer {
+  public:
+    LinearProposer(const Samples& samples, const SplitRules& rules, const EntropyTable& n_log_n)
+        : n_features_(samples.n_features()),
+          n_candidates_(rules.n_candidates),
+          best_(rules, n_log_n),
+          projections_(samples) {}
+
+    bool propose(const NodeSamples& node, Stream stream, const StopFlag& stop) override;
+    bool goes_right(std::size_t row) const override { return best_.goes_right(row); }
+
+  private:
+    void draw_directions(std::size_t count, Stream& stream);
+    void try_directions(const StopFlag& stop);
+
+    const std::size_t n_features_;
+    const std::size_t n_candidates_;
+    BestThreshold best_;
+    Projections projections_;
+    std::vector<double> shares_;  // places of the thresholds
+};
+
+}  // namespace evergrow

@@ -1,0 +1,42 @@
+// Products of every sample at a node with a few vectors in their stored precision.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "../aligned.hpp"
+#include "proposer.hpp"
+
+namespace evergrow {
+
+class Projections {
+  public:
+    explicit Projections(const Samples& samples) : width_(samples.width()), reader_(samples) {}
+
+    // Vectors to take at once, so that the products of a large node stay within bounds.
+    std::size_t most_at_once(std::size_t n_rows) const;
+    // Begins a group of vectors, all zero.
+    void start(std::size_t count);
+    std::size_t count() const { return vectors_.size(); }
+    float* vector(std::size_t j) { return floats_.data() + j * width_; }
+    // Rounds all vectors to half precision, as they will be stored, and multiplies each with every
+    // row of the node. Incomplete when `stop` was set on the way.
+    void compute(const NodeSamples& node, const StopFlag& stop);
+
+    // Products of the rows with vector j.
+    const float* values(std::size_t j) const { return values_.data() + j * n_rows_; }
+    // Makes a split of vector j with this threshold.
+    void write_split(std::size_t j, float threshold, Split& split) const;
+
+  private:
+    const std::size_t width_;
+    std::size_t n_rows_ = 0;
+    RowReader reader_;
+    std::vector<const float*> vectors_;
+    AlignedVector<float> floats_;
+    AlignedVector<std::uint16_t> halves_;
+    std::vector<float> values_;
+};
+
+}  // namespace evergrow
