@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from evergrow import _core
 from tests.forest.test_twin import core_forest
 from tests.reference import ncm_forest as twin
+from tests.reference.axis_forest import AxisNode, propose_axis
 from tests.reference.updates import (
     Update,
     forget_in_tree,
@@ -22,6 +23,7 @@ from tests.reference.updates import (
 )
 
 N_TREES = 2
+PROPOSERS: dict[str, twin.Proposer] = {"ncm": twin.propose_ncm, "axis": propose_axis}
 D = 3
 PLAIN = _core.Standardizer(np.zeros(D), np.ones(D))
 
@@ -58,6 +60,12 @@ def assert_same_tree(forest: _core.Forest, tree: int, expected: twin.Node) -> No
             continue
         assert child != -1
         begin, size = arrays["centroid_begin"][node], arrays["centroid_size"][node]
+        if isinstance(twin_node, AxisNode):
+            assert size == 1
+            assert arrays["centroid_class"][begin] == twin_node.feature
+            assert arrays["half_norm"][begin] == np.float32(twin_node.threshold)
+            pending += [(child, twin_node.left), (child + 1, twin_node.right)]
+            continue
         own = slice(begin, begin + size)
         assert arrays["centroid_class"][own].tolist() == twin_node.classes
         assert arrays["side"][own].astype(bool).tolist() == twin_node.goes_right
@@ -77,6 +85,7 @@ class GrowingForestMachine(RuleBasedStateMachine):
         min_samples_leaf=st.integers(1, 4),
         n_centroids=st.integers(2, 4),
         sampling=st.sampled_from([(1.0, False), (0.6, False), (1.0, True)]),
+        kind=st.sampled_from(["ncm", "ncm", "axis"]),
     )
     def begin(
         self,
@@ -86,8 +95,10 @@ class GrowingForestMachine(RuleBasedStateMachine):
         min_samples_leaf: int,
         n_centroids: int,
         sampling: tuple[float, bool],
+        kind: str,
     ) -> None:
         self.seed, self.n_updates = seed, 0
+        self.kind, self.propose = kind, PROPOSERS[kind]
         self.random = np.random.default_rng(seed)
         self.row_rate, self.bootstrap = sampling
         X, y = self.draw(n, n_classes)
@@ -99,9 +110,9 @@ class GrowingForestMachine(RuleBasedStateMachine):
             rows_per_tree=max(1, round(self.row_rate * n)),
             bootstrap=self.bootstrap,
         )
-        self.forest = core_forest(X, y, N_TREES, seed, self.rules)
+        self.forest = core_forest(X, y, N_TREES, seed, self.rules, proposer=kind)
         self.X, self.y = X, y
-        self.expected = twin.grow_forest(X, y, N_TREES, seed, self.rules)
+        self.expected = twin.grow_forest(X, y, N_TREES, seed, self.rules, self.propose)
 
     def draw(self, n: int, n_classes: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         y = self.random.integers(0, n_classes, n)
@@ -124,7 +135,7 @@ class GrowingForestMachine(RuleBasedStateMachine):
             "first_refreshed": refreshed[0],
             "n_refreshed": refreshed[1],
             "rules": {
-                "proposer": "ncm",
+                "proposer": self.kind,
                 "n_centroids": self.rules.n_centroids,
                 "n_candidates": self.rules.n_assignments,
                 "min_samples_leaf": self.rules.min_samples_leaf,
@@ -153,6 +164,8 @@ class GrowingForestMachine(RuleBasedStateMachine):
         refreshed: tuple[int, int],
         n_evicted: int,
     ) -> None:
+        if strategy == "rust" and self.kind != "ncm":
+            strategy = "rtst"
         self.n_updates += 1
         self.rules = replace(self.rules, n_classes=self.rules.n_classes + n_new)
         X, y = self.draw(n, self.rules.n_classes)
@@ -187,6 +200,7 @@ class GrowingForestMachine(RuleBasedStateMachine):
                 tree_key(self.seed, t, self.n_updates),
                 refreshed=(t - refreshed[0]) % N_TREES < refreshed[1],
                 evicted=frozenset(evicted.tolist()),
+                propose=self.propose,
             )
         if len(evicted):
             left = samples.copy()
@@ -213,7 +227,16 @@ class GrowingForestMachine(RuleBasedStateMachine):
         for t, tree in enumerate(self.expected):
             key = tree_key(self.seed, t, self.n_updates)
             rows = set(gone.tolist())
-            forget_in_tree(tree, self.X, self.y, self.rules, key, rows, set(forgotten))
+            forget_in_tree(
+                tree,
+                self.X,
+                self.y,
+                self.rules,
+                key,
+                rows=rows,
+                classes=set(forgotten),
+                propose=self.propose,
+            )
         left = self.forest.samples.copy()
         left.remove(gone)
         self.forest = self.forest.with_samples(left)
@@ -249,7 +272,7 @@ class GrowingForestMachine(RuleBasedStateMachine):
             samples=samples,
             trees=[self.forest.tree_arrays(t) for t in range(N_TREES)],
             n_comparisons=self.forest.n_comparisons,
-            proposer="ncm",
+            proposer=self.kind,
             n_classes=self.rules.n_classes,
         )
 

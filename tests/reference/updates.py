@@ -1,7 +1,8 @@
-"""Growing a trained NCM forest: Sec. 4 of Ristin et al. (CVPR 2014) in plain NumPy.
+"""Growing a trained forest: Sec. 4 of Ristin et al. (CVPR 2014) in plain NumPy.
 
 ULS, IGT, RTST (and the report's RTSTQ) and RUST, forgetting, and letting samples go while their
-counts stay. The core makes the identical forest on small integers.
+counts stay. All but RUST work with any kind of split. The core makes the identical forest on
+small integers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import numpy as np
 from tests.reference.ncm_forest import (
     Floats,
     Ints,
+    Mask,
     Node,
+    Proposer,
     Rules,
     centroid_of,
     draw_rows,
@@ -23,6 +26,7 @@ from tests.reference.ncm_forest import (
     grow,
     nearest_centroid,
     only_row,
+    propose_ncm,
 )
 from tests.reference.random import CHOICE, RESERVOIR, ROOT, ROWS, Stream, derive, tree_key
 
@@ -110,11 +114,20 @@ def choose_nodes(root: Node, update: Update, key: int) -> set[int]:
     return {node for _, node in ranks[:wanted]}
 
 
+def become(node: Node, other: Node) -> None:
+    """Put another node in the place of one."""
+    node.__class__ = other.__class__
+    vars(node).clear()
+    vars(node).update(vars(other))
+
+
 class TreeUpdate:
     """One pass of an update through one tree."""
 
-    def __init__(self, root: Node, X: Floats, y: Ints, rules: Rules, key: int) -> None:
-        self.root, self.X, self.y, self.rules = root, X, y, rules
+    def __init__(
+        self, root: Node, X: Floats, y: Ints, rules: Rules, key: int, propose: Proposer
+    ) -> None:
+        self.root, self.X, self.y, self.rules, self.propose = root, X, y, rules, propose
         self.key = derive(key, ROOT)
         self.changed: set[int] = set()
         self.shrunk: set[int] = set()
@@ -123,15 +136,9 @@ class TreeUpdate:
         """Sort rows by class, rows of one class in the order given."""
         return rows[np.argsort(self.y[rows], kind="stable")]
 
-    def sides(self, node: Node, rows: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Eq. (6): which rows go right."""
-        if not len(rows):
-            return np.zeros(0, dtype=bool)
-        assert node.centroids is not None
-        right: np.ndarray[tuple[int], np.dtype[np.bool_]] = np.array(node.goes_right)[
-            nearest_centroid(self.X[rows], node.centroids)
-        ]
-        return right
+    def sides(self, node: Node, rows: Ints) -> Mask:
+        """Which rows go right."""
+        return node.sends_right(self.X[rows]) if len(rows) else np.zeros(0, dtype=bool)
 
     def add(self, rows: Ints, update: Update) -> None:
         """Take new rows down the tree."""
@@ -186,9 +193,7 @@ class TreeUpdate:
         """Make a node a leaf that holds all samples of its subtree."""
         counts = counts_below(node)
         node.rows = self.by_class(np.concatenate([rows_below(node), arrivals]))
-        node.left = node.right = node.centroids = None
-        node.classes, node.goes_right, node.centroid_rows = [], [], []
-        node.counts = counts
+        become(node, Node(node.rows, counts))
         self.count(node, arrivals)
         self.changed.add(id(node))
         self.shrunk.add(id(node))
@@ -282,6 +287,8 @@ class TreeUpdate:
             leaf.counts = {c: n for c, n in leaf.counts.items() if c not in classes}
 
         def at_node(node: Node, key: int, arrivals: Ints) -> Ints | None:
+            if not node.classes:  # not a node of class means
+                return np.zeros(0, dtype=np.int64)
             named = zip(node.classes, node.centroid_rows, strict=True)
             kept = [j for j, (c, row) in enumerate(named) if c not in classes and row not in rows]
             if len(kept) == len(node.classes):
@@ -311,8 +318,7 @@ class TreeUpdate:
         for node, key in list(with_keys(self.root, self.key)):
             if is_leaf(node) and id(node) in self.changed:
                 counts = node.counts
-                grown = grow(self.X, self.y, node.rows, key, self.rules)
-                vars(node).update(vars(grown))
+                become(node, grow(self.X, self.y, node.rows, key, self.rules, self.propose))
                 share_counts(node, counts, self.y)
 
     def cut_small(self, node: Node) -> None:
@@ -361,9 +367,10 @@ def update_tree(
     *,
     refreshed: bool = False,
     evicted: frozenset[int] = frozenset(),
+    propose: Proposer = propose_ncm,
 ) -> None:
     """Update one tree in place; ``rows`` are the new ones, in the order they came."""
-    work = TreeUpdate(root, X, y, rules, key)
+    work = TreeUpdate(root, X, y, rules, key, propose)
     rows = work.by_class(rows)
     if update.row_rate != 1.0 or update.bootstrap:
         stream = Stream(derive(key, ROWS))
@@ -382,10 +389,18 @@ def update_tree(
 
 
 def forget_in_tree(
-    root: Node, X: Floats, y: Ints, rules: Rules, key: int, rows: set[int], classes: set[int]
+    root: Node,
+    X: Floats,
+    y: Ints,
+    rules: Rules,
+    key: int,
+    *,
+    rows: set[int],
+    classes: set[int],
+    propose: Proposer = propose_ncm,
 ) -> None:
     """Forget rows and classes in one tree, in place."""
-    work = TreeUpdate(root, X, y, rules, key)
+    work = TreeUpdate(root, X, y, rules, key, propose)
     work.forget(rows, classes)
     work.settle()
 
