@@ -30,10 +30,10 @@ struct Centroids {
 // product in the same order, so growing, batch and single-row prediction agree to the last bit.
 struct Kernels {
     const char* name;
-    // Index of the nearest centroid of each row, ties to the lowest.
+    // Index of the nearest centroid of each row, ties to the lowest, and its score.
     void (*nearest_centroids)(const float* const* rows, std::size_t n_rows,
-                              const Centroids& centroids, std::size_t width,
-                              std::uint16_t* nearest);
+                              const Centroids& centroids, std::size_t width, std::uint16_t* nearest,
+                              float* scores);
     float (*dot_half)(const float* row, const std::uint16_t* centroid, std::size_t width);
     float (*dot_full)(const float* row, const float* centroid, std::size_t width);
     // Half precision to single and back; `narrow` also rounds `floats` itself and saturates.

@@ -8,6 +8,7 @@ void Grower::grow(Tree& tree, std::int32_t leaf, std::vector<std::int32_t>& rows
                   const StopFlag& stop) {
     const std::uint64_t before = proposer_->n_comparisons();
     known_.reset(n_classes_);
+    const std::size_t level = depth_of(tree, leaf);
     pending_.assign(1, Pending{leaf, 0, 0, rows.size(), key});
     while (!pending_.empty() && !stop) {
         const Pending next = pending_.back();
@@ -23,6 +24,7 @@ void Grower::grow(Tree& tree, std::int32_t leaf, std::vector<std::int32_t>& rows
                 tree.set_rows(next.node, own, n_rows);
             continue;
         }
+        keep_scores(tree, level + static_cast<std::size_t>(next.depth), own, n_rows);
         const std::size_t middle = next.begin + partition(own, n_rows);
         const std::int32_t child = tree.split(next.node, proposer_->split());
         share_counts(tree, next.node);
@@ -32,6 +34,13 @@ void Grower::grow(Tree& tree, std::int32_t leaf, std::vector<std::int32_t>& rows
         pending_.push_back(Pending{child, next.depth + 1, next.begin, middle, derive(next.key, 0)});
     }
     tree.n_comparisons += proposer_->n_comparisons() - before;
+}
+
+void Grower::keep_scores(Tree& tree, std::size_t level, const std::int32_t* rows,
+                         std::size_t n_rows) {
+    const float* scores = proposer_->scores();
+    if (!tree.scores.is_kept() || scores == nullptr) return;
+    for (std::size_t i = 0; i < n_rows; ++i) tree.scores.keep(rows[i], level, scores[i]);
 }
 
 void Grower::find_ranges(const std::int32_t* rows, std::size_t n_rows) {

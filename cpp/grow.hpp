@@ -40,6 +40,7 @@ class Grower {
     std::size_t partition(std::int32_t* rows, std::size_t n_rows);
     void remember_means(const Tree& tree, std::int32_t node);
     void share_counts(Tree& tree, std::int32_t node);
+    void keep_scores(Tree& tree, std::size_t level, const std::int32_t* rows, std::size_t n_rows);
 
     const Samples& samples_;
     const std::size_t n_classes_;

@@ -41,8 +41,10 @@ void run_kernel(const Kernels& kernel, const KernelTrial& trial, std::size_t rep
         half_norms.push_back(0.5F * kernel.dot_full(vector, vector, width));
     }
     const Centroids all{centroid_vectors.data(), half_norms.data(), trial.n_centroids};
+    std::vector<float> scores(trial.n_order);
     for (std::size_t r = 0; r < repeat; ++r)
-        kernel.nearest_centroids(row_vectors.data(), trial.n_order, all, width, nearest);
+        kernel.nearest_centroids(row_vectors.data(), trial.n_order, all, width, nearest,
+                                 scores.data());
 }
 
 }  // namespace evergrow

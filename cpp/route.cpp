@@ -47,16 +47,16 @@ const float* StoredCentroids::vector(std::size_t j, float* space) const {
 void Router::route(const Tree& tree, std::int32_t node, const float* const* rows, std::size_t n,
                    std::uint8_t* right) {
     const StoredCentroids stored(samples_, tree, node);
-    if (n < kFewRows || tree.kind() == SplitKind::kAxis) {
+    if (tree.kind() == SplitKind::kNcm) {
+        route_by_centroids(stored, rows, n, right);
+    } else if (n < kFewRows || tree.kind() == SplitKind::kAxis) {
         for (std::size_t i = 0; i < n; ++i) right[i] = stored.goes_right(rows[i]) ? 1 : 0;
-    } else if (tree.kind() == SplitKind::kLinear) {
+    } else {
         unpacked_.resize(tree.width());
         const float* weights = stored.vector(0, unpacked_.data());
         for (std::size_t i = 0; i < n; ++i)
             right[i] =
                 stored[0].offset - kernels().dot_full(rows[i], weights, tree.width()) < 0 ? 1 : 0;
-    } else {
-        route_by_centroids(stored, rows, n, right);
     }
 }
 
@@ -64,6 +64,15 @@ void Router::route_by_centroids(const StoredCentroids& stored, const float* cons
                                 std::size_t n, std::uint8_t* right) {
     const std::size_t k = stored.count();
     const std::size_t width = samples_.width();
+    scores_.resize(n);
+    if (n < kFewRows) {
+        for (std::size_t i = 0; i < n; ++i) {
+            const Nearest found = stored.nearest(rows[i]);
+            right[i] = stored[static_cast<std::size_t>(found.index)].side;
+            scores_[i] = found.score;
+        }
+        return;
+    }
     vectors_.resize(k);
     offsets_.resize(k);
     unpacked_.resize(k * width);
@@ -73,7 +82,7 @@ void Router::route_by_centroids(const StoredCentroids& stored, const float* cons
         offsets_[j] = stored[j].offset;
     }
     kernels().nearest_centroids(rows, n, Centroids{vectors_.data(), offsets_.data(), k}, width,
-                                nearest_.data());
+                                nearest_.data(), scores_.data());
     for (std::size_t i = 0; i < n; ++i) right[i] = stored[nearest_[i]].side;
 }
 

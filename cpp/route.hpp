@@ -46,6 +46,8 @@ class Router {
     // Sets `right[i]` for each of the rows, any number of them.
     void route(const Tree& tree, std::int32_t node, const float* const* rows, std::size_t n,
                std::uint8_t* right);
+    // Of the rows routed last, through a node of class means: the score of the nearest.
+    const float* scores() const { return scores_.data(); }
 
   private:
     void route_by_centroids(const StoredCentroids& stored, const float* const* rows, std::size_t n,
@@ -53,6 +55,7 @@ class Router {
 
     const Samples& samples_;
     std::vector<std::uint16_t> nearest_;
+    std::vector<float> scores_;
     std::vector<const float*> vectors_;
     std::vector<float> offsets_;
     AlignedVector<float> unpacked_;

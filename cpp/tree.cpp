@@ -36,7 +36,7 @@ constexpr std::int32_t kNoSlot = -1;
 
 std::size_t Tree::n_bytes() const {
     return nodes_.n_bytes() + centroids_.n_bytes() + means_.n_bytes() + counts_.n_bytes() +
-           rows_.n_bytes();
+           rows_.n_bytes() + scores.n_bytes();
 }
 
 std::int32_t Tree::count_of(const Node& node, std::int32_t class_id) const {
@@ -83,6 +83,7 @@ void Tree::plant() {
     rows_.clear();
     dead_nodes_ = dead_centroids_ = dead_counts_ = dead_rows_ = 0;
     n_comparisons = 0;
+    scores.drop();
     add_leaf(kNoParent);
 }
 
@@ -186,6 +187,7 @@ Tree Tree::packed() const {
 Tree Tree::rebuilt() const {
     Tree copy(kind_, width());
     copy.n_comparisons = n_comparisons;
+    copy.scores = scores;
     std::vector<std::int32_t> slot_of(means_.size(), kNoSlot);
     struct Move {
         std::int32_t from, to;
@@ -230,6 +232,12 @@ void Tree::take_means(const Node& node, const Tree& from, std::vector<std::int32
         if (slot == kNoSlot) slot = add_mean(from.mean(source.index()));
         moved.source = CentroidSource::slot(slot).code();
     }
+}
+
+std::size_t depth_of(const Tree& tree, std::int32_t node) {
+    std::size_t depth = 0;
+    for (; node != kRoot; node = tree.node(node).parent) ++depth;
+    return depth;
 }
 
 double Tree::dead_share() const {

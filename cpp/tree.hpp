@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kept_scores.hpp"
 #include "paged.hpp"
 #include "split.hpp"
 
@@ -85,6 +86,9 @@ class Tree {
     // Roughly how much of its memory edits have left behind.
     double dead_share() const;
 
+    // For updates of the class means in nodes; not part of what the tree knows.
+    KeptScores scores;
+
     // Distances computed while growing and updating, the papers' measure of training cost.
     std::uint64_t n_comparisons = 0;
 
@@ -104,5 +108,8 @@ class Tree {
     std::size_t dead_nodes_ = 0, dead_centroids_ = 0, dead_counts_ = 0, dead_rows_ = 0;
     std::vector<ClassCount> merged_;
 };
+
+// Number of nodes above a node.
+std::size_t depth_of(const Tree& tree, std::int32_t node);
 
 }  // namespace evergrow

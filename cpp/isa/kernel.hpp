@@ -61,7 +61,8 @@ inline void dot_columns(const float* const* rows, const float* const* ahead,
 // The nearest centroids of four rows; `ahead` are four more to fetch, or null.
 template <class V>
 inline void nearest_of_four(const float* const* rows, const float* const* ahead,
-                            const Centroids& centroids, std::size_t width, std::int32_t* nearest) {
+                            const Centroids& centroids, std::size_t width, std::int32_t* nearest,
+                            float* scores) {
     auto best = V::Best::none();
     // Blocks of nearly equal size: a lone last centroid would leave the pipeline half empty.
     const std::size_t n_blocks = (centroids.count + V::kColumns - 1) / V::kColumns;
@@ -89,12 +90,12 @@ inline void nearest_of_four(const float* const* rows, const float* const* ahead,
         to_fetch -= fetch;
         first += count;
     }
-    best.store(nearest);
+    best.store(nearest, scores);
 }
 
 template <class V>
 void nearest_centroids(const float* const* rows, std::size_t n_rows, const Centroids& centroids,
-                       std::size_t width, std::uint16_t* nearest) {
+                       std::size_t width, std::uint16_t* nearest, float* scores) {
     // Narrow rows are computed faster than one is fetched: ask earlier when there are many.
     const std::size_t lead = kRows * (width <= 512 && n_rows >= 64 ? 3 : 1);
     for (std::size_t i = 0; i < n_rows; i += kRows) {
@@ -104,8 +105,12 @@ void nearest_centroids(const float* const* rows, std::size_t n_rows, const Centr
         for (std::size_t r = 0; r < kRows; ++r) four[r] = rows[i + (r < n ? r : n - 1)];
         const float* const* ahead = i + lead + kRows <= n_rows ? rows + i + lead : nullptr;
         std::int32_t index[kRows];
-        nearest_of_four<V>(four, ahead, centroids, width, index);
-        for (std::size_t r = 0; r < n; ++r) nearest[i + r] = static_cast<std::uint16_t>(index[r]);
+        float score[kRows];
+        nearest_of_four<V>(four, ahead, centroids, width, index, score);
+        for (std::size_t r = 0; r < n; ++r) {
+            nearest[i + r] = static_cast<std::uint16_t>(index[r]);
+            scores[i + r] = score[r];
+        }
     }
 }
 

@@ -39,8 +39,11 @@ struct PortableBest {
             index[r] = better ? centroid : index[r];
         }
     }
-    void store(std::int32_t* nearest) const {
-        for (std::size_t r = 0; r < kRows; ++r) nearest[r] = index[r];
+    void store(std::int32_t* nearest, float* scores) const {
+        for (std::size_t r = 0; r < kRows; ++r) {
+            nearest[r] = index[r];
+            scores[r] = score[r];
+        }
     }
 };
 

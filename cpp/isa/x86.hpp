@@ -22,8 +22,9 @@ struct BestOfFour {
         score = _mm_blendv_ps(score, candidate, better);
         index = _mm_blendv_epi8(index, _mm_set1_epi32(centroid), _mm_castps_si128(better));
     }
-    void store(std::int32_t* nearest) const {
+    void store(std::int32_t* nearest, float* scores) const {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(nearest), index);
+        _mm_storeu_ps(scores, score);
     }
 };
 

@@ -69,11 +69,12 @@ void NcmProposer::place_centroids(const NodeSamples& node) {
 // Eq. (2): the nearest centroid of every sample at the node.
 void NcmProposer::assign(const NodeSamples& node, const StopFlag& stop) {
     nearest_.resize(node.n_rows);
+    scores_.resize(node.n_rows);
     const Centroids centroids{vectors_.data(), offsets_.data(), drawn_.size()};
     for (std::size_t begin = 0; begin < node.n_rows && !stop; begin += RowReader::kBlock) {
         const std::size_t n = std::min(RowReader::kBlock, node.n_rows - begin);
         kernels().nearest_centroids(reader_.read(node.rows + begin, n), n, centroids, width_,
-                                    nearest_.data() + begin);
+                                    nearest_.data() + begin, scores_.data() + begin);
     }
     n_comparisons_ += node.n_rows * drawn_.size();
 }

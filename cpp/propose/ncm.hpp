@@ -21,6 +21,7 @@ class NcmProposer final : public Proposer {
     bool goes_right(std::size_t row) const override {
         return split_.centroids[nearest_[row]].side != 0;
     }
+    const float* scores() const override { return scores_.data(); }
 
   private:
     void draw_classes(std::size_t n_present, Stream& stream);
@@ -37,6 +38,7 @@ class NcmProposer final : public Proposer {
     RowReader reader_;
     std::vector<std::int32_t> drawn_;
     std::vector<std::uint16_t> nearest_;
+    std::vector<float> scores_;
     std::vector<const float*> vectors_;
     std::vector<float> offsets_;
     AlignedVector<float> means_;

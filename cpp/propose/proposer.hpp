@@ -53,6 +53,8 @@ class Proposer {
     // if `stop` was set on the way.
     virtual bool propose(const NodeSamples& node, Stream stream, const StopFlag& stop) = 0;
     virtual bool goes_right(std::size_t row) const = 0;
+    // Of every row of the node, the score of its nearest centroid; null where there are none.
+    virtual const float* scores() const { return nullptr; }
 
     const Split& split() const { return split_; }
     // Distances and other products of a row and a vector computed so far.

@@ -59,7 +59,10 @@ void detach_rows(Tree& tree, const Samples& samples, const std::vector<std::uint
             centroid.offset = half_norm(vector.data(), tree.width());
             changed = true;
         }
-        if (changed) tree.set_centroids(i, split);
+        if (!changed) continue;
+        tree.set_centroids(i, split);
+        // Rounding has moved the centroid a little.
+        tree.scores.drop();
     }
 }
 
@@ -106,6 +109,7 @@ void relabel_tree(Tree& tree, const Samples& samples, const std::vector<std::int
 }
 
 void renumber_rows(Tree& tree, const std::vector<std::int32_t>& map) {
+    tree.scores.drop();
     for (const std::int32_t i : live_nodes(tree)) {
         const Node node = tree.node(i);
         if (node.is_leaf()) {

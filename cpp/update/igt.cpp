@@ -3,6 +3,6 @@
 
 namespace evergrow {
 
-const Strategy kIncrementallyGrowTree{"igt", true, nullptr};
+const Strategy kIncrementallyGrowTree{"igt", true, false, nullptr};
 
 }  // namespace evergrow

@@ -53,6 +53,15 @@ std::vector<ClassCount> sum(const std::vector<ClassCount>& a, const std::vector<
 
 }  // namespace
 
+void TreeUpdate::prepare(const Strategy& strategy) {
+    if (!strategy.keeps_scores) {
+        tree_.scores.drop();
+        return;
+    }
+    tree_.scores.start();
+    tree_.scores.extend_to(samples_.size());
+}
+
 void TreeUpdate::add(const std::vector<std::int32_t>& rows, const Strategy& strategy) {
     const Stopwatch watch(report_.pass_seconds);
     in_batch_.assign(plan_.n_classes, 0);
@@ -82,10 +91,16 @@ void TreeUpdate::visit(std::int32_t i, std::uint64_t key, const std::vector<std:
     }
     to_left_.clear();
     to_right_.clear();
+    are_routed_ = false;
     if (!at_node(i, key, arrivals)) return;
     count(i, arrivals);
     std::vector<std::int32_t> left, right;
-    route(i, arrivals, left, right);
+    if (are_routed_) {
+        left.swap(left_);
+        right.swap(right_);
+    } else {
+        route(i, arrivals, left, right);
+    }
     if (!to_left_.empty()) left = merge(samples_, to_left_, left);
     if (!to_right_.empty()) right = merge(samples_, to_right_, right);
     const std::int32_t child = tree_.node(i).left;
@@ -95,12 +110,16 @@ void TreeUpdate::visit(std::int32_t i, std::uint64_t key, const std::vector<std:
 
 void TreeUpdate::route(std::int32_t node, const std::vector<std::int32_t>& rows,
                        std::vector<std::int32_t>& left, std::vector<std::int32_t>& right) {
-    right_.resize(RowReader::kBlock);
+    goes_right_.resize(RowReader::kBlock);
+    const std::size_t level = tree_.scores.is_kept() ? depth_of(tree_, node) : 0;
     for (std::size_t first = 0; first < rows.size(); first += RowReader::kBlock) {
         const std::size_t n = std::min(RowReader::kBlock, rows.size() - first);
-        router_.route(tree_, node, reader_.read(rows.data() + first, n), n, right_.data());
+        router_.route(tree_, node, reader_.read(rows.data() + first, n), n, goes_right_.data());
         for (std::size_t i = 0; i < n; ++i)
-            (right_[i] != 0 ? right : left).push_back(rows[first + i]);
+            (goes_right_[i] != 0 ? right : left).push_back(rows[first + i]);
+        if (!tree_.scores.is_kept()) continue;
+        for (std::size_t i = 0; i < n; ++i)
+            tree_.scores.keep(rows[first + i], level, router_.scores()[i]);
     }
     report_.n_comparisons += rows.size() * place(tree_.node(node).centroid_size);
 }
@@ -165,13 +184,54 @@ void TreeUpdate::assign(const Split& split, const std::vector<std::int32_t>& row
             kernels().widen(tree_.mean(where.index()), width, space);
     }
     nearest.resize(rows.size());
+    scores_.resize(rows.size());
     const Centroids centroids{vectors_.data(), offsets_.data(), split.size()};
     for (std::size_t first = 0; first < rows.size() && !stop_; first += RowReader::kBlock) {
         const std::size_t n = std::min(RowReader::kBlock, rows.size() - first);
         kernels().nearest_centroids(reader_.read(rows.data() + first, n), n, centroids, width,
-                                    nearest.data() + first);
+                                    nearest.data() + first, scores_.data() + first);
     }
     report_.n_comparisons += rows.size() * split.size();
+}
+
+void TreeUpdate::assign_stored(std::int32_t i, const Split& split,
+                               const std::vector<std::size_t>& new_places, StoredRows& stored) {
+    const Node node = tree_.node(i);
+    const std::size_t level = depth_of(tree_, i);
+    stored.nearest.assign(stored.rows.size(), kSameSide);
+    // The new centroids, then those that they took the place of.
+    Split changed;
+    changed.halves.resize(new_places.size() * samples_.width());
+    for (const std::size_t j : new_places) {
+        std::copy_n(split.halves.data() + j * samples_.width(), samples_.width(),
+                    changed.halves.data() + changed.size() * samples_.width());
+        changed.centroids.push_back(split.centroids[j]);
+    }
+    for (const std::size_t j : new_places)
+        if (j < place(node.centroid_size)) changed.centroids.push_back(tree_.centroid(node, j));
+    const bool is_known = tree_.scores.is_kept() && level < KeptScores::kLevels;
+    std::vector<std::int32_t> again;
+    std::vector<std::size_t> places;
+    if (is_known) assign(changed, stored.rows, stored.nearest);
+    for (std::size_t r = 0; r < stored.rows.size(); ++r) {
+        const std::int32_t row = stored.rows[r];
+        const KeptScores::Interval best = tree_.scores.at(row, level);
+        if (is_known && scores_[r] > best.high) {
+            stored.nearest[r] = kSameSide;
+        } else if (is_known && scores_[r] < best.low && stored.nearest[r] < new_places.size()) {
+            tree_.scores.keep(row, level, scores_[r]);
+            stored.nearest[r] = static_cast<std::uint16_t>(new_places[stored.nearest[r]]);
+        } else {
+            again.push_back(row);
+            places.push_back(r);
+        }
+    }
+    std::vector<std::uint16_t> nearest;
+    assign(split, again, nearest);
+    for (std::size_t r = 0; r < again.size(); ++r) {
+        stored.nearest[places[r]] = nearest[r];
+        tree_.scores.keep(again[r], level, scores_[r]);
+    }
 }
 
 void TreeUpdate::replace_centroids(std::int32_t node, const Split& split,
@@ -181,6 +241,7 @@ void TreeUpdate::replace_centroids(std::int32_t node, const Split& split,
     tree_.set_centroids(node, split);
     moving_.resize(samples_.size());
     for (std::size_t i = 0; i < stored.rows.size(); ++i) {
+        if (stored.nearest[i] == kSameSide) continue;
         const bool right = split.centroids[stored.nearest[i]].side != 0;
         if (right == (i >= stored.n_left)) continue;
         (right ? to_right_ : to_left_).push_back(stored.rows[i]);
@@ -196,6 +257,19 @@ void TreeUpdate::replace_centroids(std::int32_t node, const Split& split,
     };
     leave(child, to_right_);
     leave(child + 1, to_left_);
+}
+
+void TreeUpdate::route_arrivals(std::int32_t node, const Split& split,
+                                const std::vector<std::int32_t>& arrivals,
+                                const std::vector<std::uint16_t>& nearest) {
+    const std::size_t level = depth_of(tree_, node);
+    left_.clear();
+    right_.clear();
+    for (std::size_t r = 0; r < arrivals.size(); ++r) {
+        (split.centroids[nearest[r]].side != 0 ? right_ : left_).push_back(arrivals[r]);
+        tree_.scores.keep(arrivals[r], level, scores_[r]);
+    }
+    are_routed_ = true;
 }
 
 void TreeUpdate::remove(const RowFlags& flags, bool keep_counts) {

@@ -21,7 +21,9 @@ namespace evergrow {
 // By row number: whether the row leaves.
 using RowFlags = std::vector<std::uint8_t>;
 
-// The stored rows below a splitting node, left to right, and the centroid each is nearest to.
+// The stored rows below a splitting node, left to right, and the centroid each is nearest to, or
+// kSameSide for a row that a change of centroids leaves where it is.
+constexpr std::uint16_t kSameSide = 0xFFFF;
 struct StoredRows {
     std::vector<std::int32_t> rows;
     std::size_t n_left;
@@ -41,6 +43,8 @@ class TreeUpdate {
           reader_(samples),
           class_means_(samples) {}
 
+    // To be called first, with what will be done.
+    void prepare(const Strategy& strategy);
     // Takes the rows, sorted by class, down the tree by the strategy.
     void add(const std::vector<std::int32_t>& rows, const Strategy& strategy);
     // Takes flagged rows out of the leaves; the class counts stay as they are if `keep_counts`.
@@ -59,7 +63,15 @@ class TreeUpdate {
     StoredRows stored_rows(std::int32_t node) const;
     void assign(const Split& split, const std::vector<std::int32_t>& rows,
                 std::vector<std::uint16_t>& nearest);
+    // The same for the stored rows of a node whose centroids at some places are new: those whose
+    // kept scores show that they stay are told by one look at the new ones.
+    void assign_stored(std::int32_t node, const Split& split,
+                       const std::vector<std::size_t>& new_places, StoredRows& stored);
     void replace_centroids(std::int32_t node, const Split& split, const StoredRows& stored);
+    // Spares the pass the way to the children: the arrivals' nearest centroids, just assigned.
+    void route_arrivals(std::int32_t node, const Split& split,
+                        const std::vector<std::int32_t>& arrivals,
+                        const std::vector<std::uint16_t>& nearest);
 
     const Tree& tree() const { return tree_; }
     const Samples& samples() const { return samples_; }
@@ -101,11 +113,13 @@ class TreeUpdate {
     std::vector<std::uint8_t> in_batch_;
     std::vector<std::int32_t> changed_;             // leaves to be offered to the grower
     std::vector<std::int32_t> shrunk_;              // leaves that lost rows
-    std::vector<std::int32_t> to_left_, to_right_;  // rows waiting for the children of a node
-    std::vector<std::uint8_t> right_;
+    std::vector<std::int32_t> to_left_, to_right_;  // stored rows waiting for a node's children
+    std::vector<std::int32_t> left_, right_;        // arrivals already routed
+    bool are_routed_ = false;
+    std::vector<std::uint8_t> goes_right_;
     AlignedVector<float> unpacked_;
     std::vector<const float*> vectors_;
-    std::vector<float> offsets_;
+    std::vector<float> offsets_, scores_;
     std::vector<ClassCount> counts_;
     RowFlags moving_;
     UpdateReport report_;

@@ -14,6 +14,6 @@ bool retrain(TreeUpdate& update, std::int32_t node, std::uint64_t /*key*/,
 
 }  // namespace
 
-const Strategy kRetrainSubtree{"rtst", true, retrain};
+const Strategy kRetrainSubtree{"rtst", true, false, retrain};
 
 }  // namespace evergrow

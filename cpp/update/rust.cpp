@@ -53,10 +53,8 @@ class SideCounts {
     SideCounts(const TreeUpdate& update, std::size_t n_open)
         : update_(update), n_cells_(2 + n_open), counts_(update.plan().n_classes * n_cells_) {}
 
-    void add(const std::vector<std::int32_t>& rows, const std::vector<std::uint16_t>& nearest,
-             const std::vector<std::size_t>& cell_of) {
-        for (std::size_t i = 0; i < rows.size(); ++i)
-            ++counts_[place(update_.samples().class_of(rows[i])) * n_cells_ + cell_of[nearest[i]]];
+    void add(std::int32_t row, std::size_t cell) {
+        ++counts_[place(update_.samples().class_of(row)) * n_cells_ + cell];
     }
     // Eq. (3) up to what both sides share: the side on which the samples of an open cell separate
     // the classes better, the left if neither does. They are counted there from then on.
@@ -117,30 +115,36 @@ bool reuse(TreeUpdate& update, std::int32_t i, std::uint64_t key,
                        update.plan().rules.n_centroids, Stream(derive(key, kReservoir)));
     // Cells 0 and 1 are the sides; the others are new centroids in the order of their places.
     std::vector<std::size_t> cell_of(places.size());
-    std::size_t n_open = 0;
-    for (std::size_t j = 0; j < places.size(); ++j)
-        cell_of[j] = places[j] == kOld ? update.tree().centroid(node, j).side : 2 + n_open++;
-    if (n_open == 0) return true;
+    std::vector<std::size_t> open;
+    for (std::size_t j = 0; j < places.size(); ++j) {
+        cell_of[j] = places[j] == kOld ? update.tree().centroid(node, j).side : 2 + open.size();
+        if (places[j] != kOld) open.push_back(j);
+    }
+    if (open.empty()) return true;
     Split split = with_new_means(update, node, places, found, arrivals);
     StoredRows stored = update.stored_rows(i);
     std::vector<std::uint16_t> nearest;
-    update.assign(split, stored.rows, stored.nearest);
+    update.assign_stored(i, split, open, stored);
     update.assign(split, arrivals, nearest);
-    SideCounts counts(update, n_open);
-    counts.add(stored.rows, stored.nearest, cell_of);
-    counts.add(arrivals, nearest, cell_of);
-    for (std::size_t j = 0; j < places.size(); ++j)
-        if (cell_of[j] >= 2) split.centroids[j].side = counts.close(cell_of[j]);
+    SideCounts counts(update, open.size());
+    for (std::size_t r = 0; r < stored.rows.size(); ++r) {
+        const std::size_t side = r < stored.n_left ? 0 : 1;
+        const std::uint16_t at = stored.nearest[r];
+        counts.add(stored.rows[r], at == kSameSide ? side : cell_of[at]);
+    }
+    for (std::size_t r = 0; r < arrivals.size(); ++r) counts.add(arrivals[r], cell_of[nearest[r]]);
+    for (const std::size_t j : open) split.centroids[j].side = counts.close(cell_of[j]);
     if (is_void(split)) {
         update.cut(i, arrivals);
         return false;
     }
+    update.route_arrivals(i, split, arrivals, nearest);
     update.replace_centroids(i, split, stored);
     return true;
 }
 
 }  // namespace
 
-const Strategy kReuseSubtree{"rust", true, reuse};
+const Strategy kReuseSubtree{"rust", true, true, reuse};
 
 }  // namespace evergrow

@@ -13,6 +13,8 @@ struct Strategy {
     const char* name;
     // Leaves that changed are offered to the grower, and leaves that became too small are cut.
     bool grows;
+    // Centroids change, so the scores of stored rows are worth keeping.
+    bool keeps_scores;
     // What happens at a chosen splitting node that samples reach; null where none are chosen.
     // `arrivals` are sorted by class and not yet counted at the node. False if the node is now a
     // leaf that holds the arrivals and the pass ends there.

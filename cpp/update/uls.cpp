@@ -3,6 +3,6 @@
 
 namespace evergrow {
 
-const Strategy kUpdateLeafStatistics{"uls", false, nullptr};
+const Strategy kUpdateLeafStatistics{"uls", false, false, nullptr};
 
 }  // namespace evergrow

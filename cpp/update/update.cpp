@@ -127,6 +127,7 @@ std::optional<Updated> update_forest(const Forest& forest, const Batch& batch,
         const bool refreshed = is_refreshed(plan, index, forest.trees.size());
         const std::vector<std::int32_t> rows =
             rows_for_tree(sorted, plan, tree_key(plan.seed, index, plan.update));
+        update.prepare(strategy);
         if (refreshed)
             update.cut(kRoot, rows);
         else
@@ -150,6 +151,7 @@ std::optional<Updated> forget(const Forest& forest, const std::vector<std::int32
                std::find(classes.begin(), classes.end(), centroid.class_id) != classes.end();
     };
     const auto work = [&](Tree& tree, std::size_t, TreeUpdate& update, Grower& grower) {
+        tree.scores.drop();
         update.remove(flags, false);
         drop_class_counts(tree, classes);
         if (tree.kind() == SplitKind::kNcm) update.drop_centroids(is_forgotten);
