@@ -25,6 +25,8 @@ BATCH = 10
 # Samples that the long-lived forest holds once it has grown up.
 N_HELD = 600
 
+LONG_LIFE = "from benchmarks.growing import endurance; endurance.long_life"
+
 
 def run(quick: bool) -> None:
     """Measure on scikit-learn's digits."""
@@ -32,7 +34,7 @@ def run(quick: bool) -> None:
     same = float(np.mean([_same_after_loading(split, update) for update in STRATEGIES]))
     n_steps = 200 if quick else 1000
     # In a process of its own, whose memory nothing else has raised.
-    command = [sys.executable, "-m", "benchmarks.growing.endurance", str(n_steps)]
+    command = [sys.executable, "-c", f"{LONG_LIFE}({n_steps})"]
     output = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     resident, model = json.loads(output)
     steps = f"step {n_steps} / step {n_steps // 5}"
@@ -57,8 +59,8 @@ def _same_after_loading(split: Split, update: object) -> bool:
     return bool(np.array_equal(*answers))
 
 
-def long_life(n_steps: int) -> tuple[float, float]:
-    """Update and forget at random; how much the process and the model grow after a fifth of it.
+def long_life(n_steps: int) -> None:
+    """Update and forget at random; print how much process and model grow after a fifth of it.
 
     Every tenth step the core checks every tree.
     """
@@ -73,7 +75,7 @@ def long_life(n_steps: int) -> tuple[float, float]:
         if step in (n_steps // 5, n_steps):
             sizes.append(_sizes(forest))
     (resident, model), (later_resident, later_model) = sizes
-    return later_resident / resident, later_model / model
+    print(json.dumps([later_resident / resident, later_model / model]))
 
 
 def _step(forest: NCMForestClassifier, split: Split, rng: np.random.Generator, step: int) -> None:
@@ -109,7 +111,3 @@ def _sizes(forest: NCMForestClassifier) -> tuple[int, int]:
 
 def _forest() -> NCMForestClassifier:
     return NCMForestClassifier(10, min_samples_leaf=3, n_jobs=THREADS, random_state=0)
-
-
-if __name__ == "__main__":
-    print(json.dumps(long_life(int(sys.argv[1]))))
