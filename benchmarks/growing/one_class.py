@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import statistics
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,14 @@ def more_samples(split: Split, repeat: int, bars: bool) -> None:
         )
         rows.append((name, few, many, many / few))
         figures.append(Figure(f"{name}: time with ten times more", many / few, 1.5, "at most"))
+    # What part of it is the way down the trees, which are deeper and no longer fit a cache.
+    few, many = (
+        1e6 * _seconds(lambda f=forest: f.predict_proba(batch[0]), repeat) / len(batch[0])  # type: ignore[misc]
+        for forest in forests.values()
+    )
+    rows.append(("predicting", few, many, many / few))
+    few, many = (forest.comparisons(batch[0]) for forest in forests.values())
+    rows.append(("distances per tree", few, many, many / few))
     few_rows, many_rows = forests
     show_table(
         "growing: CPU time per new sample, microseconds",
@@ -95,10 +104,15 @@ def more_samples(split: Split, repeat: int, bars: bool) -> None:
 def _update_seconds(
     forest: Any, parameters: dict[str, Any], batch: tuple[Array, Array], repeat: int
 ) -> float:
+    copies = iter([copy.deepcopy(forest).set_params(**parameters) for _ in range(repeat)])
+    return _seconds(lambda: next(copies).partial_fit(*batch), repeat)
+
+
+def _seconds(work: Callable[[], object], repeat: int) -> float:
+    """Median processor time."""
     times = []
     for _ in range(repeat):
-        updated = copy.deepcopy(forest).set_params(**parameters)
         start = time.process_time()
-        updated.partial_fit(*batch)
+        work()
         times.append(time.process_time() - start)
     return statistics.median(times)
