@@ -26,6 +26,9 @@ void Descent::run(const Tree& tree, const AlignedVector<float>& rows, std::size_
                 comparisons[order_[i]] += static_cast<std::uint64_t>(node.centroid_size);
         const std::size_t middle = route(tree, at);
         const std::int32_t child = node.left;
+        // One step ahead of their use.
+        if (middle < at.end) fetch_centroids(samples_, tree, child + 1);
+        if (at.begin < middle) fetch_centroids(samples_, tree, child);
         if (middle < at.end) pending_.push_back(Group{child + 1, middle, at.end});
         if (at.begin < middle) pending_.push_back(Group{child, at.begin, middle});
     }

@@ -16,7 +16,7 @@ namespace evergrow {
 class Descent {
   public:
     explicit Descent(const Forest& forest)
-        : width_(forest.samples->width()), router_(*forest.samples) {}
+        : samples_(*forest.samples), width_(samples_.width()), router_(samples_) {}
 
     // The leaf of each row; adds the distances computed for it to `comparisons` if not null.
     void run(const Tree& tree, const AlignedVector<float>& rows, std::size_t n_rows,
@@ -31,6 +31,7 @@ class Descent {
 
     std::size_t route(const Tree& tree, const Group& group);
 
+    const Samples& samples_;
     const std::size_t width_;
     Router router_;
     const float* rows_ = nullptr;

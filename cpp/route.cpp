@@ -39,15 +39,17 @@ Nearest StoredCentroids::nearest(const float* x) const {
     return best;
 }
 
-void StoredCentroids::fetch() const {
-    const bool full_rows = samples_.precision() == Precision::kFloat32;
-    for (std::size_t j = 0; j < count(); ++j) {
-        const auto where = CentroidSource::from_code((*this)[j].source);
+void fetch_centroids(const Samples& samples, const Tree& tree, std::int32_t i) {
+    const Node& node = tree.node(i);
+    if (node.is_leaf() || tree.kind() == SplitKind::kAxis) return;
+    const bool full_rows = samples.precision() == Precision::kFloat32;
+    for (std::size_t j = 0; j < static_cast<std::size_t>(node.centroid_size); ++j) {
+        const auto where = CentroidSource::from_code(tree.centroid(node, j).source);
         if (where.is_row() && full_rows)
-            prefetch(samples_.full(where.index()), tree_.width() * sizeof(float));
+            prefetch(samples.full(where.index()), tree.width() * sizeof(float));
         else
-            prefetch(where.is_row() ? samples_.half(where.index()) : tree_.mean(where.index()),
-                     tree_.width() * sizeof(std::uint16_t));
+            prefetch(where.is_row() ? samples.half(where.index()) : tree.mean(where.index()),
+                     tree.width() * sizeof(std::uint16_t));
     }
 }
 
@@ -87,7 +89,6 @@ void Router::route_by_centroids(const StoredCentroids& stored, const float* cons
     const std::size_t k = stored.count();
     const std::size_t width = samples_.width();
     scores_.resize(n);
-    stored.fetch();
     if (n < kFewRows) {
         for (std::size_t i = 0; i < n; ++i) {
             const Nearest found = stored.nearest(rows[i]);

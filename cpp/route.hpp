@@ -27,9 +27,6 @@ class StoredCentroids {
 
     // The one of lowest score for one row, each vector read where it lies.
     Nearest nearest(const float* x) const;
-    // Asks for all vectors at once: they lie scattered, and one after the other each would be waited
-    // for.
-    void fetch() const;
     // The side that one row takes.
     bool goes_right(const float* x) const;
     // The j-th vector in single precision: where it lies, or unpacked into `space`.
@@ -40,6 +37,10 @@ class StoredCentroids {
     const Tree& tree_;
     const Node& node_;
 };
+
+// Asks memory for all vectors of a node, if it splits: they lie scattered, and one after the other
+// each would be waited for.
+void fetch_centroids(const Samples& samples, const Tree& tree, std::int32_t node);
 
 // Routes rows through nodes; owns the space this needs.
 class Router {

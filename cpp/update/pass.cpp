@@ -104,6 +104,8 @@ void TreeUpdate::visit(std::int32_t i, std::uint64_t key, const std::vector<std:
     if (!to_left_.empty()) left = merge(samples_, to_left_, left);
     if (!to_right_.empty()) right = merge(samples_, to_right_, right);
     const std::int32_t child = tree_.node(i).left;
+    if (!left.empty()) fetch_centroids(samples_, tree_, child);
+    if (!right.empty()) fetch_centroids(samples_, tree_, child + 1);
     visit(child, derive(key, 0), left, everywhere, at_node);
     visit(child + 1, derive(key, 1), right, everywhere, at_node);
 }
