@@ -1,4 +1,4 @@
-"""Train an NCM forest on handwritten digits, beside a random forest, and draw its first splits.
+"""Teach an NCM forest handwritten digits, one more at a time, and draw what it learnt.
 
 Run it with ``make demo`` or ``python examples/demo_digits.py``; it needs ``evergrow[plot]``.
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
@@ -57,7 +58,7 @@ def draw_node(axes: Any, forest: NCMForestClassifier, node: int, title: str) -> 
     axes.set_title(f"{title}: {n_rows} digits", fontsize=9)
     axes.axis("off")
     for place in range(size):
-        centroid = forest._fitted.centroid(0, begin + place).reshape(8, 8)
+        centroid = forest._fitted.centroid(0, node, place).reshape(8, 8)
         inset = axes.inset_axes((place / 4 + 0.01, 0.05, 0.23, 0.9))
         inset.imshow(centroid, cmap="gray_r")
         inset.set_xticks([])
@@ -103,8 +104,38 @@ def draw(forest: NCMForestClassifier, curves: dict[str, list[tuple[int, float]]]
     figure.savefig(PICTURE)
 
 
+def with_shifts(X: Array, y: Array) -> tuple[Array, Array]:
+    """The pictures, and each moved by a pixel in eight directions."""
+    pictures = X.reshape(-1, 8, 8)
+    moved = [np.roll(pictures, (i, j), axis=(1, 2)) for i in (-1, 0, 1) for j in (-1, 0, 1)]
+    return np.concatenate(moved).reshape(-1, 64), np.tile(y, 9)
+
+
+def grow_class_by_class(forest: NCMForestClassifier, data: tuple[Array, ...]) -> None:
+    """Begin with five digits, show one more at a time, and train anew beside it each time."""
+    X_train, X_test, y_train, y_test = data
+    X_train, y_train = with_shifts(X_train, y_train)
+    first = y_train < 5
+    forest.fit(X_train[first], y_train[first])
+    print(f"One digit more at a time, {len(y_train)} shifted pictures, updated / trained anew:")
+    for digit in range(5, 10):
+        new, seen, asked = y_train == digit, y_train <= digit, y_test <= digit
+        start = time.perf_counter()
+        forest.partial_fit(X_train[new], y_train[new])
+        middle = time.perf_counter()
+        anew = clone(forest).fit(X_train[seen], y_train[seen])
+        end = time.perf_counter()
+        grown, full = (f.score(X_test[asked], y_test[asked]) for f in (forest, anew))
+        print(
+            f"  {digit + 1:2} digits: accuracy {100 * grown:5.1f} / {100 * full:5.1f} %,   "
+            f"time {1000 * (middle - start):5.1f} / {1000 * (end - middle):5.1f} ms"
+        )
+    forest.forget(classes=[9])
+    print(f"Asked to forget the nines, it knows {forest.classes_.tolist()}")
+
+
 def main() -> int:
-    """Train, compare, save, load, explain and draw."""
+    """Train, compare, grow, forget, save, load, explain and draw."""
     X, y = load_digits(return_X_y=True)
     data = tuple(train_test_split(X, y, test_size=0.4, random_state=0, stratify=y))
     n_train, n_test = len(data[0]), len(data[1])
@@ -115,6 +146,8 @@ def main() -> int:
     settings = {"min_samples_leaf": 1, "standardize": False, "random_state": 0}
     forest = NCMForestClassifier(N_TREES, **settings)
     train("NCMForest, small-data settings", forest, data)
+
+    grow_class_by_class(clone(forest), data)
 
     forest.save(MODEL)
     again = evergrow.load(MODEL)

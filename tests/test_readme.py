@@ -18,7 +18,7 @@ def test_the_readmes_example_runs(
     assert example is not None
     exec(compile(example[1], "README.md", "exec"), {})
     shown = capsys.readouterr().out.splitlines()
-    assert float(shown[0]) >= 0.97
+    assert float(shown[0]) >= 0.95
     assert any("nearest of" in line for line in shown)
     assert (tmp_path / "digits.evergrow").is_file()
 

@@ -64,6 +64,7 @@ void TreeUpdate::prepare(const Strategy& strategy) {
 
 void TreeUpdate::add(const std::vector<std::int32_t>& rows, const Strategy& strategy) {
     const Stopwatch watch(report_.pass_seconds);
+    report_.n_added += rows.size();
     in_batch_.assign(plan_.n_classes, 0);
     for (const std::int32_t row : rows) in_batch_[place(samples_.class_of(row))] = 1;
     if (strategy.at_chosen == nullptr) {
@@ -141,7 +142,6 @@ void TreeUpdate::put(std::int32_t leaf, const std::vector<std::int32_t>& arrival
     rows = merge(samples_, rows, arrivals);
     tree_.set_rows(leaf, rows.data(), rows.size());
     changed_.push_back(leaf);
-    report_.n_added += arrivals.size();
 }
 
 void TreeUpdate::cut(std::int32_t node, const std::vector<std::int32_t>& arrivals) {
@@ -155,7 +155,11 @@ void TreeUpdate::cut(std::int32_t node, const std::vector<std::int32_t>& arrival
     changed_.push_back(node);
     shrunk_.push_back(node);
     ++report_.n_cut;
-    report_.n_added += arrivals.size();
+}
+
+void TreeUpdate::start_again(const std::vector<std::int32_t>& rows) {
+    report_.n_added += rows.size();
+    cut(kRoot, rows);
 }
 
 StoredRows TreeUpdate::stored_rows(std::int32_t node) const {

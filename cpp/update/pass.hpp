@@ -54,6 +54,8 @@ class TreeUpdate {
     void drop_centroids(const std::function<bool(const Centroid&)>& named);
     // Makes a node a leaf that holds the rows of its subtree and the arrivals.
     void cut(std::int32_t node, const std::vector<std::int32_t>& arrivals);
+    // Makes the whole tree one leaf, with these rows besides.
+    void start_again(const std::vector<std::int32_t>& rows);
     // Cuts leaves that became too small, then grows the leaves that changed.
     void settle(Grower& grower);
 

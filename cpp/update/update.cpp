@@ -129,7 +129,7 @@ std::optional<Updated> update_forest(const Forest& forest, const Batch& batch,
             rows_for_tree(sorted, plan, tree_key(plan.seed, index, plan.update));
         update.prepare(strategy);
         if (refreshed)
-            update.cut(kRoot, rows);
+            update.start_again(rows);
         else
             update.add(rows, strategy);
         if (!evicted.empty()) {

@@ -11,6 +11,7 @@ from evergrow.forest import (
     LinearForestClassifier,
     NCMForestClassifier,
     SVMForestClassifier,
+    UpdateReport,
 )
 from evergrow.loading import load
 from evergrow.version import __version__
@@ -26,6 +27,7 @@ __all__ = [
     "ModelFileError",
     "NCMForestClassifier",
     "SVMForestClassifier",
+    "UpdateReport",
     "__version__",
     "load",
 ]

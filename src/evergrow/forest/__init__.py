@@ -4,6 +4,7 @@ from evergrow.forest.axis import AxisForestClassifier
 from evergrow.forest.explain import AxisStep, Explanation, LinearStep, Step, TreePath
 from evergrow.forest.linear import LinearForestClassifier
 from evergrow.forest.ncm import NCMForestClassifier
+from evergrow.forest.report import UpdateReport
 from evergrow.forest.strategies import IGT, RTST, RUST, ULS
 from evergrow.forest.svm import SVMForestClassifier
 
@@ -21,4 +22,5 @@ __all__ = [
     "SVMForestClassifier",
     "Step",
     "TreePath",
+    "UpdateReport",
 ]
