@@ -117,5 +117,5 @@ def test_what_lists_no_classes_is_refused(classes: Any) -> None:
 
 @pytest.mark.parametrize("classes", [np.zeros((2, 2)), [1.0, np.nan], [np.inf]])
 def test_classes_must_be_flat_and_finite(classes: Any) -> None:
-    with pytest.raises(ValueError, match="flat list|NaN or infinite"):
+    with pytest.raises(ValueError, match=r"flat list|NaN or infinite"):
         as_classes(classes)
