@@ -198,6 +198,20 @@ def test_an_early_forest_without_samples_is_the_forest_of_the_others(kind: Any) 
     np.testing.assert_array_equal(forest.partial_fit(X[45:], Y[45:]).classes_, [*whole.classes_, 1])
 
 
+def test_ids_that_were_handed_out_may_be_changed() -> None:
+    forest = NCMForestClassifier(2, random_state=0).fit(X[:30], Y[:30])
+    forest.sample_ids_[:] = 0
+    forest.partial_fit(X[30:40], Y[30:40]).forget(samples=[29])
+    assert stored_ids(forest).tolist() == [*range(29), *range(30, 40)]
+
+
+@pytest.mark.parametrize("n", [30, 120])
+def test_forgetting_keeps_the_number_of_trees(n: int) -> None:
+    forest = NCMForestClassifier(2, random_state=0).fit(X[:n], Y[:n])
+    forest.set_params(n_estimators=5).forget(samples=[0])
+    assert forest.apply(X_QUERY).shape == (80, 2)
+
+
 @pytest.mark.parametrize("kind", FORESTS)
 def test_the_others_are_known_as_well_as_before(kind: Any, digits: Arrays) -> None:
     X_train, X_test, y_train, y_test = digits
