@@ -89,6 +89,13 @@ def test_unsigned_and_signed_classes_stay_integers() -> None:
     assert codes.tolist() == [3, 2, 1]
 
 
+def test_classes_beyond_signed_integers_are_kept_or_refused() -> None:
+    known, _ = ClassList.of(np.array([2**63 + 1], dtype=np.uint64))
+    assert known.extend(np.array([5]))[0].classes.tolist() == [2**63 + 1, 5]
+    with pytest.raises(ValueError, match="holds all classes exactly"):
+        known.extend(np.array([-5]))
+
+
 def test_classes_that_would_become_one_number_are_refused() -> None:
     known, _ = ClassList.of(np.array([2**60, 2**60 + 1]))
     with pytest.raises(ValueError, match="holds all classes exactly"):

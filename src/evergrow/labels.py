@@ -82,7 +82,10 @@ def _joined(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[An
     names = first.tolist() + second.tolist()
     if joined.dtype.kind == "f" and first.dtype.kind in "iu" and second.dtype.kind in "iu":
         # NumPy joins uint64 and int64 as floating point numbers, even where integers would do.
-        joined = np.array(names)
+        if max(names) < 2**63:
+            joined = np.array(names, dtype=np.int64)
+        elif min(names) >= 0:
+            joined = np.array(names, dtype=np.uint64)
     _check_exact(joined, names)
     return joined
 
