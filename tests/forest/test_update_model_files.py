@@ -89,6 +89,25 @@ def test_a_strategy_that_is_a_value_comes_back(kind: Any, tmp_path: Path) -> Non
     np.testing.assert_array_equal(go_on(loaded), go_on(forest))
 
 
+def test_options_that_are_numpy_numbers_come_back(tmp_path: Path) -> None:
+    forest = taught(NCMForestClassifier, RTST(share=np.float32(0.5)), refresh=np.float64(0.25))
+    loaded = through_file(forest, tmp_path)
+    assert loaded.update == RTST(share=0.5)
+    assert loaded.refresh == 0.25
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"update": "rsut"}, {"update": 5}, {"n_estimators": 0}, {"refresh": 2.0}], ids=str
+)
+def test_a_file_that_could_not_be_loaded_is_not_written(
+    wrong: dict[str, Any], tmp_path: Path
+) -> None:
+    forest = taught(NCMForestClassifier, "igt").set_params(**wrong)
+    with pytest.raises(ValueError, match=rf"{next(iter(wrong))} must be .*, got"):
+        forest.save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("kind", FORESTS)
 def test_a_forest_without_its_samples_only_counts(kind: Any, tmp_path: Path) -> None:
     forest = taught(kind, "uls")
