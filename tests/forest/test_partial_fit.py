@@ -112,6 +112,14 @@ def test_one_sample_at_a_time_is_enough(kind: Any, update: str) -> None:
     assert leaf_counts(forest, 0)[forest.classes_.argsort()].tolist() == np.bincount(y).tolist()
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_a_batch_of_one_sample_per_class_is_taken_without_a_warning(first: bool) -> None:
+    forest = small(NCMForestClassifier)
+    if not first:
+        forest.partial_fit(*blobs(60, [0, 1]))
+    assert forest.partial_fit(*blobs(30, range(30))).classes_.tolist() == list(range(30))
+
+
 @pytest.mark.parametrize("kind", FORESTS)
 def test_one_class_and_one_feature_are_enough(kind: Any) -> None:
     X = np.linspace(0, 1, 60)[:, None]

@@ -151,7 +151,7 @@ class GrowingForest(ForestClassifier):
         known = self._fitted
         checked: tuple[npt.NDArray[Any], npt.NDArray[Any]] = validate_data(self, X, y, reset=False)
         X, y = checked
-        check_classification_targets(y)
+        _check_targets(y)
         labels, codes = known.labels.extend_with(y, as_classes(classes))
         self._check_growable(known)
         ids = known.history.n_seen + np.arange(X.shape[0], dtype=np.int64)
@@ -275,7 +275,7 @@ class GrowingForest(ForestClassifier):
         checked: tuple[npt.NDArray[Any], npt.NDArray[Any]] = validate_data(
             learner, X, y, ensure_min_samples=min_samples, ensure_min_features=1
         )
-        check_classification_targets(checked[1])
+        _check_targets(checked[1])
         return *checked, learner
 
     def _check_parameters(self) -> None:
@@ -329,6 +329,12 @@ class GrowingForest(ForestClassifier):
             n_threads=effective_n_jobs(self.n_jobs),
             verbose=self.verbose,
         )
+
+
+def _check_targets(y: npt.NDArray[Any]) -> None:
+    # Every class twice: scikit-learn warns where most classes have one sample, which is what a
+    # batch of new classes may well look like.
+    check_classification_targets(np.repeat(np.unique(y), 2))
 
 
 def _as_ids(samples: npt.ArrayLike) -> npt.NDArray[np.int64]:
