@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ClassList", "check_label_types"]
+__all__ = ["ClassList", "as_classes", "check_label_types"]
 
 _FAMILIES: dict[str, tuple[type, ...]] = {
     "numbers": (bool, int, float, np.bool_, np.integer, np.floating),
@@ -43,12 +43,51 @@ def check_label_types(y: object) -> None:
         )
 
 
+def as_classes(classes: object) -> npt.NDArray[Any]:
+    """Classes that a caller lists, as an array; None lists none.
+
+    >>> as_classes("cat"), as_classes([2, 1])
+    (array(['cat'], dtype='<U3'), array([2, 1]))
+    """
+    check_label_types(classes)
+    found = np.atleast_1d(np.asarray([] if classes is None else classes))
+    # A set or a generator is one object to NumPy.
+    check_label_types(found)
+    if found.ndim != 1:
+        raise ValueError(f"classes must be a flat list, got {found.ndim} dimensions")
+    if found.dtype.kind == "f" and not np.isfinite(found).all():
+        raise ValueError("classes must not be NaN or infinite")
+    return found
+
+
 def _family_of(kind: type) -> str | None:
     return next((name for name, types in _FAMILIES.items() if issubclass(kind, types)), None)
 
 
+def _check_exact(classes: npt.NDArray[Any], names: list[Any]) -> None:
+    # Two classes must never become one: 2**60 and 2**60 + 1 are the same floating point number.
+    if classes.tolist() != names:
+        raise ValueError(
+            f"NumPy has no type that holds all classes exactly, {classes.dtype} does not: "
+            "use labels of one type"
+        )
+
+
 def _family(dtype: np.dtype[Any]) -> str:
     return "strings" if dtype.kind in "UOT" else "numbers"
+
+
+def _joined(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    joined = np.concatenate([first, second])
+    names = first.tolist() + second.tolist()
+    if joined.dtype.kind == "f" and first.dtype.kind in "iu" and second.dtype.kind in "iu":
+        # NumPy joins uint64 and int64 as floating point numbers, even where integers would do.
+        if max(names) < 2**63:
+            joined = np.array(names, dtype=np.int64)
+        elif min(names) >= 0:
+            joined = np.array(names, dtype=np.uint64)
+    _check_exact(joined, names)
+    return joined
 
 
 @dataclass(frozen=True)
@@ -87,6 +126,23 @@ class ClassList:
             classes = np.array(classes.tolist())
         return cls(classes), codes.reshape(-1).astype(np.int32)
 
+    def extend_with(
+        self, y: npt.NDArray[Any], classes: npt.NDArray[Any]
+    ) -> tuple[ClassList, npt.NDArray[np.int32]]:
+        """Append the classes of ``y`` and those listed, sorted together; a column per label.
+
+        >>> known, _ = ClassList.of(np.array(["m"]))
+        >>> grown, codes = known.extend_with(np.array(["c", "m"]), np.array(["a", "z"]))
+        >>> grown.classes.tolist(), codes.tolist()
+        (['m', 'a', 'c', 'z'], [2, 0])
+        """
+        if not len(classes):
+            return self.extend(y)
+        present, _ = ClassList.of(y)
+        named, _ = present.extend(classes)
+        grown, _ = self.extend(named.classes)
+        return grown.extend(y)
+
     @classmethod
     def named(cls, names: list[Any], *, like: ClassList) -> ClassList:
         """The classes of these names, of the kind that another list holds.
@@ -104,6 +160,7 @@ class ClassList:
             )
         if found.dtype.kind in "biuf":
             found = found.astype(np.result_type(found.dtype, like.classes.dtype))
+        _check_exact(found, names)
         return cls(found)
 
     def columns_of(self, names: list[Any]) -> list[int]:
@@ -127,7 +184,7 @@ class ClassList:
         found, inverse = np.unique(y, return_inverse=True)
         column = {label: k for k, label in enumerate(self.classes.tolist())}
         new = [label not in column for label in found.tolist()]
-        grown = np.concatenate([self.classes, found[new]]) if any(new) else self.classes
+        grown = _joined(self.classes, found[new]) if any(new) else self.classes
         column = {label: k for k, label in enumerate(grown.tolist())}
         codes = np.array([column[label] for label in found.tolist()], dtype=np.int32)
         return ClassList(grown), codes[inverse.reshape(-1)]

@@ -274,6 +274,8 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         reader = self._snapshot()
         fitted = reader._learnt("model to save")
+        # Else the file could not be loaded.
+        check_parameters({name: getattr(reader, name) for name in self._rules}, self._rules)
         if not type(self).__module__.startswith("evergrow."):
             raise TypeError(
                 f"only Evergrow's own estimators can be saved, got {type(self).__name__}: "

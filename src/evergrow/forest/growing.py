@@ -21,7 +21,7 @@ from evergrow.forest.recipe import Recipe
 from evergrow.forest.strategies import NodeSampling, Strategy, resolve_strategy
 from evergrow.forest.teach import Batch, begin, extend
 from evergrow.forest.unlearn import forget, rename
-from evergrow.labels import ClassList, check_label_types
+from evergrow.labels import ClassList, as_classes, check_label_types
 from evergrow.params import check_parameters
 
 __all__ = ["GrowingForest"]
@@ -141,9 +141,10 @@ class GrowingForest(ForestClassifier):
         if not self.__sklearn_is_fitted__():
             X, y, learner = self._checked_first(X, y, min_samples=1)
             labels, codes = ClassList.of(y)
-            if classes is not None:
-                labels, _ = ClassList.of(np.asarray(classes))
-                labels, codes = labels.extend(y)
+            listed = as_classes(classes)
+            if len(listed):
+                named, _ = labels.extend(listed)
+                labels, codes = ClassList.of(named.classes)[0].extend(y)
             self._start(X, labels, codes, learner)
             return self
         check_label_types(y)
@@ -151,11 +152,7 @@ class GrowingForest(ForestClassifier):
         checked: tuple[npt.NDArray[Any], npt.NDArray[Any]] = validate_data(self, X, y, reset=False)
         X, y = checked
         _check_targets(y)
-        labels = known.labels
-        if classes is not None:
-            check_label_types(classes)
-            labels, _ = labels.extend(np.asarray(classes))
-        labels, codes = labels.extend(y)
+        labels, codes = known.labels.extend_with(y, as_classes(classes))
         self._check_growable(known)
         ids = known.history.n_seen + np.arange(X.shape[0], dtype=np.int64)
         fitted, report = extend(known, labels, Batch(X, codes, ids), self._recipe())
@@ -200,8 +197,7 @@ class GrowingForest(ForestClassifier):
         if classes is None and samples is None:
             raise ValueError("forget needs classes, samples, or both")
         self._check_has_rows(known, "forget")
-        names = [] if classes is None else np.atleast_1d(np.asarray(classes)).tolist()
-        codes = sorted(set(known.labels.columns_of(names)))
+        codes = sorted(set(known.labels.columns_of(as_classes(classes).tolist())))
         ids = _as_ids([] if samples is None else samples)
         fitted, report = forget(known, codes, ids, self._recipe())
         self._become(fitted, getattr(self, "feature_names_in_", None), None, report)
@@ -336,9 +332,9 @@ class GrowingForest(ForestClassifier):
 
 
 def _check_targets(y: npt.NDArray[Any]) -> None:
-    # Of few samples most may be the only one of their class, which is fine here and which the
-    # check would warn of; of three copies they are not.
-    check_classification_targets(np.tile(y, 3))
+    # Every class twice: scikit-learn warns where most classes have one sample, which is what a
+    # batch of new classes may well look like.
+    check_classification_targets(np.repeat(np.unique(y), 2))
 
 
 def _as_ids(samples: npt.ArrayLike) -> npt.NDArray[np.int64]:

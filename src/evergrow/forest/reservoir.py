@@ -43,12 +43,14 @@ def choose_evicted(
     if keep_per_class is None:
         return np.zeros(0, dtype=np.int32)
     rng = np.random.Generator(np.random.PCG64([history.seed, history.n_updates]))
-    classes = samples.classes
+    classes, ids = samples.classes, samples.ids
     is_new = np.zeros(len(classes), dtype=bool)
     is_new[new] = True
     evicted: list[int] = []
     for c in np.unique(classes[classes >= 0]).tolist():
-        kept = np.flatnonzero((classes == c) & ~is_new).tolist()
+        stored = np.flatnonzero((classes == c) & ~is_new)
+        # By id: a row's number may be another one after saving and loading.
+        kept = stored[np.argsort(ids[stored])].tolist()
         n_seen = int(seen[c])
         while len(kept) > keep_per_class:
             evicted.append(kept.pop(int(rng.integers(len(kept)))))

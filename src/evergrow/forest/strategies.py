@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from evergrow.params import Choice, Number, Rule, check_parameters
 
 __all__ = [
@@ -128,7 +130,8 @@ def resolve_strategy(
 def strategy_to_json(strategy: Strategy) -> dict[str, Any]:
     """A strategy's name and options."""
     name = next(name for name, kind in STRATEGIES.items() if isinstance(strategy, kind))
-    return {"name": name, **asdict(strategy)}
+    options = asdict(strategy).items()
+    return {"name": name, **{k: v.item() if isinstance(v, np.generic) else v for k, v in options}}
 
 
 def strategy_from_json(entry: dict[str, Any]) -> Strategy:

@@ -77,7 +77,8 @@ def begin(
     early = None
     if len(numbers) < _SETTLED:
         X = np.array(batch.X, dtype=np.float64)
-        early = EarlySamples(X, batch.codes, batch.ids)
+        # A copy of the ids: the caller gets them as sample_ids_ and may change them.
+        early = EarlySamples(X, batch.codes, batch.ids.copy())
     history = History(
         seed,
         0,

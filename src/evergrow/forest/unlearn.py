@@ -49,7 +49,6 @@ def forget(
         )
     left = samples.copy()
     left.remove(rows)
-    left.claim()
     fitted = replace(known, forest=forest.with_samples(left), history=history)
     fitted = _without_early(fitted, rows=stored[rows])
     if codes:
@@ -57,18 +56,23 @@ def forget(
     early = fitted.history.early
     if early is not None:
         fitted = _regrown(fitted, early, recipe)
+    # Last: once these may add to their file, the samples of before may not.
+    fitted.forest.samples.claim()
     seconds = time.perf_counter() - start
     return fitted, UpdateReport("forget", len(rows), seconds=seconds, **done)
 
 
 def rename(known: FittedForest, names: Mapping[Any, Any]) -> FittedForest:
     """Give classes other names; classes given one name become one."""
+    known.check_memory()
     old = known.labels.classes.tolist()
-    renamed = [names.get(label, label) for label in old]
-    unique = list(dict.fromkeys(renamed))
+    wanted = [names.get(label, label) for label in old]
+    unique = list(dict.fromkeys(wanted))
     column = {label: k for k, label in enumerate(unique)}
     labels = ClassList.named(unique, like=known.labels)
-    return _renumbered(known, labels, [column[label] for label in renamed])
+    renamed = _renumbered(known, labels, [column[label] for label in wanted])
+    renamed.forest.samples.claim()
+    return renamed
 
 
 def _check_known(ids: npt.NDArray[np.int64], stored: npt.NDArray[np.int64]) -> None:
@@ -101,6 +105,7 @@ def _regrown(fitted: FittedForest, early: EarlySamples, recipe: Recipe) -> Fitte
     """So few samples that the scale of the features is still taken anew."""
     history = fitted.history
     batch = Batch(early.X, early.codes, early.ids)
+    recipe = replace(recipe, n_estimators=len(fitted.forest))
     grown, _ = begin(fitted.labels, batch, history.seed, recipe, history.n_seen)
     return replace(grown, history=replace(grown.history, n_updates=history.n_updates))
 
@@ -108,7 +113,6 @@ def _regrown(fitted: FittedForest, early: EarlySamples, recipe: Recipe) -> Fitte
 def _renumbered(fitted: FittedForest, labels: ClassList, columns: list[int]) -> FittedForest:
     samples = fitted.forest.samples.copy()
     samples.rename_classes(columns)
-    samples.claim()
     forest = fitted.forest.relabel(samples=samples, columns=columns, n_classes=len(labels))
     counts = np.zeros(len(labels), dtype=np.int64)
     place = np.array(columns)

@@ -1,0 +1,48 @@
+"""Small data and lists of forests that the tests of updates share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tests.conftest import FORESTS
+
+# Every kind of forest with every strategy it allows.
+CASES = [(kind, name) for kind in FORESTS for name in kind._strategies]
+N_FEATURES = 6
+
+Array = np.ndarray[Any, Any]
+
+_CENTRES = np.random.default_rng(99).normal(size=(64, N_FEATURES)) * 5
+
+
+def blobs(n: int, classes: Sequence[int], seed: int = 0) -> tuple[Array, Array]:
+    """Samples of the classes, at least one of each, around a place of each class."""
+    random = np.random.default_rng(seed)
+    y = np.concatenate([classes, random.choice(classes, n - len(classes))])
+    return _CENTRES[y] + random.normal(size=(n, N_FEATURES)), y
+
+
+def leaf_counts(forest: Any, tree: int) -> Array:
+    """Samples per class that the leaves of a tree count."""
+    arrays = forest._fitted.forest.tree_arrays(tree)
+    total = np.zeros(len(forest.classes_), dtype=np.int64)
+    for leaf in np.flatnonzero(arrays["left"] == -1):
+        begin = arrays["count_begin"][leaf]
+        own = slice(begin, begin + arrays["count_size"][leaf])
+        np.add.at(total, arrays["count_class"][own], arrays["count"][own])
+    return total
+
+
+def stored_ids(forest: Any) -> Array:
+    """Ids of the samples a forest keeps, sorted."""
+    samples = forest._fitted.forest.samples
+    return np.sort(samples.ids[samples.classes >= 0])
+
+
+def stored_per_class(forest: Any) -> list[int]:
+    """Samples of each class a forest keeps."""
+    classes = forest._fitted.forest.samples.classes
+    return np.bincount(classes[classes >= 0], minlength=len(forest.classes_)).tolist()
