@@ -10,20 +10,6 @@ namespace {
 
 std::size_t place(std::int32_t n) { return static_cast<std::size_t>(n); }
 
-// Nodes that can be reached from the root; edits leave others behind.
-std::vector<std::int32_t> live_nodes(const Tree& tree) {
-    std::vector<std::int32_t> nodes, pending{kRoot};
-    while (!pending.empty()) {
-        const std::int32_t at = pending.back();
-        pending.pop_back();
-        nodes.push_back(at);
-        if (tree.is_leaf(at)) continue;
-        pending.push_back(tree.node(at).left + 1);
-        pending.push_back(tree.node(at).left);
-    }
-    return nodes;
-}
-
 Split split_of(const Tree& tree, const Node& node) {
     Split split;
     split.halves.resize(place(node.centroid_size) * tree.width());
@@ -39,6 +25,19 @@ std::vector<ClassCount> counts_of(const Tree& tree, const Node& node) {
 }
 
 }  // namespace
+
+std::vector<std::int32_t> live_nodes(const Tree& tree) {
+    std::vector<std::int32_t> nodes, pending{kRoot};
+    while (!pending.empty()) {
+        const std::int32_t at = pending.back();
+        pending.pop_back();
+        nodes.push_back(at);
+        if (tree.is_leaf(at)) continue;
+        pending.push_back(tree.node(at).left + 1);
+        pending.push_back(tree.node(at).left);
+    }
+    return nodes;
+}
 
 void detach_rows(Tree& tree, const Samples& samples, const std::vector<std::uint8_t>& flags) {
     if (tree.kind() != SplitKind::kNcm) return;

@@ -9,6 +9,9 @@
 
 namespace evergrow {
 
+// Nodes that can be reached from the root, a node before its children; edits leave others behind.
+std::vector<std::int32_t> live_nodes(const Tree& tree);
+
 // Gives the tree copies of its own, in half precision, of centroids that are flagged rows.
 void detach_rows(Tree& tree, const Samples& samples, const std::vector<std::uint8_t>& flags);
 

@@ -5,6 +5,7 @@
 
 #include "../class_counts.hpp"
 #include "../sample_rows.hpp"
+#include "detach.hpp"
 
 namespace evergrow {
 namespace {
@@ -310,6 +311,13 @@ std::vector<ClassCount> TreeUpdate::remove_below(std::int32_t i, const RowFlags&
     }
     if (!changes.empty() && !keep_counts) tree_.change_counts(i, changes);
     return changes;
+}
+
+void TreeUpdate::drop_classes(const std::vector<std::int32_t>& classes) {
+    drop_class_counts(tree_, classes);
+    // Leaves that only counted such classes, their rows gone before, hold nothing now.
+    for (const std::int32_t node : live_nodes(tree_))
+        if (tree_.is_leaf(node) && tree_.node(node).count_size == 0) shrunk_.push_back(node);
 }
 
 void TreeUpdate::drop_centroids(const std::function<bool(const Centroid&)>& named) {

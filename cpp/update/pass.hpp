@@ -49,6 +49,8 @@ class TreeUpdate {
     void add(const std::vector<std::int32_t>& rows, const Strategy& strategy);
     // Takes flagged rows out of the leaves; the class counts stay as they are if `keep_counts`.
     void remove(const RowFlags& flags, bool keep_counts);
+    // Takes classes out of all class counts.
+    void drop_classes(const std::vector<std::int32_t>& classes);
     // Takes away every centroid that is named. A node that can do without sends its samples on by
     // its other centroids; one that cannot is cut.
     void drop_centroids(const std::function<bool(const Centroid&)>& named);

@@ -48,6 +48,15 @@ std::vector<std::int32_t> rows_for_tree(const std::vector<std::int32_t>& sorted,
     return draw_rows(sorted, RowSampling{n_rows, plan.bootstrap}, stream);
 }
 
+// The same for a tree that has lost all its rows; at least one.
+std::vector<std::int32_t> some_rows(const std::vector<std::int32_t>& sorted, const UpdatePlan& plan,
+                                    std::uint64_t key) {
+    std::vector<std::int32_t> rows = rows_for_tree(sorted, plan, key);
+    if (!rows.empty()) return rows;
+    return draw_rows(sorted, RowSampling{1, plan.bootstrap},
+                     Stream(purpose_key(key, Purpose::kRows)));
+}
+
 bool is_refreshed(const UpdatePlan& plan, std::size_t tree, std::size_t n_trees) {
     return (tree + n_trees - plan.first_refreshed % n_trees) % n_trees < plan.n_refreshed;
 }
@@ -150,10 +159,17 @@ std::optional<Updated> forget(const Forest& forest, const std::vector<std::int32
         return (source.is_row() && flags[static_cast<std::size_t>(source.index())] != 0) ||
                std::find(classes.begin(), classes.end(), centroid.class_id) != classes.end();
     };
-    const auto work = [&](Tree& tree, std::size_t, TreeUpdate& update, Grower& grower) {
+    std::vector<std::int32_t> left = rows_by_class(*forest.samples);
+    left.erase(
+        std::remove_if(left.begin(), left.end(),
+                       [&](std::int32_t row) { return flags[static_cast<std::size_t>(row)] != 0; }),
+        left.end());
+    const auto work = [&](Tree& tree, std::size_t index, TreeUpdate& update, Grower& grower) {
         tree.scores.drop();
         update.remove(flags, false);
-        drop_class_counts(tree, classes);
+        update.drop_classes(classes);
+        if (tree.node(kRoot).count_size == 0)
+            update.start_again(some_rows(left, plan, tree_key(plan.seed, index, plan.update)));
         if (tree.kind() == SplitKind::kNcm) update.drop_centroids(is_forgotten);
         update.settle(grower);
     };

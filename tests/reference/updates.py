@@ -285,6 +285,8 @@ class TreeUpdate:
         self.take_out(self.root, rows)
         for leaf in leaves(self.root):
             leaf.counts = {c: n for c, n in leaf.counts.items() if c not in classes}
+            if not leaf.counts:
+                self.shrunk.add(id(leaf))
 
         def at_node(node: Node, key: int, arrivals: Ints) -> Ints | None:
             if not node.classes:  # not a node of class means

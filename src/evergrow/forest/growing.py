@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Mapping
+import threading
+import weakref
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +28,26 @@ from evergrow.labels import ClassList, as_classes, check_label_types
 from evergrow.params import check_parameters
 
 __all__ = ["GrowingForest"]
+
+
+# One per estimator that was ever trained: updates of one forest wait for each other.
+_update_locks: weakref.WeakKeyDictionary[Any, threading.RLock] = weakref.WeakKeyDictionary()
+_locks_lock = threading.Lock()
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _one_at_a_time(method: Method) -> Method:
+    """Let calls that change one estimator wait for each other; readers need not wait."""
+
+    @functools.wraps(method)
+    def locked(self: Any, *args: Any, **options: Any) -> Any:
+        with _locks_lock:
+            lock = _update_locks.setdefault(self, threading.RLock())
+        with lock:
+            return method(self, *args, **options)
+
+    return cast(Method, locked)
 
 
 class GrowingForest(ForestClassifier):
@@ -76,6 +99,7 @@ class GrowingForest(ForestClassifier):
         """What the core is told about splitting nodes."""
         raise NotImplementedError
 
+    @_one_at_a_time
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Train on samples and their classes, forgetting whatever was learnt before.
 
@@ -106,6 +130,7 @@ class GrowingForest(ForestClassifier):
         self._start(X, labels, codes, learner)
         return self
 
+    @_one_at_a_time
     def partial_fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None
     ) -> Self:
@@ -159,6 +184,7 @@ class GrowingForest(ForestClassifier):
         self._become(fitted, getattr(self, "feature_names_in_", None), ids, report)
         return self
 
+    @_one_at_a_time
     def forget(
         self, *, classes: npt.ArrayLike | None = None, samples: npt.ArrayLike | None = None
     ) -> Self:
@@ -203,6 +229,7 @@ class GrowingForest(ForestClassifier):
         self._become(fitted, getattr(self, "feature_names_in_", None), None, report)
         return self
 
+    @_one_at_a_time
     def rename_classes(self, names: Mapping[Any, Any]) -> Self:
         """Give classes other names; classes that get one name become one class.
 
@@ -210,7 +237,8 @@ class GrowingForest(ForestClassifier):
         ----------
         names : mapping
             From old to new names. A class that takes the name of another one joins it. The joint
-            class has the first of their columns.
+            class has the first of their columns; if it has more samples than ``keep_per_class``,
+            the next update lets some go.
 
         Returns
         -------
@@ -230,6 +258,7 @@ class GrowingForest(ForestClassifier):
         self._replace(rename(known, names))
         return self
 
+    @_one_at_a_time
     def compact(self) -> Self:
         """Free what updates have left behind; answers stay the same.
 

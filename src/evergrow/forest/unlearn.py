@@ -105,7 +105,10 @@ def _regrown(fitted: FittedForest, early: EarlySamples, recipe: Recipe) -> Fitte
     """So few samples that the scale of the features is still taken anew."""
     history = fitted.history
     batch = Batch(early.X, early.codes, early.ids)
-    recipe = replace(recipe, n_estimators=len(fitted.forest))
+    most = recipe.max_samples
+    if isinstance(most, (int, np.integer)):
+        most = min(int(most), len(early.ids))
+    recipe = replace(recipe, n_estimators=len(fitted.forest), max_samples=most)
     grown, _ = begin(fitted.labels, batch, history.seed, recipe, history.n_seen)
     return replace(grown, history=replace(grown.history, n_updates=history.n_updates))
 
