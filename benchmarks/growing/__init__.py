@@ -20,7 +20,7 @@ def run(quick: bool) -> None:
     orders(split, n_classes, accuracies, 3 if quick else 10, bars)
     settings(split, n_classes, quick)
     chunks(split, 40 if quick else 100, bars)
-    one_class(split, 2 if quick else 5, bars)
+    one_class(split, 2 if quick else 12, bars)
     more_samples(split, 5 if quick else 21, bars)
     spirals.run(quick)
     endurance.run(quick)

@@ -66,7 +66,9 @@ def _accuracies(forest: Any, split: Split, new: object) -> tuple[float, float]:
 def more_samples(split: Split, repeat: int, bars: bool) -> None:
     """Time of one update of a forest that holds few samples, and of one that holds ten times more.
 
-    Updates are repeated on copies, which share the fitted state, so each begins with one forest.
+    Once with the same trees, their leaves holding ten times more, and once with trees grown on ten
+    times more. Updates are repeated on copies, which share the fitted state, so each begins with
+    one forest.
     """
     n_many = len(split.X)
     rng = np.random.default_rng(0)
@@ -77,13 +79,23 @@ def more_samples(split: Split, repeat: int, bars: bool) -> None:
         n: ncm_forest(THREADS).fit(split.X[shuffled[:n]], split.y[shuffled[:n]])
         for n in (n_many // 10, n_many)
     }
+    filled = copy.deepcopy(forests[n_many // 10]).set_params(update=ULS())
+    rest = shuffled[n_many // 10 :]
+    filled.partial_fit(split.X[rest], split.y[rest])
+    few, many = (
+        1e6 * _update_seconds(forest, STRATEGIES["ULS"], batch, repeat) / len(batch[0])
+        for forest in (forests[n_many // 10], filled)
+    )
+    rows.append(("ULS, same trees", few, many, many / few))
+    figures.append(Figure("ULS: time with ten times more, same trees", many / few, 1.5, "at most"))
     for name in ("ULS", "IGT"):
         few, many = (
             1e6 * _update_seconds(forest, STRATEGIES[name], batch, repeat) / len(batch[0])
             for forest in forests.values()
         )
         rows.append((name, few, many, many / few))
-        figures.append(Figure(f"{name}: time with ten times more", many / few, 1.5, "at most"))
+        what = f"{name}: time with ten times more, larger trees"
+        figures.append(Figure(what, many / few, 1.5, "at most"))
     # What part of it is the way down the trees, which are deeper and no longer fit a cache.
     few, many = (
         1e6 * _seconds(lambda f=forest: f.predict_proba(batch[0]), repeat) / len(batch[0])  # type: ignore[misc]

@@ -17,7 +17,7 @@ import pytest
 
 import evergrow
 from evergrow import NCMForestClassifier
-from evergrow.forest import teach
+from evergrow.forest import teach, unlearn
 from tests.conftest import FORESTS
 from tests.forest.blobs import CASES, blobs, leaf_counts, stored_ids
 
@@ -170,13 +170,27 @@ def test_a_failure_leaves_no_file_behind_and_the_model_as_it_was(
     np.testing.assert_array_equal(found, expected.predict_proba(X_QUERY))
 
 
-def test_a_forget_that_fails_leaves_the_file_to_its_model(path: Path) -> None:
+def test_a_forget_that_fails_leaves_the_file_to_its_model(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object) -> None:
+        raise RuntimeError("out of memory")
+
     X, y = blobs(45, [0, 1])
     forest = NCMForestClassifier(2, memory=path, max_samples=40, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="max_samples"):
-        forest.forget(samples=range(10))
+    with monkeypatch.context() as patch:
+        patch.setattr(unlearn, "begin", fail)
+        with pytest.raises(RuntimeError, match="out of memory"):
+            forest.forget(samples=range(10))
     forest.forget(samples=[0])
     assert leaf_counts(forest, 0).sum() == 40
+
+
+def test_early_samples_may_become_fewer_than_trees_draw(path: Path) -> None:
+    X, y = blobs(45, [0, 1])
+    forest = NCMForestClassifier(2, memory=path, max_samples=40, random_state=0).fit(X, y)
+    forest.forget(samples=range(10))
+    assert leaf_counts(forest, 0).sum() == 35
 
 
 @pytest.mark.parametrize("first", ["partial_fit", "forget", "rename"])
