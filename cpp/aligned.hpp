@@ -10,6 +10,8 @@ namespace evergrow {
 
 // Large blocks are put on large pages where the system offers them: rows and centroids are read
 // in random order, and then each costs one address translation, not many.
+// Blocks of exactly kPooledBytes, the pages of arrays, are kept for the next who wants one.
+constexpr std::size_t kPooledBytes = std::size_t{16} << 10;
 void* allocate_aligned(std::size_t n_bytes);
 void free_aligned(void* memory, std::size_t n_bytes);
 

@@ -7,14 +7,16 @@
 // be dropped at any time.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-
-#include "paged.hpp"
+#include <vector>
 
 namespace evergrow {
 
+// Only the latest version of a tree has any use for scores: a copy has none, and takes those of the
+// tree before it when it is changed.
 class KeptScores {
   public:
     // Deeper nodes hold too few rows to matter.
@@ -24,27 +26,45 @@ class KeptScores {
         float low, high;  // low <= score <= high; not a number if unknown
     };
 
-    bool is_kept() const { return kept_; }
-    void start() { kept_ = true; }
-    void drop() { *this = KeptScores(); }
-    std::size_t n_bytes() const { return scores_.n_bytes(); }
+    KeptScores() = default;
+    KeptScores(const KeptScores&) : KeptScores() {}
+    KeptScores& operator=(const KeptScores&) {
+        drop();
+        return *this;
+    }
+    ~KeptScores() { drop(); }
+
+    bool is_kept() const { return rows_.load(std::memory_order_acquire) != nullptr; }
+    void drop() {
+        delete rows_.exchange(nullptr);
+        n_rows_ = 0;
+    }
+    // What another tree has kept, if nobody else has taken it; nothing is known without.
+    void take(KeptScores& other) {
+        drop();
+        rows_ = other.rows_.exchange(nullptr);
+        n_rows_ = other.n_rows_.exchange(0);
+    }
+    void start() {
+        if (!is_kept()) rows_ = new std::vector<Row>();
+    }
+    std::size_t n_bytes() const { return n_rows_.load(std::memory_order_relaxed) * sizeof(Row); }
 
     // There are rows 0 to n_rows - 1 from now on; nothing is known of new ones.
     void extend_to(std::size_t n_rows) {
-        if (!kept_ || n_rows <= scores_.size()) return;
-        const std::size_t n_new = n_rows - scores_.size();
-        for (std::size_t i = scores_.extend(n_new); i < n_rows; ++i)
-            std::fill_n(scores_.fresh(i), kLevels, kUnknown);
+        if (!is_kept()) return;
+        rows().resize(n_rows);
+        n_rows_ = n_rows;
     }
     void keep(std::int32_t row, std::size_t level, float score) {
-        if (!kept_ || level >= kLevels) return;
+        if (!is_kept() || level >= kLevels) return;
         std::uint32_t bits = 0;
         std::memcpy(&bits, &score, sizeof bits);
-        scores_.edit(static_cast<std::size_t>(row))[level] = static_cast<std::uint16_t>(bits >> 16);
+        rows()[static_cast<std::size_t>(row)].level[level] = static_cast<std::uint16_t>(bits >> 16);
     }
     Interval at(std::int32_t row, std::size_t level) const {
-        if (!kept_ || level >= kLevels) return {as_float(kUnknown), as_float(kUnknown)};
-        const std::uint16_t bits = scores_.at(static_cast<std::size_t>(row))[level];
+        if (!is_kept() || level >= kLevels) return {as_float(kUnknown), as_float(kUnknown)};
+        const std::uint16_t bits = rows()[static_cast<std::size_t>(row)].level[level];
         if (bits == kUnknown) return {as_float(bits), as_float(bits)};
         const float cut = as_float(bits), next = as_float(bits + 1U);
         return (bits & kSign) == 0 ? Interval{cut, next} : Interval{next, cut};
@@ -54,6 +74,12 @@ class KeptScores {
     static constexpr std::uint16_t kUnknown = 0xFFFF;
     static constexpr std::uint16_t kSign = 0x8000;
 
+    struct Row {
+        std::uint16_t level[kLevels];
+        Row() { std::memset(level, 0xFF, sizeof level); }
+    };
+
+    std::vector<Row>& rows() const { return *rows_.load(std::memory_order_relaxed); }
     static float as_float(std::uint32_t bits) {
         bits <<= 16;
         float value = 0;
@@ -61,8 +87,8 @@ class KeptScores {
         return value;
     }
 
-    bool kept_ = false;
-    Paged<std::uint16_t> scores_{kLevels};
+    std::atomic<std::vector<Row>*> rows_{nullptr};
+    std::atomic<std::size_t> n_rows_{0};
 };
 
 }  // namespace evergrow

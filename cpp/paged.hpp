@@ -123,7 +123,7 @@ class Paged {
     void use(std::shared_ptr<PageSource> source) { source_ = std::move(source); }
 
   private:
-    static constexpr std::size_t kPageBytes = std::size_t{16} << 10;
+    static constexpr std::size_t kPageBytes = kPooledBytes;
 
     std::size_t page_items() const { return std::size_t{1} << shift_; }
     std::size_t item_bytes() const { return width_ * sizeof(T); }

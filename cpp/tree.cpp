@@ -55,6 +55,7 @@ std::int32_t Tree::count_of(const Node& node, std::int32_t class_id) const {
 
 void Tree::collect_rows(std::int32_t top, std::vector<std::int32_t>& rows) const {
     std::vector<std::int32_t> pending{top};
+    pending.reserve(64);
     while (!pending.empty()) {
         const Node& at = node(pending.back());
         pending.pop_back();
@@ -187,7 +188,6 @@ Tree Tree::packed() const {
 Tree Tree::rebuilt() const {
     Tree copy(kind_, width());
     copy.n_comparisons = n_comparisons;
-    copy.scores = scores;
     std::vector<std::int32_t> slot_of(means_.size(), kNoSlot);
     struct Move {
         std::int32_t from, to;

@@ -87,7 +87,7 @@ class Tree {
     double dead_share() const;
 
     // For updates of the class means in nodes; not part of what the tree knows.
-    KeptScores scores;
+    mutable KeptScores scores;
 
     // Distances computed while growing and updating, the papers' measure of training cost.
     std::uint64_t n_comparisons = 0;

@@ -163,12 +163,12 @@ void TreeUpdate::start_again(const std::vector<std::int32_t>& rows) {
     cut(kRoot, rows);
 }
 
-StoredRows TreeUpdate::stored_rows(std::int32_t node) const {
-    StoredRows stored;
-    tree_.collect_rows(tree_.node(node).left, stored.rows);
-    stored.n_left = stored.rows.size();
-    tree_.collect_rows(tree_.node(node).left + 1, stored.rows);
-    return stored;
+StoredRows& TreeUpdate::stored_rows(std::int32_t node) {
+    stored_.rows.clear();
+    tree_.collect_rows(tree_.node(node).left, stored_.rows);
+    stored_.n_left = stored_.rows.size();
+    tree_.collect_rows(tree_.node(node).left + 1, stored_.rows);
+    return stored_;
 }
 
 void TreeUpdate::assign(const Split& split, const std::vector<std::int32_t>& rows,
@@ -207,7 +207,8 @@ void TreeUpdate::assign_stored(std::int32_t i, const Split& split,
     const std::size_t level = depth_of(tree_, i);
     stored.nearest.assign(stored.rows.size(), kSameSide);
     // The new centroids, then those that they took the place of.
-    Split changed;
+    Split& changed = changed_split_;
+    changed.centroids.clear();
     changed.halves.resize(new_places.size() * samples_.width());
     for (const std::size_t j : new_places) {
         std::copy_n(split.halves.data() + j * samples_.width(), samples_.width(),
@@ -217,8 +218,8 @@ void TreeUpdate::assign_stored(std::int32_t i, const Split& split,
     for (const std::size_t j : new_places)
         if (j < place(node.centroid_size)) changed.centroids.push_back(tree_.centroid(node, j));
     const bool is_known = tree_.scores.is_kept() && level < KeptScores::kLevels;
-    std::vector<std::int32_t> again;
-    std::vector<std::size_t> places;
+    unsure_.clear();
+    unsure_places_.clear();
     if (is_known) assign(changed, stored.rows, stored.nearest);
     for (std::size_t r = 0; r < stored.rows.size(); ++r) {
         const std::int32_t row = stored.rows[r];
@@ -229,15 +230,14 @@ void TreeUpdate::assign_stored(std::int32_t i, const Split& split,
             tree_.scores.keep(row, level, scores_[r]);
             stored.nearest[r] = static_cast<std::uint16_t>(new_places[stored.nearest[r]]);
         } else {
-            again.push_back(row);
-            places.push_back(r);
+            unsure_.push_back(row);
+            unsure_places_.push_back(r);
         }
     }
-    std::vector<std::uint16_t> nearest;
-    assign(split, again, nearest);
-    for (std::size_t r = 0; r < again.size(); ++r) {
-        stored.nearest[places[r]] = nearest[r];
-        tree_.scores.keep(again[r], level, scores_[r]);
+    assign(split, unsure_, unsure_nearest_);
+    for (std::size_t r = 0; r < unsure_.size(); ++r) {
+        stored.nearest[unsure_places_[r]] = unsure_nearest_[r];
+        tree_.scores.keep(unsure_[r], level, scores_[r]);
     }
 }
 
@@ -335,7 +335,7 @@ void TreeUpdate::drop_centroids(const std::function<bool(const Centroid&)>& name
                   cut(i, arrivals);
                   return false;
               }
-              StoredRows stored = stored_rows(i);
+              StoredRows& stored = stored_rows(i);
               assign(split, stored.rows, stored.nearest);
               replace_centroids(i, split, stored);
               return true;

@@ -64,7 +64,8 @@ class TreeUpdate {
     // For what changes centroids: the rows below a node, the nearest of a split's centroids to each
     // of some rows, and the change itself. Rows whose side changes leave their leaves and wait for
     // the pass to take them to the other child.
-    StoredRows stored_rows(std::int32_t node) const;
+    // The rows stay valid until the next call.
+    StoredRows& stored_rows(std::int32_t node);
     void assign(const Split& split, const std::vector<std::int32_t>& rows,
                 std::vector<std::uint16_t>& nearest);
     // The same for the stored rows of a node whose centroids at some places are new: those whose
@@ -126,6 +127,12 @@ class TreeUpdate {
     std::vector<float> offsets_, scores_;
     std::vector<ClassCount> counts_;
     RowFlags moving_;
+    // Space for what changes one node.
+    StoredRows stored_;
+    Split changed_split_;
+    std::vector<std::int32_t> unsure_;
+    std::vector<std::size_t> unsure_places_;
+    std::vector<std::uint16_t> unsure_nearest_;
     UpdateReport report_;
 };
 

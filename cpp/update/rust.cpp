@@ -122,7 +122,7 @@ bool reuse(TreeUpdate& update, std::int32_t i, std::uint64_t key,
     }
     if (open.empty()) return true;
     Split split = with_new_means(update, node, places, found, arrivals);
-    StoredRows stored = update.stored_rows(i);
+    StoredRows& stored = update.stored_rows(i);
     std::vector<std::uint16_t> nearest;
     update.assign_stored(i, split, open, stored);
     update.assign(split, arrivals, nearest);

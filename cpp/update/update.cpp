@@ -68,6 +68,12 @@ double tolerated_waste(std::size_t tree) {
     return 0.3 + 0.2 * (spread - static_cast<double>(static_cast<std::int64_t>(spread)));
 }
 
+std::shared_ptr<Tree> pack(Tree& tree) {
+    auto packed = std::make_shared<Tree>(tree.packed());
+    packed->scores.take(tree.scores);
+    return packed;
+}
+
 // Runs work(tree, index, update, grower) on a copy of every tree.
 template <class Work>
 std::optional<Updated> for_each_tree(const Forest& forest, std::shared_ptr<const Samples> samples,
@@ -86,6 +92,7 @@ std::optional<Updated> for_each_tree(const Forest& forest, std::shared_ptr<const
                 growers[worker] =
                     std::make_unique<Grower>(*samples, plan.n_classes, plan.rules, *n_log_n);
             auto tree = std::make_shared<Tree>(*forest.trees[index]);
+            tree->scores.take(forest.trees[index]->scores);
             UpdatePlan own = plan;
             own.tree_key = tree_key(plan.seed, index, plan.update);
             const std::uint64_t before = tree->n_comparisons;
@@ -95,8 +102,7 @@ std::optional<Updated> for_each_tree(const Forest& forest, std::shared_ptr<const
             tree->n_comparisons += report.n_comparisons;
             report.n_comparisons = tree->n_comparisons - before;
             const auto start = std::chrono::steady_clock::now();
-            if (!stop && tree->dead_share() > tolerated_waste(index))
-                tree = std::make_shared<Tree>(tree->packed());
+            if (!stop && tree->dead_share() > tolerated_waste(index)) tree = pack(*tree);
             report.pack_seconds =
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
             reports[index] = report;
