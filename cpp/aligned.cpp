@@ -35,7 +35,7 @@ class PagePool {
     }
 
   private:
-    static constexpr std::size_t kMostPages = 1024;
+    static constexpr std::size_t kMostPages = 2048;
 
     std::mutex mutex_;
     std::vector<void*> free_;

@@ -83,6 +83,7 @@ void Tree::plant() {
     counts_.clear();
     rows_.clear();
     dead_nodes_ = dead_centroids_ = dead_counts_ = dead_rows_ = 0;
+    dead_means_ = 0;
     n_comparisons = 0;
     scores.drop();
     add_leaf(kNoParent);
@@ -119,8 +120,22 @@ void Tree::store(Node& node, const Split& split) {
 
 void Tree::set_centroids(std::int32_t i, const Split& split) {
     Node& node = *nodes_.edit(place(i));
+    for (std::size_t j = 0; j < place(node.centroid_size); ++j) {
+        const std::int32_t source = centroid(node, j).source;
+        const bool stays =
+            std::any_of(split.centroids.begin(), split.centroids.end(),
+                        [source](const Centroid& other) { return other.source == source; });
+        if (!stays && !CentroidSource::from_code(source).is_row()) dead_means_ += 1.0;
+    }
     dead_centroids_ += place(node.centroid_size);
     store(node, split);
+}
+
+void Tree::bury_centroids(const Node& node) {
+    dead_centroids_ += place(node.centroid_size);
+    // Other nodes may use the same means; about half of them are not used elsewhere.
+    for (std::size_t j = 0; j < place(node.centroid_size); ++j)
+        if (!CentroidSource::from_code(centroid(node, j).source).is_row()) dead_means_ += 0.5;
 }
 
 void Tree::bury(std::int32_t i) {
@@ -128,7 +143,7 @@ void Tree::bury(std::int32_t i) {
     ++dead_nodes_;
     dead_counts_ += place(gone.count_size);
     dead_rows_ += place(gone.row_size);
-    dead_centroids_ += place(gone.centroid_size);
+    bury_centroids(gone);
 }
 
 void Tree::cut(std::int32_t top) {
@@ -143,7 +158,7 @@ void Tree::cut(std::int32_t top) {
         pending.push_back(left + 1);
     }
     Node& leaf = *nodes_.edit(place(top));
-    dead_centroids_ += place(leaf.centroid_size);
+    bury_centroids(leaf);
     leaf.left = kLeaf;
     leaf.centroid_begin = leaf.centroid_size = leaf.row_begin = leaf.row_size = 0;
 }
@@ -241,11 +256,10 @@ std::size_t depth_of(const Tree& tree, std::int32_t node) {
 }
 
 double Tree::dead_share() const {
-    // A centroid that goes leaves its mean behind unless another node uses it: half of them.
     const std::size_t dead = dead_nodes_ * sizeof(Node) + dead_counts_ * sizeof(ClassCount) +
-                             dead_rows_ * sizeof(std::int32_t) +
-                             dead_centroids_ * (sizeof(Centroid) + width());
-    return static_cast<double>(dead) / static_cast<double>(n_bytes());
+                             dead_rows_ * sizeof(std::int32_t) + dead_centroids_ * sizeof(Centroid);
+    const double means = dead_means_ * static_cast<double>(width() * sizeof(std::uint16_t));
+    return (static_cast<double>(dead) + means) / static_cast<double>(n_bytes());
 }
 
 }  // namespace evergrow

@@ -96,6 +96,7 @@ class Tree {
     void add_leaf(std::int32_t parent);
     void store(Node& node, const Split& split);
     void bury(std::int32_t node);
+    void bury_centroids(const Node& node);
     Tree rebuilt() const;
     void take_means(const Node& node, const Tree& from, std::vector<std::int32_t>& slot_of);
 
@@ -106,6 +107,7 @@ class Tree {
     Paged<ClassCount> counts_;
     Paged<std::int32_t> rows_;
     std::size_t dead_nodes_ = 0, dead_centroids_ = 0, dead_counts_ = 0, dead_rows_ = 0;
+    double dead_means_ = 0;  // roughly
     std::vector<ClassCount> merged_;
 };
 

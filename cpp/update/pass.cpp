@@ -217,7 +217,9 @@ void TreeUpdate::assign_stored(std::int32_t i, const Split& split,
     }
     for (const std::size_t j : new_places)
         if (j < place(node.centroid_size)) changed.centroids.push_back(tree_.centroid(node, j));
-    const bool is_known = tree_.scores.is_kept() && level < KeptScores::kLevels;
+    // With many new centroids a look at all of them is no longer than two.
+    const bool is_known =
+        tree_.scores.is_kept() && level < KeptScores::kLevels && 2 * changed.size() <= split.size();
     unsure_.clear();
     unsure_places_.clear();
     if (is_known) assign(changed, stored.rows, stored.nearest);

@@ -65,13 +65,13 @@ bool is_refreshed(const UpdatePlan& plan, std::size_t tree, std::size_t n_trees)
 // all of them would tidy in the same update.
 double tolerated_waste(std::size_t tree) {
     const double spread = static_cast<double>(tree) * 0.6180339887498949;
-    return 0.3 + 0.2 * (spread - static_cast<double>(static_cast<std::int64_t>(spread)));
+    return 0.15 + 0.15 * (spread - static_cast<double>(static_cast<std::int64_t>(spread)));
 }
 
-std::shared_ptr<Tree> pack(Tree& tree) {
-    auto packed = std::make_shared<Tree>(tree.packed());
-    packed->scores.take(tree.scores);
-    return packed;
+std::shared_ptr<Tree> tidy(Tree& tree) {
+    auto tidied = std::make_shared<Tree>(tree.packed());
+    tidied->scores.take(tree.scores);
+    return tidied;
 }
 
 // Runs work(tree, index, update, grower) on a copy of every tree.
@@ -102,7 +102,7 @@ std::optional<Updated> for_each_tree(const Forest& forest, std::shared_ptr<const
             tree->n_comparisons += report.n_comparisons;
             report.n_comparisons = tree->n_comparisons - before;
             const auto start = std::chrono::steady_clock::now();
-            if (!stop && tree->dead_share() > tolerated_waste(index)) tree = pack(*tree);
+            if (!stop && tree->dead_share() > tolerated_waste(index)) tree = tidy(*tree);
             report.pack_seconds =
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
             reports[index] = report;
