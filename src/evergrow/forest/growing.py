@@ -262,7 +262,7 @@ class GrowingForest(ForestClassifier):
     def compact(self) -> Self:
         """Free what updates have left behind; answers stay the same.
 
-        Trees tidy themselves when about half of them is left behind. This tidies all of them now,
+        Trees tidy themselves when about a quarter of them is left behind. This tidies all of them now,
         and gives back the memory of samples that were forgotten.
 
         Examples
