@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import os
-import threading
-import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self, TypeVar, cast
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,28 +23,9 @@ from evergrow.forest.teach import Batch, begin, extend
 from evergrow.forest.unlearn import forget, rename
 from evergrow.labels import ClassList, as_classes, check_label_types
 from evergrow.params import check_parameters
+from evergrow.turns import one_at_a_time
 
 __all__ = ["GrowingForest"]
-
-
-# One per estimator that was ever trained: updates of one forest wait for each other.
-_update_locks: weakref.WeakKeyDictionary[Any, threading.RLock] = weakref.WeakKeyDictionary()
-_locks_lock = threading.Lock()
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def _one_at_a_time(method: Method) -> Method:
-    """Let calls that change one estimator wait for each other; readers need not wait."""
-
-    @functools.wraps(method)
-    def locked(self: Any, *args: Any, **options: Any) -> Any:
-        with _locks_lock:
-            lock = _update_locks.setdefault(self, threading.RLock())
-        with lock:
-            return method(self, *args, **options)
-
-    return cast(Method, locked)
 
 
 class GrowingForest(ForestClassifier):
@@ -99,7 +77,7 @@ class GrowingForest(ForestClassifier):
         """What the core is told about splitting nodes."""
         raise NotImplementedError
 
-    @_one_at_a_time
+    @one_at_a_time
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Train on samples and their classes, forgetting whatever was learnt before.
 
@@ -130,7 +108,7 @@ class GrowingForest(ForestClassifier):
         self._start(X, labels, codes, learner)
         return self
 
-    @_one_at_a_time
+    @one_at_a_time
     def partial_fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None
     ) -> Self:
@@ -184,7 +162,7 @@ class GrowingForest(ForestClassifier):
         self._become(fitted, getattr(self, "feature_names_in_", None), ids, report)
         return self
 
-    @_one_at_a_time
+    @one_at_a_time
     def forget(
         self, *, classes: npt.ArrayLike | None = None, samples: npt.ArrayLike | None = None
     ) -> Self:
@@ -229,7 +207,7 @@ class GrowingForest(ForestClassifier):
         self._become(fitted, getattr(self, "feature_names_in_", None), None, report)
         return self
 
-    @_one_at_a_time
+    @one_at_a_time
     def rename_classes(self, names: Mapping[Any, Any]) -> Self:
         """Give classes other names; classes that get one name become one class.
 
@@ -258,12 +236,12 @@ class GrowingForest(ForestClassifier):
         self._replace(rename(known, names))
         return self
 
-    @_one_at_a_time
+    @one_at_a_time
     def compact(self) -> Self:
         """Free what updates have left behind; answers stay the same.
 
-        Trees tidy themselves when about a quarter of them is left behind. This tidies all of them now,
-        and gives back the memory of samples that were forgotten.
+        Trees tidy themselves when about a quarter of them is left behind. This tidies all of them
+        now, and gives back the memory of samples that were forgotten.
 
         Examples
         --------

@@ -1,0 +1,30 @@
+"""Calls that change one estimator take turns."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+__all__ = ["one_at_a_time"]
+
+# One per estimator that was ever trained: updates of one forest wait for each other.
+_update_locks: weakref.WeakKeyDictionary[Any, threading.RLock] = weakref.WeakKeyDictionary()
+_locks_lock = threading.Lock()
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def one_at_a_time(method: Method) -> Method:
+    """Let calls that change one estimator wait for each other; readers need not wait."""
+
+    @functools.wraps(method)
+    def locked(self: Any, *args: Any, **options: Any) -> Any:
+        with _locks_lock:
+            lock = _update_locks.setdefault(self, threading.RLock())
+        with lock:
+            return method(self, *args, **options)
+
+    return cast(Method, locked)
