@@ -86,19 +86,6 @@ class Paged {
         read(0, size_, copy.fresh(0));
         return copy;
     }
-    // All items as one array, if they lie in one piece of memory; else null.
-    const T* contiguous() const {
-        for (std::size_t p = 1; p < pages_.size() && p << shift_ < size_; ++p)
-            if (pages_[p].get() != pages_[0].get() + (p << shift_) * width_) return nullptr;
-        return pages_.empty() ? nullptr : pages_[0].get();
-    }
-    void assign(const T* values, std::size_t n_items) {
-        *this = Paged(width_);
-        if (n_items == 0) return;
-        add_extent(n_items);
-        size_ = n_items;
-        std::copy_n(values, n_items * width_, fresh(0));
-    }
     // Room for `n` more items, their content undefined; returns the first. Until the next copy of
     // this array is made they are written through `fresh`.
     std::size_t extend(std::size_t n) {
