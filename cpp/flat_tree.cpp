@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "gain.hpp"
+
 namespace evergrow {
 namespace {
 
@@ -48,6 +50,10 @@ void check_nodes(const FlatTree& flat, SplitKind kind) {
     for (std::size_t i = 1; i < n; ++i) require(has_parent[i], "an unreachable node");
 }
 
+struct TreeLimits {
+    std::size_t width, n_features, n_classes, n_samples;
+};
+
 void check_values(const FlatTree& flat, SplitKind kind, const TreeLimits& limits) {
     const std::size_t n_centroids = flat.centroid_class.size();
     require(flat.centroid_source.size() == n_centroids && flat.half_norm.size() == n_centroids &&
@@ -68,8 +74,11 @@ void check_values(const FlatTree& flat, SplitKind kind, const TreeLimits& limits
         require(flat.side[j] <= 1, "the side of a centroid");
         require(std::isfinite(flat.half_norm[j]), "the norm of a centroid");
     }
+    std::int64_t total = 0;
     for (std::size_t j = 0; j < flat.count.size(); ++j) {
-        require(flat.count[j] > 0, "a class count");
+        total += flat.count[j];
+        require(flat.count[j] > 0 && total <= static_cast<std::int64_t>(EntropyTable::kMaxSamples),
+                "a class count");
         require(within(flat.count_class[j], 1, limits.n_classes), "the class of a count");
     }
     for (const std::int32_t row : flat.rows)
@@ -91,6 +100,19 @@ void add_up_counts(Tree& tree) {
             right.push_back(tree.count(other, j));
         tree.set_counts(i, sum.data(), sum.size());
         tree.change_counts(i, right);
+    }
+}
+
+// The rows of a leaf must be sorted by class, no more of each class than it counts.
+void check_rows(const Tree& tree, std::int32_t leaf, const Samples& samples) {
+    const Node& node = tree.node(leaf);
+    std::int32_t class_id = -1, n_held = 0;
+    for (std::size_t j = 0; j < static_cast<std::size_t>(node.row_size); ++j) {
+        const std::int32_t next = samples.class_of(tree.row(node, j));
+        require(next >= class_id, "rows of a leaf are out of order");
+        n_held = next == class_id ? n_held + 1 : 1;
+        class_id = next;
+        require(n_held <= tree.count_of(node, class_id), "a leaf holds more than it counts");
     }
 }
 
@@ -172,7 +194,9 @@ FlatTree flatten(const Tree& tree) {
     return flat;
 }
 
-Tree unflatten(const FlatTree& flat, SplitKind kind, const TreeLimits& limits) {
+Tree unflatten(const FlatTree& flat, SplitKind kind, std::size_t n_classes,
+               const Samples& samples) {
+    const TreeLimits limits{samples.width(), samples.n_features(), n_classes, samples.size()};
     check_nodes(flat, kind);
     check_values(flat, kind, limits);
     Tree tree(kind, limits.width);
@@ -190,6 +214,7 @@ Tree unflatten(const FlatTree& flat, SplitKind kind, const TreeLimits& limits) {
         const auto from = static_cast<std::size_t>(move.from);
         if (flat.left[from] == kLeaf) {
             append_leaf(flat, from, move.to, tree);
+            check_rows(tree, move.to, samples);
             continue;
         }
         read_split(flat, from, split);

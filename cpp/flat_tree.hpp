@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "aligned.hpp"
+#include "samples.hpp"
 #include "tree.hpp"
 
 namespace evergrow {
@@ -34,12 +35,8 @@ struct FlatTree {
 
 FlatTree flatten(const Tree& tree);
 
-struct TreeLimits {
-    std::size_t width, n_features, n_classes, n_samples;
-};
-
-// Throws std::invalid_argument unless every index stays within its array: a tree read from a
-// file may hold anything.
-Tree unflatten(const FlatTree& flat, SplitKind kind, const TreeLimits& limits);
+// Throws std::invalid_argument unless every index stays within its array and every leaf counts what
+// it holds: a tree read from a file may hold anything.
+Tree unflatten(const FlatTree& flat, SplitKind kind, std::size_t n_classes, const Samples& samples);
 
 }  // namespace evergrow

@@ -30,11 +30,9 @@ std::size_t Forest::n_bytes() const {
 }
 
 bool Forest::keeps_rows() const {
-    std::vector<std::int32_t> rows;
-    for (const auto& tree : trees) {
-        tree->collect_rows(kRoot, rows);
-        if (!rows.empty()) return true;
-    }
+    for (const auto& tree : trees)
+        for (std::size_t i = 0; i < tree->node_limit(); ++i)
+            if (tree->node(static_cast<std::int32_t>(i)).row_size > 0) return true;
     return false;
 }
 

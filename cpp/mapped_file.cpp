@@ -82,7 +82,8 @@ struct MappedFile::Handle {
     ~Handle() { close(descriptor); }
 };
 
-MappedFile::MappedFile(std::string path) : path_(std::move(path)), name_(name_aside(path_)) {
+MappedFile::MappedFile(std::string path)
+    : path_(std::move(path)), name_(name_aside(path_)), process_(getpid()) {
     check_replaceable(path_);
     const int descriptor = open(name_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (descriptor < 0) fail("cannot make", name_);
@@ -100,8 +101,8 @@ MappedFile::MappedFile(std::string path) : path_(std::move(path)), name_(name_as
 MappedFile::~MappedFile() {
     // Another file that has taken the name stays.
     struct stat own = {}, found = {};
-    if (fstat(handle_->descriptor, &own) == 0 && stat(name_.c_str(), &found) == 0 &&
-        is_same_file(own, found))
+    if (getpid() == process_ && fstat(handle_->descriptor, &own) == 0 &&
+        stat(name_.c_str(), &found) == 0 && is_same_file(own, found))
         unlink(name_.c_str());
 }
 
@@ -132,6 +133,7 @@ std::shared_ptr<void> MappedFile::next_page(std::size_t n_bytes) {
 
 std::string MappedFile::problem() const {
     struct stat own = {}, found = {};
+    if (getpid() != process_) return "it belongs to another process";
     if (stat(name_.c_str(), &found) != 0) return "it is gone";
     if (fstat(handle_->descriptor, &own) != 0) return "it cannot be read";
     if (!is_same_file(own, found)) return "another file has taken its place";

@@ -37,7 +37,8 @@ class MappedFile final : public PageSource {
     struct Handle;
 
     std::string path_;
-    std::string name_;  // what it is called now
+    std::string name_;          // what it is called now
+    std::int64_t process_ = 0;  // a child must not change the file of its parent
     std::unique_ptr<Handle> handle_;
     std::size_t size_ = 0;  // of the file
     std::shared_ptr<void> extent_;

@@ -85,6 +85,16 @@ void Samples::remove(const std::int32_t* numbers, std::size_t n) {
     std::sort(free_.begin(), free_.end(), [](std::int32_t a, std::int32_t b) { return a > b; });
 }
 
+void Samples::erase_removed() {
+    if (!source_) return;
+    for (const std::int32_t row : free_) {
+        if (precision_ == Precision::kFloat32)
+            std::fill_n(floats_.fresh(place(row)), width_, 0.0F);
+        else
+            std::fill_n(halves_.fresh(place(row)), width_, std::uint16_t{0});
+    }
+}
+
 Samples Samples::without_gaps(std::vector<std::int32_t>& number) const {
     Samples copy(n_features_, precision_, nullptr);
     number.assign(size(), kGone);

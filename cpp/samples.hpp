@@ -31,6 +31,8 @@ class Samples {
     void write(const std::int32_t* numbers, const T* rows, const std::int32_t* classes,
                const std::int64_t* ids, std::size_t n, const Standardizer& standardizer);
     void remove(const std::int32_t* numbers, std::size_t n);
+    // Overwrites removed rows that lie on pages from elsewhere: those of before are then no more.
+    void erase_removed();
     // Names class c map[c] instead, for every row that is left.
     void rename_classes(const std::vector<std::int32_t>& map);
 

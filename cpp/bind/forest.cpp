@@ -77,12 +77,12 @@ ForestPtr forest_from_arrays(const SamplesPtr& samples, const std::vector<nb::di
     auto forest = std::make_shared<Forest>();
     forest->samples = samples;
     forest->n_classes = n_classes;
-    const TreeLimits limits{samples->width(), samples->n_features(), n_classes, samples->size()};
     for (std::size_t t = 0; t < trees.size(); ++t) {
         FlatTree flat;
         for_each_array(flat,
                        [&](const char* name, auto& values) { read_array(trees[t], name, values); });
-        auto tree = std::make_shared<Tree>(unflatten(flat, kind_of_split(proposer), limits));
+        auto tree =
+            std::make_shared<Tree>(unflatten(flat, kind_of_split(proposer), n_classes, *samples));
         tree->n_comparisons = n_comparisons[t];
         forest->trees.push_back(std::move(tree));
     }

@@ -104,6 +104,7 @@ void claim(Samples& samples) {
     const auto file = file_of(samples);
     if (!file) return;
     file->publish();
+    samples.erase_removed();
     samples.version = ++file->latest;
 }
 

@@ -1,6 +1,7 @@
 #include "pass.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "../class_counts.hpp"
 #include "../sample_rows.hpp"
@@ -58,44 +59,54 @@ void TreeUpdate::add(const std::vector<std::int32_t>& rows, const Strategy& stra
         const AtNode nothing = [](std::int32_t, std::uint64_t, const std::vector<std::int32_t>&) {
             return true;
         };
-        visit(kRoot, root_key(), rows, false, nothing);
+        descend(rows, false, nothing);
         return;
     }
     const std::vector<std::uint8_t> chosen =
         choose_nodes(tree_, plan_.share, plan_.weights, root_key(), n_log_n_);
     report_.n_chosen += static_cast<std::uint64_t>(std::count(chosen.begin(), chosen.end(), 1));
-    visit(kRoot, root_key(), rows, false,
-          [&](std::int32_t node, std::uint64_t key, const std::vector<std::int32_t>& arrivals) {
-              return chosen[place(node)] == 0 || strategy.at_chosen(*this, node, key, arrivals);
-          });
+    descend(rows, false,
+            [&](std::int32_t node, std::uint64_t key, const std::vector<std::int32_t>& arrivals) {
+                return chosen[place(node)] == 0 || strategy.at_chosen(*this, node, key, arrivals);
+            });
 }
 
-void TreeUpdate::visit(std::int32_t i, std::uint64_t key, const std::vector<std::int32_t>& arrivals,
-                       bool everywhere, const AtNode& at_node) {
-    if (stop_ || (arrivals.empty() && !everywhere)) return;
-    if (tree_.is_leaf(i)) {
-        put(i, arrivals);
-        return;
+// Not by recursion: a tree may be deeper than the stack of a thread.
+void TreeUpdate::descend(const std::vector<std::int32_t>& rows, bool everywhere,
+                         const AtNode& at_node) {
+    std::vector<Group> pending;
+    pending.push_back(Group{kRoot, root_key(), rows});
+    while (!pending.empty() && !stop_) {
+        Group group = std::move(pending.back());
+        pending.pop_back();
+        if (group.arrivals.empty() && !everywhere) continue;
+        if (tree_.is_leaf(group.node))
+            put(group.node, group.arrivals);
+        else
+            visit(group, at_node, pending);
     }
+}
+
+void TreeUpdate::visit(Group& group, const AtNode& at_node, std::vector<Group>& pending) {
     to_left_.clear();
     to_right_.clear();
     are_routed_ = false;
-    if (!at_node(i, key, arrivals)) return;
-    count(i, arrivals);
+    if (!at_node(group.node, group.key, group.arrivals)) return;
+    count(group.node, group.arrivals);
     std::vector<std::int32_t> left, right;
     if (are_routed_) {
         left.swap(left_);
         right.swap(right_);
     } else {
-        route(i, arrivals, left, right);
+        route(group.node, group.arrivals, left, right);
     }
     if (!to_left_.empty()) left = merge(samples_, to_left_, left);
     if (!to_right_.empty()) right = merge(samples_, to_right_, right);
-    const std::int32_t child = tree_.node(i).left;
+    const std::int32_t child = tree_.node(group.node).left;
     if (!left.empty()) fetch_centroids(samples_, tree_, child);
     if (!right.empty()) fetch_centroids(samples_, tree_, child + 1);
-    visit(child, derive(key, 0), left, everywhere, at_node);
-    visit(child + 1, derive(key, 1), right, everywhere, at_node);
+    pending.push_back(Group{child + 1, derive(group.key, 1), std::move(right)});
+    pending.push_back(Group{child, derive(group.key, 0), std::move(left)});
 }
 
 void TreeUpdate::route(std::int32_t node, const std::vector<std::int32_t>& rows,
@@ -154,33 +165,49 @@ void TreeUpdate::remove(const RowFlags& flags, bool keep_counts) {
     remove_below(kRoot, flags, keep_counts);
 }
 
-// Returns what leaves, as negative counts.
-std::vector<ClassCount> TreeUpdate::remove_below(std::int32_t i, const RowFlags& flags,
-                                                 bool keep_counts) {
-    const Node node = tree_.node(i);
+// Takes flagged rows out of a leaf; returns what leaves, as negative counts.
+std::vector<ClassCount> TreeUpdate::remove_from_leaf(std::int32_t leaf, const RowFlags& flags) {
+    const Node node = tree_.node(leaf);
     std::vector<ClassCount> changes;
-    if (!node.is_leaf()) {
-        changes = sum(remove_below(node.left, flags, keep_counts),
-                      remove_below(node.left + 1, flags, keep_counts));
-    } else {
-        std::vector<std::int32_t> kept;
-        for (std::size_t j = 0; j < place(node.row_size); ++j) {
-            const std::int32_t row = tree_.row(node, j);
-            if (flags[place(row)] == 0) {
-                kept.push_back(row);
-                continue;
-            }
-            const std::int32_t class_id = samples_.class_of(row);
-            if (changes.empty() || changes.back().class_id != class_id)
-                changes.push_back(ClassCount{class_id, 0});
-            --changes.back().count;
+    std::vector<std::int32_t> kept;
+    for (std::size_t j = 0; j < place(node.row_size); ++j) {
+        const std::int32_t row = tree_.row(node, j);
+        if (flags[place(row)] == 0) {
+            kept.push_back(row);
+            continue;
         }
-        if (changes.empty()) return changes;
-        tree_.set_rows(i, kept.data(), kept.size());
-        shrunk_.push_back(i);
+        const std::int32_t class_id = samples_.class_of(row);
+        if (changes.empty() || changes.back().class_id != class_id)
+            changes.push_back(ClassCount{class_id, 0});
+        --changes.back().count;
     }
-    if (!changes.empty() && !keep_counts) tree_.change_counts(i, changes);
+    if (changes.empty()) return changes;
+    tree_.set_rows(leaf, kept.data(), kept.size());
+    shrunk_.push_back(leaf);
     return changes;
+}
+
+// Children before their parents, so that every node changes its counts once.
+void TreeUpdate::remove_below(std::int32_t top, const RowFlags& flags, bool keep_counts) {
+    struct Visited {
+        std::int32_t node;
+        std::size_t parent;  // its place in the list
+        std::vector<ClassCount> changes;
+    };
+    std::vector<Visited> order{{top, 0, {}}};
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        const Node& node = tree_.node(order[i].node);
+        if (node.is_leaf()) continue;
+        order.push_back({node.left, i, {}});
+        order.push_back({node.left + 1, i, {}});
+    }
+    for (std::size_t i = order.size(); i-- > 0;) {
+        Visited& at = order[i];
+        if (tree_.is_leaf(at.node)) at.changes = remove_from_leaf(at.node, flags);
+        if (at.changes.empty()) continue;
+        if (!keep_counts) tree_.change_counts(at.node, at.changes);
+        if (i > 0) order[at.parent].changes = sum(order[at.parent].changes, at.changes);
+    }
 }
 
 void TreeUpdate::drop_classes(const std::vector<std::int32_t>& classes) {
@@ -237,9 +264,12 @@ bool TreeUpdate::is_alive(std::int32_t node) const {
 std::uint64_t TreeUpdate::root_key() const { return purpose_key(plan_.tree_key, Purpose::kNodes); }
 
 std::uint64_t TreeUpdate::key_of(std::int32_t node) const {
-    if (node == kRoot) return root_key();
-    const std::int32_t parent = tree_.node(node).parent;
-    return derive(key_of(parent), node == tree_.node(parent).left ? 0 : 1);
+    std::vector<std::uint64_t> sides;
+    for (; node != kRoot; node = tree_.node(node).parent)
+        sides.push_back(node == tree_.node(tree_.node(node).parent).left ? 0 : 1);
+    std::uint64_t key = root_key();
+    for (std::size_t i = sides.size(); i-- > 0;) key = derive(key, sides[i]);
+    return key;
 }
 
 }  // namespace evergrow

@@ -94,14 +94,22 @@ class TreeUpdate {
     using AtNode = std::function<bool(std::int32_t node, std::uint64_t key,
                                       const std::vector<std::int32_t>& arrivals)>;
 
-    void visit(std::int32_t node, std::uint64_t key, const std::vector<std::int32_t>& arrivals,
-               bool everywhere, const AtNode& at_node);
+    // Rows on their way to a node.
+    struct Group {
+        std::int32_t node;
+        std::uint64_t key;
+        std::vector<std::int32_t> arrivals;
+    };
+
+    // From the root down; to all nodes if `everywhere`, else to those that rows reach.
+    void descend(const std::vector<std::int32_t>& rows, bool everywhere, const AtNode& at_node);
+    void visit(Group& group, const AtNode& at_node, std::vector<Group>& pending);
     void route(std::int32_t node, const std::vector<std::int32_t>& rows,
                std::vector<std::int32_t>& left, std::vector<std::int32_t>& right);
     void put(std::int32_t leaf, const std::vector<std::int32_t>& arrivals);
     void count(std::int32_t node, const std::vector<std::int32_t>& arrivals);
-    std::vector<ClassCount> remove_below(std::int32_t node, const RowFlags& flags,
-                                         bool keep_counts);
+    void remove_below(std::int32_t node, const RowFlags& flags, bool keep_counts);
+    std::vector<ClassCount> remove_from_leaf(std::int32_t leaf, const RowFlags& flags);
     void cut_small_leaves();
     bool is_alive(std::int32_t node) const;
     std::uint64_t root_key() const;

@@ -132,24 +132,24 @@ void TreeUpdate::route_arrivals(std::int32_t node, const Split& split,
 
 void TreeUpdate::drop_centroids(const std::function<bool(const Centroid&)>& named) {
     const Stopwatch watch(report_.pass_seconds);
-    visit(kRoot, root_key(), {}, true,
-          [&](std::int32_t i, std::uint64_t, const std::vector<std::int32_t>& arrivals) {
-              const Node node = tree_.node(i);
-              Split split;
-              for (std::size_t j = 0; j < place(node.centroid_size); ++j) {
-                  const Centroid& centroid = tree_.centroid(node, j);
-                  if (!named(centroid)) split.centroids.push_back(centroid);
-              }
-              if (split.size() == place(node.centroid_size)) return true;
-              if (is_void(split)) {
-                  cut(i, arrivals);
-                  return false;
-              }
-              StoredRows& stored = stored_rows(i);
-              assign(split, stored.rows, stored.nearest);
-              replace_centroids(i, split, stored);
-              return true;
-          });
+    descend({}, true,
+            [&](std::int32_t i, std::uint64_t, const std::vector<std::int32_t>& arrivals) {
+                const Node node = tree_.node(i);
+                Split split;
+                for (std::size_t j = 0; j < place(node.centroid_size); ++j) {
+                    const Centroid& centroid = tree_.centroid(node, j);
+                    if (!named(centroid)) split.centroids.push_back(centroid);
+                }
+                if (split.size() == place(node.centroid_size)) return true;
+                if (is_void(split)) {
+                    cut(i, arrivals);
+                    return false;
+                }
+                StoredRows& stored = stored_rows(i);
+                assign(split, stored.rows, stored.nearest);
+                replace_centroids(i, split, stored);
+                return true;
+            });
 }
 
 }  // namespace evergrow

@@ -8,6 +8,7 @@
 #include "../sample_rows.hpp"
 #include "detach.hpp"
 #include "pass.hpp"
+#include "row_copies.hpp"
 #include "strategy.hpp"
 
 namespace evergrow {
@@ -160,11 +161,13 @@ std::optional<Updated> forget(const Forest& forest, const std::vector<std::int32
                               const std::vector<std::int32_t>& classes, const UpdatePlan& plan,
                               std::size_t n_threads, const Poll& poll) {
     const RowFlags flags = flags_of(rows, forest.samples->size());
-    const auto is_forgotten = [&](const Centroid& centroid) {
-        const auto source = CentroidSource::from_code(centroid.source);
-        return (source.is_row() && flags[static_cast<std::size_t>(source.index())] != 0) ||
-               std::find(classes.begin(), classes.end(), centroid.class_id) != classes.end();
+    const auto is_class = [&](std::int32_t class_id) {
+        return std::find(classes.begin(), classes.end(), class_id) != classes.end();
     };
+    std::vector<std::int32_t> single;
+    for (const std::int32_t row : rows)
+        if (!is_class(forest.samples->class_of(row))) single.push_back(row);
+    const RowCopies copies(*forest.samples, single);
     std::vector<std::int32_t> left = rows_by_class(*forest.samples);
     left.erase(
         std::remove_if(left.begin(), left.end(),
@@ -176,7 +179,13 @@ std::optional<Updated> forget(const Forest& forest, const std::vector<std::int32
         update.drop_classes(classes);
         if (tree.node(kRoot).count_size == 0)
             update.start_again(some_rows(left, plan, tree_key(plan.seed, index, plan.update)));
-        if (tree.kind() == SplitKind::kNcm) update.drop_centroids(is_forgotten);
+        if (tree.kind() == SplitKind::kNcm)
+            update.drop_centroids([&](const Centroid& centroid) {
+                const auto source = CentroidSource::from_code(centroid.source);
+                if (is_class(centroid.class_id)) return true;
+                return source.is_row() ? flags[static_cast<std::size_t>(source.index())] != 0
+                                       : copies.holds(tree.mean(source.index()));
+            });
         update.settle(grower);
     };
     return for_each_tree(forest, forest.samples, plan, 0, n_threads, poll, work);

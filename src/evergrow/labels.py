@@ -6,6 +6,7 @@ column: column k means one class for the life of the model.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,6 +153,10 @@ class ClassList:
         array(['lion', 'dog'], dtype='<U4')
         """
         check_label_types(names)
+        names = [name.item() if isinstance(name, np.generic) else name for name in names]
+        odd = [n for n in names if isinstance(n, float) and not (n.is_integer() or math.isnan(n))]
+        if odd:
+            raise ValueError(f"classes must be integers or strings, got {odd[0]}")
         found = np.array(names, dtype=object if like.classes.dtype == object else None)
         if _family(found.dtype) != _family(like.classes.dtype):
             raise TypeError(

@@ -154,7 +154,7 @@ def test_the_number_of_trees_is_fixed_by_the_first_call() -> None:
 
 def test_more_samples_per_tree_than_there_are_is_an_error_that_names_both() -> None:
     with pytest.raises(ValueError, match=r"max_samples must be at most .* 150, got 200"):
-        NCMForestClassifier(max_samples=200).partial_fit(*FIRST)
+        NCMForestClassifier(max_samples=200).fit(*FIRST)
 
 
 @pytest.mark.parametrize(("kind", "update"), CASES)

@@ -288,11 +288,19 @@ class TreeUpdate:
             if not leaf.counts:
                 self.shrunk.add(id(leaf))
 
+        # A mean that equals a forgotten row is taken for a copy of it.
+        copies = {tuple(self.X[row].tolist()) for row in rows if self.y[row] not in classes}
+
+        def stays(node: Node, j: int) -> bool:
+            assert node.centroids is not None
+            if node.centroid_rows[j] >= 0:
+                named = node.centroid_rows[j] in rows
+            else:
+                named = tuple(node.centroids[j].tolist()) in copies
+            return node.classes[j] not in classes and not named
+
         def at_node(node: Node, key: int, arrivals: Ints) -> Ints | None:
-            if not node.classes:  # not a node of class means
-                return np.zeros(0, dtype=np.int64)
-            named = zip(node.classes, node.centroid_rows, strict=True)
-            kept = [j for j, (c, row) in enumerate(named) if c not in classes and row not in rows]
+            kept = [j for j in range(len(node.classes)) if stays(node, j)]
             if len(kept) == len(node.classes):
                 return np.zeros(0, dtype=np.int64)
             if len({node.goes_right[j] for j in kept}) < 2:

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from evergrow.errors import ModelFileError
 from evergrow.forest.explain import Explanation, explain_row
 from evergrow.forest.fitted import FittedForest
 from evergrow.forest.modelfile import forest_from_file, forest_to_file
@@ -30,6 +31,8 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # What each parameter may be.
     _rules: ClassVar[dict[str, list[Rule]]]
+    # Name of what proposes splits, in the core's table.
+    _proposer: ClassVar[str]
 
     n_jobs: int | None
     _fitted: FittedForest
@@ -76,6 +79,19 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         True
         """
         return self._learnt("nbytes").forest.nbytes
+
+    @property
+    def stored_ids_(self) -> npt.NDArray[np.int64]:
+        """Ids of all samples that the forest keeps; :meth:`forget` takes them.
+
+        Examples
+        --------
+        >>> from evergrow import NCMForestClassifier
+        >>> forest = NCMForestClassifier(5, min_samples_leaf=1, random_state=0)
+        >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).forget(samples=[2]).stored_ids_.tolist()
+        [0, 1, 3]
+        """
+        return self._learnt("stored_ids_").stored_ids
 
     def _learnt(self, name: str) -> FittedForest:
         if not self.__sklearn_is_fitted__():
@@ -286,6 +302,10 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def _from_file(cls, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Self:
         fitted, parameters, names = forest_from_file(header, tensors)
+        if fitted.proposer != cls._proposer:
+            raise ModelFileError(
+                f"the file says it holds a {cls.__name__} but its trees were grown by another"
+            )
         check_parameters({**cls().get_params(), **parameters}, cls._rules)
         forest = cls(**parameters)
         forest._become(fitted, names, None, None)

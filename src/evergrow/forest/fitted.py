@@ -48,6 +48,13 @@ class FittedForest:
         """Whether the trees know their training rows; not so after an inference-only file."""
         return self.forest.keeps_rows
 
+    @property
+    def stored_ids(self) -> npt.NDArray[np.int64]:
+        """Ids of the samples that are stored."""
+        samples = self.forest.samples
+        ids: npt.NDArray[np.int64] = samples.ids[samples.classes >= 0]
+        return ids
+
     def check_memory(self) -> None:
         """Raise an ``OSError`` if the samples are in a file that is not as it was left."""
         samples = self.forest.samples

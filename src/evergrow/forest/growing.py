@@ -31,8 +31,6 @@ __all__ = ["GrowingForest"]
 class GrowingForest(ForestClassifier):
     """Training and updating; subclasses add parameters and the way nodes are split."""
 
-    # Name of what proposes splits, in the core's table.
-    _proposer: ClassVar[str]
     # Names of the update strategies that make sense for this kind of split.
     _strategies: ClassVar[tuple[str, ...]]
 
@@ -148,7 +146,7 @@ class GrowingForest(ForestClassifier):
             if len(listed):
                 named, _ = labels.extend(listed)
                 labels, codes = ClassList.of(named.classes)[0].extend(y)
-            self._start(X, labels, codes, learner)
+            self._start(X, labels, codes, learner, few=True)
             return self
         check_label_types(y)
         known = self._fitted
@@ -204,7 +202,10 @@ class GrowingForest(ForestClassifier):
         codes = sorted(set(known.labels.columns_of(as_classes(classes).tolist())))
         ids = _as_ids([] if samples is None else samples)
         fitted, report = forget(known, codes, ids, self._recipe())
-        self._become(fitted, getattr(self, "feature_names_in_", None), None, report)
+        latest = getattr(self, "sample_ids_", None)
+        if latest is not None:
+            latest = latest[np.isin(latest, fitted.stored_ids)]
+        self._become(fitted, getattr(self, "feature_names_in_", None), latest, report)
         return self
 
     @one_at_a_time
@@ -231,6 +232,8 @@ class GrowingForest(ForestClassifier):
         >>> forest.rename_classes({"a": "x", "c": "x"}).classes_
         array(['x', 'b'], dtype='<U1')
         """
+        if not isinstance(names, Mapping):
+            raise TypeError(f"names must map old to new names, got {names!r}")
         known = self._learnt("classes to rename")
         known.labels.columns_of(list(names))
         self._replace(rename(known, names))
@@ -266,10 +269,15 @@ class GrowingForest(ForestClassifier):
         labels: ClassList,
         codes: npt.NDArray[np.int32],
         learner: BaseEstimator,
+        *,
+        few: bool = False,
     ) -> None:
+        recipe = self._recipe()
+        if few:
+            recipe = recipe.for_few(X.shape[0])
         seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
         ids = np.arange(X.shape[0], dtype=np.int64)
-        fitted, report = begin(labels, Batch(X, codes, ids), seed, self._recipe())
+        fitted, report = begin(labels, Batch(X, codes, ids), seed, recipe)
         self._become(fitted, getattr(learner, "feature_names_in_", None), ids, report)
 
     def _checked_first(
@@ -304,6 +312,13 @@ class GrowingForest(ForestClassifier):
             raise ValueError(
                 f"n_estimators is {self.n_estimators} but the forest has {len(known.forest)} "
                 "trees: fit again to change their number"
+            )
+        if known.has_training_rows and known.forest.samples.half != (
+            self.sample_dtype == "float16"
+        ):
+            raise ValueError(
+                f"sample_dtype is {self.sample_dtype!r} but the forest keeps samples of another "
+                "precision: fit again to change it"
             )
         if self._recipe().strategy != "uls" or self.refresh > 0:
             self._check_has_rows(known, "update")

@@ -48,7 +48,9 @@ class FilePath:
 
     def admits(self, value: object) -> bool:
         """Tell whether the value follows the rule."""
-        return isinstance(value, (str, os.PathLike)) and str(value) != ""
+        if not isinstance(value, (str, os.PathLike)):
+            return False
+        return isinstance(os.fspath(value), str) and str(value) != "" and "\0" not in str(value)
 
     def __str__(self) -> str:
         """Say what is allowed."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evergrow.forest.strategies import NodeSampling
@@ -35,3 +36,9 @@ class Recipe:
     keep_per_class: int | None
     n_threads: int
     verbose: int
+
+    def for_few(self, n_samples: int) -> Recipe:
+        """The same where more samples may come: a tree cannot draw more than there are yet."""
+        if isinstance(self.max_samples, numbers.Integral):
+            return replace(self, max_samples=min(int(self.max_samples), n_samples))
+        return self

@@ -26,6 +26,7 @@ from evergrow.forest.reservoir import choose_evicted
 from evergrow.forest.standardize import Standardization
 from evergrow.labels import ClassList
 from evergrow.progress import progress_bar
+from evergrow.turns import turn_of_file
 
 __all__ = ["Batch", "begin", "core_plan", "extend"]
 
@@ -85,7 +86,7 @@ def begin(
         len(numbers) if n_seen is None else n_seen,
         n_drawn / len(numbers),
         np.bincount(batch.codes, minlength=len(labels)).astype(np.int64),
-        early,
+        early=early,
     )
     fitted = FittedForest(labels, standardization, forest, history, recipe.proposer)
     fitted = _let_go(fitted, recipe) if early is None else fitted
@@ -105,26 +106,45 @@ def extend(
     known: FittedForest, labels: ClassList, batch: Batch, recipe: Recipe
 ) -> tuple[FittedForest, UpdateReport]:
     """Add samples to a forest; ``labels`` are the classes known afterwards."""
+    if known.history.early is not None:
+        return _begin_again(known, labels, batch, recipe)
+    with turn_of_file(known.forest.samples.path):
+        return _update(known, labels, batch, recipe)
+
+
+def _begin_again(
+    known: FittedForest, labels: ClassList, batch: Batch, recipe: Recipe
+) -> tuple[FittedForest, UpdateReport]:
+    """So few samples that the scale of the features is taken anew, and the forest with it."""
+    history, early = known.history, known.history.early
+    everything = batch if early is None else batch.after(early)
+    n_seen = history.n_seen + len(batch.ids)
+    recipe = recipe.for_few(len(everything.ids))
+    fitted, report = begin(labels, everything, history.seed, recipe, n_seen)
+    fitted = replace(fitted, history=replace(fitted.history, n_updates=history.n_updates + 1))
+    n_new = len(labels) - len(known.labels)
+    return fitted, replace(report, n_samples=len(batch.ids), n_new_classes=n_new)
+
+
+def _update(
+    known: FittedForest, labels: ClassList, batch: Batch, recipe: Recipe
+) -> tuple[FittedForest, UpdateReport]:
     start = time.perf_counter()
-    history = known.history
-    if history.early is not None:
-        n_seen = history.n_seen + len(batch.ids)
-        fitted, report = begin(labels, batch.after(history.early), history.seed, recipe, n_seen)
-        fitted = replace(fitted, history=replace(fitted.history, n_updates=history.n_updates + 1))
-        return fitted, replace(report, n_samples=len(batch.ids))
     known.check_memory()
     samples = known.forest.samples.copy()
     numbers = _store(samples, batch, known.standardization)
-    counts = np.zeros(len(labels), dtype=np.int64)
-    counts[: len(history.class_counts)] = history.class_counts
-    new_history = replace(
-        history,
-        n_updates=history.n_updates + 1,
-        n_seen=history.n_seen + len(batch.ids),
-        class_counts=counts + np.bincount(batch.codes, minlength=len(labels)),
+    seen = np.zeros(len(labels), dtype=np.int64)
+    seen[: len(known.labels)] = known.history.class_counts
+    history = replace(
+        known.history,
+        n_updates=known.history.n_updates + 1,
+        n_seen=known.history.n_seen + len(batch.ids),
+        class_counts=seen + np.bincount(batch.codes, minlength=len(labels)),
+        refresh_due=known.history.refresh_due + recipe.refresh * len(known.forest),
     )
-    evicted = choose_evicted(samples, numbers, recipe.keep_per_class, counts, new_history)
-    plan = core_plan(recipe, new_history, len(labels), known)
+    plan = core_plan(recipe, history, len(labels), known)
+    keep = recipe.keep_per_class if plan["keep_rows"] else None
+    evicted = choose_evicted(samples, numbers, keep, seen, history)
     with progress_bar("updating trees", len(known.forest), recipe.verbose) as progress:
         forest, done = known.forest.update(
             samples=samples,
@@ -147,7 +167,7 @@ def extend(
         seconds=time.perf_counter() - start,
         **done,
     )
-    return replace(known, labels=labels, forest=forest, history=new_history), report
+    return replace(known, labels=labels, forest=forest, history=history), report
 
 
 def core_plan(
@@ -155,11 +175,9 @@ def core_plan(
 ) -> dict[str, Any]:
     """What the core is told about one update."""
     n_trees = len(known.forest)
-    # The trees refreshed so far, were every update to refresh its share.
-    first, last = (
-        math.floor(n * recipe.refresh * n_trees + 1e-9)
-        for n in (history.n_updates - 1, history.n_updates)
-    )
+    # What rounding takes from a sum of shares must not hold a tree back.
+    due = (known.history.refresh_due, history.refresh_due)
+    first, last = (math.floor(n + 1e-6) for n in due)
     return {
         "n_classes": n_classes,
         "seed": history.seed,
@@ -170,7 +188,7 @@ def core_plan(
         "row_rate": history.row_rate,
         "bootstrap": recipe.bootstrap,
         "first_refreshed": first % n_trees,
-        "n_refreshed": last - first,
+        "n_refreshed": min(last - first, n_trees),
         "rules": recipe.split_rules(n_classes, known.n_features),
         "keep_rows": known.has_training_rows,
     }

@@ -17,6 +17,7 @@ from evergrow.forest.report import UpdateReport
 from evergrow.forest.teach import Batch, begin, core_plan
 from evergrow.labels import ClassList
 from evergrow.progress import progress_bar
+from evergrow.turns import turn_of_file
 
 __all__ = ["forget", "rename"]
 
@@ -27,6 +28,13 @@ def forget(
     known: FittedForest, codes: list[int], ids: npt.NDArray[np.int64], recipe: Recipe
 ) -> tuple[FittedForest, UpdateReport]:
     """Take whole classes and single samples, by their ids, out of a forest."""
+    with turn_of_file(known.forest.samples.path):
+        return _forget(known, codes, ids, recipe)
+
+
+def _forget(
+    known: FittedForest, codes: list[int], ids: npt.NDArray[np.int64], recipe: Recipe
+) -> tuple[FittedForest, UpdateReport]:
     start = time.perf_counter()
     known.check_memory()
     samples = known.forest.samples
@@ -64,6 +72,11 @@ def forget(
 
 def rename(known: FittedForest, names: Mapping[Any, Any]) -> FittedForest:
     """Give classes other names; classes given one name become one."""
+    with turn_of_file(known.forest.samples.path):
+        return _rename(known, names)
+
+
+def _rename(known: FittedForest, names: Mapping[Any, Any]) -> FittedForest:
     known.check_memory()
     old = known.labels.classes.tolist()
     wanted = [names.get(label, label) for label in old]
@@ -105,10 +118,7 @@ def _regrown(fitted: FittedForest, early: EarlySamples, recipe: Recipe) -> Fitte
     """So few samples that the scale of the features is still taken anew."""
     history = fitted.history
     batch = Batch(early.X, early.codes, early.ids)
-    most = recipe.max_samples
-    if isinstance(most, (int, np.integer)):
-        most = min(int(most), len(early.ids))
-    recipe = replace(recipe, n_estimators=len(fitted.forest), max_samples=most)
+    recipe = replace(recipe, n_estimators=len(fitted.forest)).for_few(len(early.ids))
     grown, _ = begin(fitted.labels, batch, history.seed, recipe, history.n_seen)
     return replace(grown, history=replace(grown.history, n_updates=history.n_updates))
 
