@@ -37,7 +37,7 @@ test: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/plot
 	@echo "== running the tests"
 	@$(BIN)/python -m pytest
 
-lint: $(STAMPS)/package $(STAMPS)/lint $(STAMPS)/test
+lint: $(STAMPS)/package $(STAMPS)/lint $(STAMPS)/plot $(STAMPS)/test
 	@echo "== ruff check"
 	@$(BIN)/ruff check
 	@echo "== ruff format"
