@@ -308,7 +308,7 @@ def twin_leaves(node: twin.Node) -> list[twin.Node]:
 
 TestGrowingForest = GrowingForestMachine.TestCase
 TestGrowingForest.settings = settings(
-    max_examples=60,
+    max_examples=20,
     stateful_step_count=12,
     deadline=None,
     # Shrinking takes minutes; the steps printed for the first failure are short enough.
