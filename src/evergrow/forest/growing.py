@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
@@ -28,7 +29,7 @@ from evergrow.turns import one_at_a_time
 __all__ = ["GrowingForest"]
 
 
-class GrowingForest(ForestClassifier):
+class GrowingForest(ForestClassifier, metaclass=ABCMeta):
     """Training and updating; subclasses add parameters and the way nodes are split."""
 
     # Names of the update strategies that make sense for this kind of split.
@@ -71,9 +72,9 @@ class GrowingForest(ForestClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @abstractmethod
     def _split_rules(self, n_classes: int, n_features: int) -> dict[str, Any]:
         """What the core is told about splitting nodes."""
-        raise NotImplementedError
 
     @one_at_a_time
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
