@@ -76,6 +76,12 @@ class AxisForestClassifier(CandidateForest):
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if the training data had any.
+    sample_ids_ : ndarray of shape (n_samples,)
+        Ids of the samples of the last :meth:`fit` or :meth:`partial_fit`.
+    stored_ids_ : ndarray
+        Ids of all samples that the forest keeps.
+    update_report_ : UpdateReport
+        What the last call that trained or forgot did.
 
     Examples
     --------
