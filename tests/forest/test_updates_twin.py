@@ -106,6 +106,8 @@ class GrowingForestMachine(RuleBasedStateMachine):
         self.rules = twin.Rules(
             n_classes,
             n_centroids,
+            # Thresholds are all tried one by one in NumPy; a few per node are enough.
+            n_assignments=1024 if kind == "ncm" else 6,
             min_samples_leaf=min_samples_leaf,
             rows_per_tree=max(1, round(self.row_rate * n)),
             bootstrap=self.bootstrap,
@@ -308,7 +310,7 @@ def twin_leaves(node: twin.Node) -> list[twin.Node]:
 
 TestGrowingForest = GrowingForestMachine.TestCase
 TestGrowingForest.settings = settings(
-    max_examples=20,
+    max_examples=200,
     stateful_step_count=12,
     deadline=None,
     # Shrinking takes minutes; the steps printed for the first failure are short enough.
