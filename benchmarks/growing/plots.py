@@ -134,7 +134,7 @@ def by_fraction(folder: Path, streams: list[Stream], baseline: Curve) -> None:
         panel.axhline(100, color=BLACK, ls="--", lw=1, label="retrained")
         panel.set(title=title, xlabel="update_fraction")
     axes[0].set_ylabel("% of retrained")
-    axes[1].set_ylim(0, 105)
+    axes[1].set_ylim(0, None)
     _legend(axes[0], 3)
     _save(folder, "growing_fraction")
     _show(f"update_fraction, {end} classes, relative", shown)

@@ -189,24 +189,21 @@ std::vector<ClassCount> TreeUpdate::remove_from_leaf(std::int32_t leaf, const Ro
 
 // Children before their parents, so that every node changes its counts once.
 void TreeUpdate::remove_below(std::int32_t top, const RowFlags& flags, bool keep_counts) {
-    struct Visited {
-        std::int32_t node;
-        std::size_t parent;  // its place in the list
-        std::vector<ClassCount> changes;
-    };
-    std::vector<Visited> order{{top, 0, {}}};
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        const Node& node = tree_.node(order[i].node);
-        if (node.is_leaf()) continue;
-        order.push_back({node.left, i, {}});
-        order.push_back({node.left + 1, i, {}});
+    below_.assign(1, Below{top, 0});
+    for (std::size_t i = 0; i < below_.size(); ++i) {
+        const std::int32_t left = tree_.node(below_[i].node).left;
+        if (left == kLeaf) continue;
+        below_.push_back(Below{left, i});
+        below_.push_back(Below{left + 1, i});
     }
-    for (std::size_t i = order.size(); i-- > 0;) {
-        Visited& at = order[i];
-        if (tree_.is_leaf(at.node)) at.changes = remove_from_leaf(at.node, flags);
-        if (at.changes.empty()) continue;
-        if (!keep_counts) tree_.change_counts(at.node, at.changes);
-        if (i > 0) order[at.parent].changes = sum(order[at.parent].changes, at.changes);
+    if (leaving_.size() < below_.size()) leaving_.resize(below_.size());
+    for (std::size_t i = below_.size(); i-- > 0;) {
+        const Below at = below_[i];
+        if (tree_.is_leaf(at.node)) leaving_[i] = remove_from_leaf(at.node, flags);
+        if (leaving_[i].empty()) continue;
+        if (!keep_counts) tree_.change_counts(at.node, leaving_[i]);
+        if (i > 0) leaving_[at.parent] = sum(leaving_[at.parent], leaving_[i]);
+        leaving_[i].clear();
     }
 }
 

@@ -135,6 +135,14 @@ class TreeUpdate {
     std::vector<float> offsets_, scores_;
     std::vector<ClassCount> counts_;
     RowFlags moving_;
+    // Space for rows that leave a subtree: its nodes, each with its parent's place in the list, and
+    // what leaves each, empty between uses.
+    struct Below {
+        std::int32_t node;
+        std::size_t parent;
+    };
+    std::vector<Below> below_;
+    std::vector<std::vector<ClassCount>> leaving_;
     // Space for what changes one node.
     StoredRows stored_;
     Split changed_split_;
