@@ -22,6 +22,9 @@ StoredRows& TreeUpdate::stored_rows(std::int32_t node) {
 
 void TreeUpdate::assign(const Split& split, const std::vector<std::int32_t>& rows,
                         std::vector<std::uint16_t>& nearest) {
+    nearest.resize(rows.size());
+    scores_.resize(rows.size());
+    if (rows.empty()) return;
     const std::size_t width = samples_.width();
     unpacked_.resize(split.size() * width);
     vectors_.resize(split.size());
@@ -39,8 +42,6 @@ void TreeUpdate::assign(const Split& split, const std::vector<std::int32_t>& row
         else
             kernels().widen(tree_.mean(where.index()), width, space);
     }
-    nearest.resize(rows.size());
-    scores_.resize(rows.size());
     const Centroids centroids{vectors_.data(), offsets_.data(), split.size()};
     for (std::size_t first = 0; first < rows.size() && !stop_; first += RowReader::kBlock) {
         const std::size_t n = std::min(RowReader::kBlock, rows.size() - first);
