@@ -174,7 +174,7 @@ class ClassList:
         unknown = [name for name in names if name not in column]
         if unknown:
             raise ValueError(
-                f"unknown classes {unknown}; the forest knows {self.classes.tolist()[:20]}"
+                f"unknown classes {unknown}; the model knows {self.classes.tolist()[:20]}"
                 + ("" if len(self) <= 20 else f" and {len(self) - 20} more")
             )
         return [column[name] for name in names]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy.typing as npt
+
 from evergrow.errors import ModelFileError
 from evergrow.files import read_model
 from evergrow.forest import (
@@ -59,15 +61,19 @@ def load(path: str | os.PathLike[str]) -> Any:
     3
     """
     header, tensors = read_model(path)
-    estimator = _ESTIMATORS.get(str(header.get("estimator")))
-    if estimator is None:
-        raise ModelFileError(
-            f"{str(path)!r} holds an unknown estimator {header.get('estimator')!r}, "
-            f"this version knows {sorted(_ESTIMATORS)}"
-        )
     try:
-        return estimator._from_file(header, tensors)
+        return _build(header, tensors)
     except ModelFileError as error:
         raise ModelFileError(f"{str(path)!r}: {error}") from error
     except (ValueError, TypeError) as error:
         raise ModelFileError(f"{str(path)!r} has damaged parameters: {error}") from error
+
+
+def _build(header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Any:
+    estimator = _ESTIMATORS.get(str(header.get("estimator")))
+    if estimator is None:
+        raise ModelFileError(
+            f"it holds an unknown estimator {header.get('estimator')!r}, "
+            f"this version knows {sorted(_ESTIMATORS)}"
+        )
+    return estimator._from_file(header, tensors, _build)

@@ -148,7 +148,7 @@ def test_forgetting_nothing_changes_no_answer(nothing: dict[str, Any]) -> None:
         ({"samples": [2**70]}, ValueError, "integer ids"),
         ({"samples": range(200)}, ValueError, "would leave no samples"),
         ({"classes": range(5)}, ValueError, "would leave no samples"),
-        ({"classes": [1, 8]}, ValueError, r"unknown classes \[8\]; the forest knows \[0, 1, 2"),
+        ({"classes": [1, 8]}, ValueError, r"unknown classes \[8\]; the model knows \[0, 1, 2"),
         ({"classes": ["1"]}, ValueError, r"unknown classes \['1'\]"),
         ({"classes": [1, "a"]}, TypeError, "all strings or all numbers"),
         ({"classes": {1}}, TypeError, "got set"),

@@ -9,60 +9,26 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evergrow.errors import ModelFileError
 from evergrow.forest.explain import Explanation, explain_row
 from evergrow.forest.fitted import FittedForest
 from evergrow.forest.modelfile import forest_from_file, forest_to_file
-from evergrow.forest.report import UpdateReport
-from evergrow.params import Integer, Rule, check_parameters
+from evergrow.learner import GrowingClassifier
+from evergrow.modelfile import Build
+from evergrow.params import Integer, check_parameters
 
 __all__ = ["ForestClassifier"]
 
-# What fitting adds to an estimator's parameters.
-_LEARNT = ("_fitted", "feature_names_in_", "n_features_in_", "sample_ids_", "update_report_")
 
-
-class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ForestClassifier(GrowingClassifier):
     """A fitted forest as an estimator; subclasses add parameters and a way to fit."""
 
-    # What each parameter may be.
-    _rules: ClassVar[dict[str, list[Rule]]]
     # Name of what proposes splits, in the core's table.
     _proposer: ClassVar[str]
 
     n_jobs: int | None
     _fitted: FittedForest
-
-    def _become(
-        self,
-        fitted: FittedForest,
-        names: npt.NDArray[Any] | None,
-        sample_ids: npt.NDArray[np.int64] | None,
-        report: UpdateReport | None,
-    ) -> None:
-        learnt = {
-            "_fitted": fitted,
-            "feature_names_in_": names,
-            "n_features_in_": fitted.n_features,
-            "sample_ids_": sample_ids,
-            "update_report_": report,
-        }
-        kept = {name: value for name, value in vars(self).items() if name not in _LEARNT}
-        # One assignment: another thread sees all of the old or all of the new.
-        self.__dict__ = kept | {name: value for name, value in learnt.items() if value is not None}
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Tell scikit-learn whether there is anything to predict with."""
-        return "_fitted" in vars(self)
-
-    @property
-    def classes_(self) -> npt.NDArray[Any]:
-        """The classes, in the order of the columns of :meth:`predict_proba`."""
-        return self._learnt("classes_").labels.classes
 
     @property
     def nbytes(self) -> int:
@@ -78,7 +44,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).nbytes < 2000
         True
         """
-        return self._learnt("nbytes").forest.nbytes
+        return int(self._learnt("nbytes").forest.nbytes)
 
     @property
     def stored_ids_(self) -> npt.NDArray[np.int64]:
@@ -91,27 +57,12 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).forget(samples=[2]).stored_ids_.tolist()
         [0, 1, 3]
         """
-        return self._learnt("stored_ids_").stored_ids
-
-    def _learnt(self, name: str) -> FittedForest:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet, so it has no {name}. "
-                "Call 'fit' first."
-            )
-        return self._fitted
-
-    def _snapshot(self) -> Self:
-        # One look at what is learnt, which another thread may replace at any moment.
-        reader = object.__new__(type(self))
-        reader.__dict__ = self.__dict__
-        return reader
+        fitted: FittedForest = self._learnt("stored_ids_")
+        return fitted.stored_ids
 
     def _checked(self, X: npt.ArrayLike) -> tuple[FittedForest, npt.NDArray[Any], int]:
-        reader = self._snapshot()
-        check_is_fitted(reader)
-        checked: npt.NDArray[Any] = validate_data(reader, X, reset=False)
-        return reader._fitted, checked, effective_n_jobs(self.n_jobs)
+        reader, X = self._checked_query(X)
+        return reader._fitted, X, effective_n_jobs(self.n_jobs)
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Class probabilities: the mean class frequencies of the leaves (Eq. 4).
@@ -288,19 +239,16 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ...     evergrow.load(path).predict([[9]])
         array([1])
         """
-        reader = self._snapshot()
-        fitted = reader._learnt("model to save")
-        # Else the file could not be loaded.
-        check_parameters({name: getattr(reader, name) for name in self._rules}, self._rules)
-        if not type(self).__module__.startswith("evergrow."):
-            raise TypeError(
-                f"only Evergrow's own estimators can be saved, got {type(self).__name__}: "
-                "load would not find it"
-            )
-        forest_to_file(reader, fitted, path, inference_only=inference_only)
+        reader = self._checked_to_save()
+        forest_to_file(reader, reader._fitted, path, inference_only=inference_only)
 
     @classmethod
-    def _from_file(cls, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Self:
+    def _from_file(
+        cls,
+        header: dict[str, Any],
+        tensors: dict[str, npt.NDArray[Any]],
+        build: Build,  # noqa: ARG003
+    ) -> Self:
         fitted, parameters, names = forest_from_file(header, tensors)
         if fitted.proposer != cls._proposer:
             raise ModelFileError(
@@ -308,5 +256,5 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         check_parameters({**cls().get_params(), **parameters}, cls._rules)
         forest = cls(**parameters)
-        forest._become(fitted, names, None, None)
+        forest._become(fitted, names)
         return forest

@@ -11,19 +11,16 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from evergrow.forest.estimator import ForestClassifier
 from evergrow.forest.fitted import FittedForest
 from evergrow.forest.recipe import Recipe
+from evergrow.forest.report import UpdateReport
 from evergrow.forest.strategies import NodeSampling, Strategy, resolve_strategy
 from evergrow.forest.teach import Batch, begin, extend
 from evergrow.forest.unlearn import forget, rename
-from evergrow.labels import ClassList, as_classes, check_label_types
-from evergrow.params import check_parameters
+from evergrow.labels import ClassList, as_classes
 from evergrow.turns import one_at_a_time
 
 __all__ = ["GrowingForest"]
@@ -102,9 +99,9 @@ class GrowingForest(ForestClassifier, metaclass=ABCMeta):
         array(['dog'], dtype='<U3')
         """
         self._check_parameters()
-        X, y, learner = self._checked_first(X, y, min_samples=2)
+        X, y, names = self._checked_first(X, y, min_samples=2)
         labels, codes = ClassList.of(y)
-        self._start(X, labels, codes, learner)
+        self._start(X, labels, codes, names)
         return self
 
     @one_at_a_time
@@ -141,24 +138,16 @@ class GrowingForest(ForestClassifier, metaclass=ABCMeta):
         """
         self._check_parameters()
         if not self.__sklearn_is_fitted__():
-            X, y, learner = self._checked_first(X, y, min_samples=1)
-            labels, codes = ClassList.of(y)
-            listed = as_classes(classes)
-            if len(listed):
-                named, _ = labels.extend(listed)
-                labels, codes = ClassList.of(named.classes)[0].extend(y)
-            self._start(X, labels, codes, learner, few=True)
+            X, y, names = self._checked_first(X, y, min_samples=1)
+            self._start(X, *self._first_labels(y, classes), names, few=True)
             return self
-        check_label_types(y)
         known = self._fitted
-        checked: tuple[npt.NDArray[Any], npt.NDArray[Any]] = validate_data(self, X, y, reset=False)
-        X, y = checked
-        _check_targets(y)
+        X, y = self._checked_more(X, y)
         labels, codes = known.labels.extend_with(y, as_classes(classes))
         self._check_growable(known)
         ids = known.history.n_seen + np.arange(X.shape[0], dtype=np.int64)
         fitted, report = extend(known, labels, Batch(X, codes, ids), self._recipe())
-        self._become(fitted, getattr(self, "feature_names_in_", None), ids, report)
+        self._trained(fitted, ids, report)
         return self
 
     @one_at_a_time
@@ -206,7 +195,7 @@ class GrowingForest(ForestClassifier, metaclass=ABCMeta):
         latest = getattr(self, "sample_ids_", None)
         if latest is not None:
             latest = latest[np.isin(latest, fitted.stored_ids)]
-        self._become(fitted, getattr(self, "feature_names_in_", None), latest, report)
+        self._trained(fitted, latest, report)
         return self
 
     @one_at_a_time
@@ -261,15 +250,24 @@ class GrowingForest(ForestClassifier, metaclass=ABCMeta):
 
     def _replace(self, fitted: FittedForest) -> None:
         # Everything else that was learnt stays.
-        learnt = ("feature_names_in_", "sample_ids_", "update_report_")
-        self._become(fitted, *(getattr(self, name, None) for name in learnt))
+        ids, report = getattr(self, "sample_ids_", None), getattr(self, "update_report_", None)
+        self._trained(fitted, ids, report)
+
+    def _trained(
+        self,
+        fitted: FittedForest,
+        ids: npt.NDArray[np.int64] | None,
+        report: UpdateReport | None,
+    ) -> None:
+        names = getattr(self, "feature_names_in_", None)
+        self._become(fitted, names, sample_ids_=ids, update_report_=report)
 
     def _start(
         self,
         X: npt.NDArray[Any],
         labels: ClassList,
         codes: npt.NDArray[np.int32],
-        learner: BaseEstimator,
+        names: npt.NDArray[Any] | None,
         *,
         few: bool = False,
     ) -> None:
@@ -279,23 +277,10 @@ class GrowingForest(ForestClassifier, metaclass=ABCMeta):
         seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
         ids = np.arange(X.shape[0], dtype=np.int64)
         fitted, report = begin(labels, Batch(X, codes, ids), seed, recipe)
-        self._become(fitted, getattr(learner, "feature_names_in_", None), ids, report)
-
-    def _checked_first(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, *, min_samples: int
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], BaseEstimator]:
-        check_label_types(y)
-        # Validation records names and number of features on the estimator it is given: a clone,
-        # so that a failure later leaves this one untouched.
-        learner = clone(self)
-        checked: tuple[npt.NDArray[Any], npt.NDArray[Any]] = validate_data(
-            learner, X, y, ensure_min_samples=min_samples, ensure_min_features=1
-        )
-        _check_targets(checked[1])
-        return *checked, learner
+        self._become(fitted, names, sample_ids_=ids, update_report_=report)
 
     def _check_parameters(self) -> None:
-        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
+        super()._check_parameters()
         strategy, _, _ = resolve_strategy(self.update, self.update_fraction, self.node_sampling)
         if strategy not in self._strategies:
             raise ValueError(
@@ -352,12 +337,6 @@ class GrowingForest(ForestClassifier, metaclass=ABCMeta):
             n_threads=effective_n_jobs(self.n_jobs),
             verbose=self.verbose,
         )
-
-
-def _check_targets(y: npt.NDArray[Any]) -> None:
-    # Every class twice: scikit-learn warns where most classes have one sample, which is what a
-    # batch of new classes may well look like.
-    check_classification_targets(np.repeat(np.unique(y), 2))
 
 
 def _as_ids(samples: npt.ArrayLike) -> npt.NDArray[np.int64]:

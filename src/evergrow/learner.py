@@ -1,0 +1,141 @@
+"""What every estimator that grows does at the door: checks, and one swap when all went well."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from evergrow.labels import ClassList, as_classes, check_label_types
+from evergrow.modelfile import check_saveable
+from evergrow.params import Rule, check_parameters
+
+__all__ = ["Fitted", "GrowingClassifier"]
+
+
+class Fitted(Protocol):
+    """What an estimator has learnt, as one value that is replaced whole."""
+
+    @property
+    def labels(self) -> ClassList:
+        """The classes, in the order of their columns."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of the input."""
+
+
+class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier whose set of classes grows; subclasses add parameters and what is learnt.
+
+    All that is learnt lies in ``_fitted``, a value that calls replace and never change. A call that
+    fails or is interrupted leaves the old one, and other threads see the old or the new one whole.
+    """
+
+    # What each parameter may be.
+    _rules: ClassVar[dict[str, list[Rule]]]
+    _fitted: Any
+
+    def _become(self, fitted: Fitted, names: npt.NDArray[Any] | None, **learnt: Any) -> None:
+        """Take what was learnt; ``learnt`` are further attributes, None for those not there."""
+        learnt = {
+            **learnt,
+            "_fitted": fitted,
+            "feature_names_in_": names,
+            "n_features_in_": fitted.n_features,
+        }
+        kept = {
+            name: value
+            for name, value in vars(self).items()
+            if name != "_fitted" and not name.endswith("_")
+        }
+        # One assignment: another thread sees all of the old or all of the new.
+        self.__dict__ = kept | {name: value for name, value in learnt.items() if value is not None}
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell scikit-learn whether there is anything to predict with."""
+        return "_fitted" in vars(self)
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The classes, in the order of the columns of :meth:`predict_proba`."""
+        classes: npt.NDArray[Any] = self._learnt("classes_").labels.classes
+        return classes
+
+    def _learnt(self, name: str) -> Any:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet, so it has no {name}. "
+                "Call 'fit' first."
+            )
+        return self._fitted
+
+    def _snapshot(self) -> Self:
+        # One look at what is learnt, which another thread may replace at any moment.
+        reader = object.__new__(type(self))
+        reader.__dict__ = self.__dict__
+        return reader
+
+    def _check_parameters(self) -> None:
+        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
+
+    def _checked_query(self, X: npt.ArrayLike) -> tuple[Self, npt.NDArray[Any]]:
+        """Samples to predict, and the estimator as it is now."""
+        reader = self._snapshot()
+        check_is_fitted(reader)
+        return reader, validate_data(reader, X, reset=False)
+
+    def _checked_first(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, *, min_samples: int
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None]:
+        """The first training samples, their labels, and the names of the features if any."""
+        check_label_types(y)
+        # Validation records names and number of features on the estimator it is given: a clone,
+        # so that a failure later leaves this one untouched.
+        learner = clone(self)
+        checked: tuple[npt.NDArray[Any], npt.NDArray[Any]] = validate_data(
+            learner, X, y, ensure_min_samples=min_samples, ensure_min_features=1
+        )
+        _check_targets(checked[1])
+        return *checked, getattr(learner, "feature_names_in_", None)
+
+    def _checked_more(
+        self, X: npt.ArrayLike, y: npt.ArrayLike
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Further training samples and their labels."""
+        check_label_types(y)
+        checked: tuple[npt.NDArray[Any], npt.NDArray[Any]] = validate_data(self, X, y, reset=False)
+        _check_targets(checked[1])
+        return checked
+
+    @staticmethod
+    def _first_labels(
+        y: npt.NDArray[Any], classes: npt.ArrayLike | None
+    ) -> tuple[ClassList, npt.NDArray[np.int32]]:
+        """The classes of the first labels and those listed, sorted; a column per label."""
+        labels, codes = ClassList.of(y)
+        listed = as_classes(classes)
+        if len(listed):
+            named, _ = labels.extend(listed)
+            labels, codes = ClassList.of(named.classes)[0].extend(y)
+        return labels, codes
+
+    def _checked_to_save(self) -> Self:
+        """The estimator as it is now, if it can be written to a file and read back."""
+        reader = self._snapshot()
+        reader._learnt("model to save")
+        # Else the file could not be loaded.
+        reader._check_parameters()
+        check_saveable(type(self))
+        return reader
+
+
+def _check_targets(y: npt.NDArray[Any]) -> None:
+    # Every class twice: scikit-learn warns where most classes have one sample, which is what a
+    # batch of new classes may well look like.
+    check_classification_targets(np.repeat(np.unique(y), 2))

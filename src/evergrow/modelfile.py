@@ -1,0 +1,132 @@
+"""What the files of all estimators have in common: parameters, classes, names of features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.errors import ModelFileError
+from evergrow.labels import ClassList
+from evergrow.version import __version__
+
+__all__ = [
+    "Build",
+    "check_array",
+    "check_saveable",
+    "class_list",
+    "common_header",
+    "feature_names",
+    "parameters_of",
+    "plain_parameters",
+]
+
+# Makes an estimator from the header and arrays of a model inside another one's file.
+Build = Callable[[dict[str, Any], dict[str, npt.NDArray[Any]]], Any]
+
+# Types of class labels that can be saved, and how JSON holds each; object arrays hold strings.
+_LABEL_TYPES: dict[str, type] = {"<U": str, "|O": str, "|b1": bool, "|i1": int, "|u1": int}
+_LABEL_TYPES |= {f"<{kind}{size}": int for kind in "iu" for size in (2, 4, 8)}
+_LABEL_TYPES |= {f"<f{size}": float for size in (2, 4, 8)}
+
+
+def check_saveable(kind: type) -> None:
+    """Raise a ``TypeError`` for a class that ``load`` would not find."""
+    if not kind.__module__.startswith("evergrow."):
+        raise TypeError(
+            f"only Evergrow's own estimators can be saved, got {kind.__name__}: "
+            "load would not find it"
+        )
+
+
+def common_header(
+    estimator: Any, parameters: dict[str, Any], labels: ClassList | None
+) -> dict[str, Any]:
+    """What every header says: who wrote it, the estimator, its parameters, classes, features."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return {
+        "library_version": __version__,
+        "estimator": type(estimator).__name__,
+        "parameters": parameters,
+        "classes": None if labels is None else _classes_to_json(labels.classes),
+        "feature_names": None if names is None else names.tolist(),
+    }
+
+
+def plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON holds them."""
+    plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in parameters.items()}
+    # A generator has a state that only its owner can go on with.
+    if isinstance(plain.get("random_state"), np.random.RandomState):
+        plain["random_state"] = None
+    return plain
+
+
+def parameters_of(header: dict[str, Any]) -> dict[str, Any]:
+    """The parameters that a header lists."""
+    parameters = header.get("parameters")
+    if not isinstance(parameters, dict):
+        raise ModelFileError("the model file has no parameters")
+    return parameters
+
+
+def feature_names(header: dict[str, Any], n_features: int) -> npt.NDArray[Any] | None:
+    """The names of the features that a header lists, if any."""
+    names = header.get("feature_names")
+    if names is None:
+        return None
+    if not isinstance(names, list) or len(names) != n_features:
+        raise ModelFileError("the model file names the wrong number of features")
+    if not all(type(name) is str for name in names):
+        raise ModelFileError("the model file names features by something other than strings")
+    return np.array(names, dtype=object)
+
+
+def check_array(
+    array: npt.NDArray[Any] | None, name: str, dtype: type, shape: tuple[int | None, ...]
+) -> npt.NDArray[Any]:
+    """Raise a ``ModelFileError`` unless the array has this type and shape and is finite.
+
+    ``None`` in the shape stands for any size.
+    """
+    if array is None:
+        raise ModelFileError(f"the model file lacks the array {name!r}")
+    fits = array.dtype == dtype and array.ndim == len(shape)
+    fits = fits and all(want in (None, size) for want, size in zip(shape, array.shape, strict=True))
+    if not fits or (array.dtype.kind == "f" and not np.isfinite(array).all()):
+        raise ModelFileError(
+            f"the model file is inconsistent: the array {name} has the wrong type, shape or values"
+        )
+    return array
+
+
+def _classes_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:
+    # The width of a string array follows from its strings.
+    name = "<U" if classes.dtype.kind == "U" else classes.dtype.newbyteorder("<").str
+    kind, values = _LABEL_TYPES.get(name), classes.tolist()
+    if kind is None or not all(type(value) is kind for value in values):
+        raise TypeError(f"classes of type {classes.dtype} cannot be saved: use integers or strings")
+    return {"dtype": name, "values": values}
+
+
+def class_list(header: dict[str, Any]) -> ClassList:
+    """The classes that a header lists."""
+    entry = header.get("classes")
+    name = entry.get("dtype") if isinstance(entry, dict) else None
+    values = entry.get("values") if isinstance(entry, dict) else None
+    if not isinstance(values, list) or not values:
+        raise ModelFileError("the model file lists no classes")
+    kind = _LABEL_TYPES.get(name) if isinstance(name, str) else None
+    if name is None or kind is None or not all(type(value) is kind for value in values):
+        raise ModelFileError("the model file lists classes of mixed or unexpected types")
+    try:
+        with np.errstate(over="ignore"):
+            classes = np.array(values, dtype=name)
+    except OverflowError as error:
+        raise ModelFileError(f"the model file lists a class out of range: {error}") from error
+    # Also false for what the type cannot hold, and for what is not a number.
+    if classes.tolist() != values or len(set(values)) != len(values):
+        raise ModelFileError("the model file lists a class twice or one that its type cannot hold")
+    return ClassList(classes)
