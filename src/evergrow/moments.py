@@ -1,0 +1,447 @@
+"""Sums over weighted examples: all that least squares and class means keep of their data.
+
+Sums are exact in both directions: they do not depend on the order or the split of the examples
+into calls, examples can be taken out again, and two machines' sums add up to one.
+
+A value never changes. What single examples add to the large Gram matrix waits in a short list,
+so that one example costs its own size and not that of the matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import blas
+
+from evergrow.errors import ModelFileError
+from evergrow.modelfile import check_array
+
+__all__ = ["WAITING", "Batch", "ForgetError", "Moments"]
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int32]
+
+# Single examples wait until there are this many; half of them then join the Gram matrix in one
+# matrix product. The other half stays at hand for whoever follows example by example.
+WAITING = 64
+# Batches of this many rows join at once.
+_LARGE = 32
+
+_GONE = -1
+# What sums of other examples leave behind, relative to the sums themselves.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Rows of features, the column of each one's class, and its weight."""
+
+    rows: Floats
+    codes: Codes
+    weights: Floats
+    sign: int = 1
+    # Names the sums that include this batch.
+    token: object = field(default_factory=object)
+
+    @classmethod
+    def of(cls, rows: Floats, codes: Codes, weights: Floats | None = None) -> Batch:
+        """A batch; weights are 1 where not given."""
+        return cls(rows, codes, np.ones(len(rows)) if weights is None else weights)
+
+    @cached_property
+    def roots(self) -> Floats:
+        """Square roots of the weights."""
+        return np.sqrt(self.weights)
+
+    @cached_property
+    def scaled(self) -> Floats:
+        """Rows times the square roots of their weights."""
+        return self.rows if (self.weights == 1.0).all() else self.rows * self.roots[:, None]
+
+    def of_class(self, column: int) -> Batch:
+        """The part that belongs to one class."""
+        mine = self.codes == column
+        return Batch(self.rows[mine], self.codes[mine], self.weights[mine], self.sign)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Sums over examples ``x`` of class ``c`` with weight ``w``.
+
+    Attributes
+    ----------
+    class_sums : tuple of ndarray of shape (n_features,)
+        ``sum w x`` per class: the columns of ``b = X'Y`` of least squares.
+    class_weights, class_examples : ndarray of shape (n_classes,)
+        ``sum w`` and the number of examples per class.
+    class_squares : ndarray of shape (n_classes,)
+        ``sum w x.x`` per class.
+    settled : ndarray of shape (n_features, n_features) or None
+        Upper triangle of ``sum w x x'`` over all but the waiting examples; None if not wanted.
+    class_settled : tuple of ndarray or None
+        The same per class; None if not wanted.
+    waiting : tuple of Batch
+        The latest examples, not yet in ``settled``.
+    token : object
+        Names the sums without the waiting examples.
+    """
+
+    class_sums: tuple[Floats, ...]
+    class_weights: Floats
+    class_examples: npt.NDArray[np.int64]
+    class_squares: Floats
+    settled: Floats | None
+    class_settled: tuple[Floats, ...] | None
+    waiting: tuple[Batch, ...] = ()
+    token: object = field(default_factory=object)
+
+    @classmethod
+    def none(
+        cls, n_features: int, n_classes: int, *, gram: bool, per_class: bool = False
+    ) -> Moments:
+        """No examples yet."""
+        square = (n_features, n_features)
+        return cls(
+            tuple(np.zeros(n_features) for _ in range(n_classes)),
+            np.zeros(n_classes),
+            np.zeros(n_classes, dtype=np.int64),
+            np.zeros(n_classes),
+            np.zeros(square) if gram else None,
+            tuple(np.zeros(square) for _ in range(n_classes)) if per_class else None,
+        )
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, with or without examples."""
+        return len(self.class_weights)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.class_sums[0])
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples."""
+        return int(self.class_examples.sum())
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights of all examples."""
+        return float(self.class_weights.sum())
+
+    @property
+    def squares(self) -> float:
+        """``sum w x.x`` over all examples, the trace of the Gram matrix."""
+        return float(self.class_squares.sum())
+
+    @cached_property
+    def sums(self) -> Floats:
+        """The class sums as one matrix of shape (n_classes, n_features)."""
+        return np.array(self.class_sums)
+
+    @cached_property
+    def means(self) -> Floats:
+        """Class means, Eq. (1) of Ristin 2014; zero for a class without examples."""
+        weights = self.class_weights[:, None]
+        return np.divide(self.sums, weights, out=np.zeros_like(self.sums), where=weights > 0)
+
+    @cached_property
+    def gram(self) -> Floats:
+        """Upper triangle of ``sum w x x'`` over all examples."""
+        if self.settled is None:
+            raise ValueError("these sums have no Gram matrix")
+        if not self.waiting:
+            return self.settled
+        gram = self.settled.copy()
+        for batch in self.waiting:
+            _add_products(gram, batch)
+        return gram
+
+    def follow(self, token: object) -> tuple[Batch, ...] | None:
+        """What was added since the sums that the token names; None if that is too long ago."""
+        tokens = [self.token, *(batch.token for batch in self.waiting)]
+        # From the end: it is nearly always the last one or the one before.
+        for place in range(len(tokens) - 1, -1, -1):
+            if tokens[place] is token:
+                return self.waiting[place:]
+        return None
+
+    @property
+    def latest(self) -> object:
+        """Names these sums."""
+        return self.waiting[-1].token if self.waiting else self.token
+
+    def with_classes(self, n_classes: int) -> Moments:
+        """As many classes as this; new ones have no examples."""
+        n_new = n_classes - self.n_classes
+        if not n_new:
+            return self
+        grown = Moments.none(
+            self.n_features, n_new, gram=False, per_class=self.class_settled is not None
+        )
+        per_class = None if self.class_settled is None else grown.class_settled
+        return replace(
+            self,
+            class_sums=self.class_sums + grown.class_sums,
+            class_weights=np.concatenate([self.class_weights, grown.class_weights]),
+            class_examples=np.concatenate([self.class_examples, grown.class_examples]),
+            class_squares=np.concatenate([self.class_squares, grown.class_squares]),
+            class_settled=None if per_class is None else (self.class_settled or ()) + per_class,
+        )
+
+    def add(self, batches: Batch | Iterable[Batch]) -> Moments:
+        """With more examples; their classes must be known."""
+        if isinstance(batches, Batch) and len(batches.rows) < _LARGE:
+            return self._add_few(batches)
+        return self._add_many([batches] if isinstance(batches, Batch) else batches)
+
+    def subtract(self, batch: Batch) -> Moments:
+        """Without these examples; a ``ValueError`` if they cannot have been learnt."""
+        gone = Batch(batch.rows, batch.codes, batch.weights, sign=-1)
+        self._check_learnt(gone)
+        left = self.add(gone)
+        left._check_plausible(self, gone)
+        return left
+
+    def _add_few(self, batch: Batch) -> Moments:
+        added = self._with_sums([batch])
+        if self.settled is None:
+            return added
+        waiting = (*self.waiting, batch)
+        if sum(len(few.rows) for few in waiting) <= WAITING:
+            return replace(added, waiting=waiting)
+        n_old = max(1, len(waiting) // 2)
+        old, recent = waiting[:n_old], waiting[n_old:]
+        settled, class_settled = added._settle(old)
+        return replace(
+            added,
+            settled=settled,
+            class_settled=class_settled,
+            waiting=recent,
+            token=old[-1].token,
+        )
+
+    def _add_many(self, batches: Iterable[Batch]) -> Moments:
+        # One new Gram matrix for all of them, nobody else's until it is whole.
+        gram, class_grams = self._settle(self.waiting)
+        if not self.waiting:
+            gram = None if gram is None else gram.copy()
+            class_grams = _copies(class_grams, range(self.n_classes))
+        added = replace(self, waiting=(), token=object())
+        for batch in batches:
+            added = added._with_sums([batch])
+            if gram is not None:
+                _add_products(gram, batch)
+            if class_grams is not None:
+                _add_class_products(class_grams, batch)
+        return replace(added, settled=gram, class_settled=class_grams)
+
+    def _settle(self, batches: Sequence[Batch]) -> tuple[Floats | None, tuple[Floats, ...] | None]:
+        """Gram matrices with waiting examples in them; new ones if there are any."""
+        if self.settled is None or not batches:
+            return self.settled, self.class_settled
+        joined = _join(batches)
+        gram = self.settled.copy()
+        columns = {c for batch in joined for c in np.unique(batch.codes).tolist()}
+        class_grams = _copies(self.class_settled, columns)
+        for batch in joined:
+            _add_products(gram, batch)
+            if class_grams is not None:
+                _add_class_products(class_grams, batch)
+        return gram, class_grams
+
+    def _with_sums(self, batches: Iterable[Batch]) -> Moments:
+        """With the examples in every sum but the Gram matrix."""
+        sums = list(self.class_sums)
+        weights, examples = self.class_weights.copy(), self.class_examples.copy()
+        squares = self.class_squares.copy()
+        for batch in batches:
+            norms = np.einsum("ij,ij->i", batch.scaled, batch.scaled)
+            for column in np.unique(batch.codes).tolist():
+                mine = batch.codes == column
+                sums[column] = sums[column] + batch.sign * (batch.weights[mine] @ batch.rows[mine])
+                weights[column] += batch.sign * batch.weights[mine].sum()
+                examples[column] += batch.sign * np.count_nonzero(mine)
+                squares[column] += batch.sign * norms[mine].sum()
+        return replace(
+            self,
+            class_sums=tuple(sums),
+            class_weights=weights,
+            class_examples=examples,
+            class_squares=squares,
+        )
+
+    def _check_learnt(self, batch: Batch) -> None:
+        n_gone = np.bincount(batch.codes, minlength=self.n_classes)
+        weight_gone = np.bincount(batch.codes, batch.weights, minlength=self.n_classes)
+        too_many = np.flatnonzero(n_gone > self.class_examples)
+        if len(too_many):
+            c = int(too_many[0])
+            raise ForgetError(
+                c, f"{self.class_examples[c]} examples were learnt, {n_gone[c]} are to be forgotten"
+            )
+        limit = self.class_weights * (1 + _ROUNDING)
+        too_heavy = np.flatnonzero(weight_gone > limit)
+        if len(too_heavy):
+            c = int(too_heavy[0])
+            raise ForgetError(
+                c,
+                f"examples of weight {self.class_weights[c]:g} were learnt, "
+                f"of weight {weight_gone[c]:g} are to be forgotten",
+            )
+
+    def _check_plausible(self, before: Moments, batch: Batch) -> None:
+        """What is left must be sums of some examples."""
+        for c in np.unique(batch.codes).tolist():
+            scale = _ROUNDING * before.class_squares[c]
+            # Of no examples every sum is nothing; of any, sum w x.x >= |sum w x|^2 / sum w.
+            left, weight = self.class_sums[c], self.class_weights[c]
+            least = float(left @ left) / weight if self.class_examples[c] and weight > 0 else 0.0
+            none_left = not self.class_examples[c] and abs(self.class_squares[c]) > scale
+            if none_left or self.class_squares[c] < least - scale:
+                raise ForgetError(c, "these are not the examples that were learnt")
+
+    def relabel(self, columns: Sequence[int], n_classes: int) -> Moments:
+        """Class ``k`` becomes class ``columns[k]``; those given one column become one class.
+
+        A column of -1 leaves a class out. Where there is a Gram matrix, it can be taken out of that
+        only if the matrix is kept per class or the class has no examples.
+        """
+        gram, class_grams = self._settle(self.waiting)
+        sums = [np.zeros(self.n_features) for _ in range(n_classes)]
+        grams = None if class_grams is None else [np.zeros_like(class_grams[0])] * n_classes
+        for k, column in enumerate(columns):
+            if column == _GONE:
+                if gram is not None and self.class_examples[k]:
+                    if class_grams is None:
+                        raise ValueError("these sums have no Gram matrix per class")
+                    gram = gram - class_grams[k]
+                continue
+            sums[column] = sums[column] + self.class_sums[k]
+            if grams is not None and class_grams is not None:
+                grams[column] = grams[column] + class_grams[k]
+        place = np.array(columns)
+        weights, examples, squares = (
+            _summed(values, place, n_classes)
+            for values in (self.class_weights, self.class_examples, self.class_squares)
+        )
+        per_class = None if grams is None else tuple(grams)
+        return Moments(tuple(sums), weights, examples, squares, gram, per_class)
+
+    def merged(self, other: Moments, columns: Sequence[int], n_classes: int) -> Moments:
+        """Sums over the examples of both; class ``k`` of the other is ``columns[k]`` here."""
+        mine = self.with_classes(n_classes)
+        theirs = other.relabel(columns, n_classes)
+        gram, class_grams = mine._settle(mine.waiting)
+        both = None
+        if class_grams is not None and theirs.class_settled is not None:
+            both = tuple(a + b for a, b in zip(class_grams, theirs.class_settled, strict=True))
+        return Moments(
+            tuple(a + b for a, b in zip(mine.class_sums, theirs.class_sums, strict=True)),
+            mine.class_weights + theirs.class_weights,
+            mine.class_examples + theirs.class_examples,
+            mine.class_squares + theirs.class_squares,
+            None if gram is None or theirs.settled is None else gram + theirs.settled,
+            both,
+        )
+
+    def to_tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """As named arrays; of symmetric matrices the upper triangle, row by row."""
+        tensors: dict[str, npt.NDArray[Any]] = {
+            "class_sums": self.sums,
+            "class_weights": self.class_weights,
+            "class_examples": self.class_examples,
+            "class_squares": self.class_squares,
+        }
+        gram, class_grams = self._settle(self.waiting)
+        if gram is not None:
+            tensors["gram"] = _packed(gram)
+        if class_grams is not None:
+            tensors["class_grams"] = np.array([_packed(gram) for gram in class_grams])
+        return tensors
+
+    @classmethod
+    def from_tensors(
+        cls, tensors: dict[str, npt.NDArray[Any]], n_features: int, n_classes: int
+    ) -> Moments:
+        """Rebuild from :meth:`to_tensors`; a ``ModelFileError`` if the arrays do not fit."""
+        d, n = n_features, n_classes
+        sums = check_array(tensors.get("class_sums"), "class_sums", np.float64, (n, d))
+        weights = check_array(tensors.get("class_weights"), "class_weights", np.float64, (n,))
+        examples = check_array(tensors.get("class_examples"), "class_examples", np.int64, (n,))
+        squares = check_array(tensors.get("class_squares"), "class_squares", np.float64, (n,))
+        if min(weights.min(), examples.min(), squares.min()) < 0:
+            raise ModelFileError("the model file is inconsistent: it counts less than nothing")
+        gram, grams = None, None
+        if "gram" in tensors:
+            size = d * (d + 1) // 2
+            gram = _unpacked(check_array(tensors["gram"], "gram", np.float64, (size,)), d)
+            if (np.diagonal(gram) < 0).any():
+                raise ModelFileError("the model file is inconsistent: gram has a negative diagonal")
+            if "class_grams" in tensors:
+                packed = check_array(tensors["class_grams"], "class_grams", np.float64, (n, size))
+                grams = tuple(_unpacked(row, d) for row in packed)
+        return cls(tuple(sums), weights, examples, squares, gram, grams)
+
+
+class ForgetError(ValueError):
+    """Examples of a class cannot be taken out; the caller knows the class's name."""
+
+    def __init__(self, column: int, reason: str) -> None:
+        super().__init__(reason)
+        self.column = column
+
+
+def _add_products(gram: Floats, batch: Batch) -> None:
+    """Add ``sum w x x'`` to the upper triangle of a matrix, in place."""
+    if len(batch.rows):
+        rows = batch.scaled
+        # What is upper and by rows here is lower and by columns there.
+        blas.dsyrk(batch.sign, rows.T, beta=1.0, c=gram.T, lower=1, overwrite_c=1)
+
+
+def _add_class_products(class_grams: tuple[Floats, ...], batch: Batch) -> None:
+    for column in np.unique(batch.codes).tolist():
+        _add_products(class_grams[column], batch.of_class(column))
+
+
+def _join(batches: Sequence[Batch]) -> list[Batch]:
+    """Few large batches instead of many small ones."""
+    joined = []
+    for sign in (1, -1):
+        some = [batch for batch in batches if batch.sign == sign]
+        if some:
+            rows = np.concatenate([batch.rows for batch in some])
+            codes = np.concatenate([batch.codes for batch in some])
+            joined.append(Batch(rows, codes, np.concatenate([b.weights for b in some]), sign))
+    return joined
+
+
+def _summed(values: npt.NDArray[Any], place: npt.NDArray[Any], n_classes: int) -> Any:
+    sums = np.zeros(n_classes, dtype=values.dtype)
+    np.add.at(sums, place[place >= 0], values[place >= 0])
+    return sums
+
+
+def _copies(grams: tuple[Floats, ...] | None, columns: Iterable[int]) -> tuple[Floats, ...] | None:
+    if grams is None:
+        return None
+    changed = set(columns)
+    return tuple(gram.copy() if k in changed else gram for k, gram in enumerate(grams))
+
+
+def _packed(gram: Floats) -> Floats:
+    triangle: Floats = gram[np.triu_indices(len(gram))]
+    return triangle
+
+
+def _unpacked(triangle: Floats, n_features: int) -> Floats:
+    gram = np.zeros((n_features, n_features))
+    gram[np.triu_indices(n_features)] = triangle
+    return gram
