@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "factor_kernels.hpp"
+
 namespace evergrow {
 
 // Rows and centroids are padded with zeros to a multiple of this many floats: one cache line,
@@ -47,6 +49,7 @@ struct Kernels {
                          std::size_t stride);
     // Adds `factor` times the row, feature by feature, to `sum`.
     void (*add_multiple)(const float* row, float factor, std::size_t width, float* sum);
+    FactorKernels factor;
 };
 
 // The fastest implementation this processor runs, chosen once. The environment variable

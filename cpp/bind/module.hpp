@@ -11,5 +11,6 @@ void bind_samples(nanobind::module_& m);
 void bind_forest(nanobind::module_& m);
 void bind_update(nanobind::class_<Forest>& forest);
 void bind_kernels(nanobind::module_& m);
+void bind_least_squares(nanobind::module_& m);
 
 }  // namespace evergrow

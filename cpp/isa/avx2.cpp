@@ -2,6 +2,7 @@
 
 #if defined(EVERGROW_X86)
 
+#include "factor_kernel.hpp"
 #include "kernel.hpp"
 #include "x86.hpp"
 
@@ -52,6 +53,21 @@ struct Avx2 {
         return _mm_blend_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps(sum, 1), 0xA);
     }
 
+    using Double = __m256d;
+    static constexpr std::size_t kDoubles = 4;
+    static Double zero_double() { return _mm256_setzero_pd(); }
+    static Double repeat_double(double value) { return _mm256_set1_pd(value); }
+    static Double load_double(const double* p) { return _mm256_loadu_pd(p); }
+    static void store_double(double* p, Double v) { _mm256_storeu_pd(p, v); }
+    static Double multiply_double(Double a, Double b) { return _mm256_mul_pd(a, b); }
+    static Double multiply_add_double(Double a, Double b, Double c) {
+        return _mm256_fmadd_pd(a, b, c);
+    }
+    static double sum_double(Double sum) {
+        const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(sum), _mm256_extractf128_pd(sum, 1));
+        return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+    }
+
   private:
     // Halves of a added to each other in the low half, those of b in the high half.
     static Register fold(Register a, Register b) {
@@ -62,7 +78,7 @@ struct Avx2 {
 
 }  // namespace
 
-const Kernels kAvx2Kernels = make_kernels<Avx2>("avx2");
+const Kernels kAvx2Kernels = make_kernels<Avx2>("avx2", make_factor_kernels<Avx2>());
 
 }  // namespace evergrow
 

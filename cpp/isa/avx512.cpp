@@ -2,6 +2,7 @@
 
 #if defined(EVERGROW_X86)
 
+#include "factor_kernel.hpp"
 #include "kernel.hpp"
 #include "x86.hpp"
 
@@ -56,6 +57,18 @@ struct Avx512 {
         return _mm512_castps512_ps128(_mm512_permutexvar_ps(every_fourth, sum));
     }
 
+    using Double = __m512d;
+    static constexpr std::size_t kDoubles = 8;
+    static Double zero_double() { return _mm512_setzero_pd(); }
+    static Double repeat_double(double value) { return _mm512_set1_pd(value); }
+    static Double load_double(const double* p) { return _mm512_loadu_pd(p); }
+    static void store_double(double* p, Double v) { _mm512_storeu_pd(p, v); }
+    static Double multiply_double(Double a, Double b) { return _mm512_mul_pd(a, b); }
+    static Double multiply_add_double(Double a, Double b, Double c) {
+        return _mm512_fmadd_pd(a, b, c);
+    }
+    static double sum_double(Double sum) { return _mm512_reduce_add_pd(sum); }
+
   private:
     // Halves of a added to each other in the low half, those of b in the high half.
     static Register fold(Register a, Register b) {
@@ -65,7 +78,7 @@ struct Avx512 {
 
 }  // namespace
 
-const Kernels kAvx512Kernels = make_kernels<Avx512>("avx512");
+const Kernels kAvx512Kernels = make_kernels<Avx512>("avx512", make_factor_kernels<Avx512>());
 
 }  // namespace evergrow
 

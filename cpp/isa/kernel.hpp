@@ -192,9 +192,9 @@ void add_multiple(const float* row, float factor, std::size_t width, float* sum)
 }
 
 template <class V>
-constexpr Kernels make_kernels(const char* name) {
-    return Kernels{name,      nearest_centroids<V>, dot_half<V>,     dot_full<V>,    widen<V>,
-                   narrow<V>, add_rows<V>,          dot_products<V>, add_multiple<V>};
+constexpr Kernels make_kernels(const char* name, const FactorKernels& factor) {
+    return Kernels{name,      nearest_centroids<V>, dot_half<V>,     dot_full<V>,     widen<V>,
+                   narrow<V>, add_rows<V>,          dot_products<V>, add_multiple<V>, factor};
 }
 
 }  // namespace

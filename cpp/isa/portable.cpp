@@ -1,6 +1,7 @@
 // Every processor: GCC's and Clang's vector types where they exist (they become SSE2, NEON, ...),
 // plain arrays elsewhere.
 #include "../half.hpp"
+#include "factor_kernel.hpp"
 #include "isa.hpp"
 #include "kernel.hpp"
 
@@ -9,6 +10,7 @@ namespace {
 
 #if defined(__GNUC__)
 typedef float FourFloats __attribute__((vector_size(16)));
+typedef double TwoDoubles __attribute__((vector_size(16)));
 #else
 struct FourFloats {
     float lane[4];
@@ -19,6 +21,17 @@ struct FourFloats {
     }
     friend FourFloats operator+(const FourFloats& a, const FourFloats& b) {
         return {{a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]}};
+    }
+};
+struct TwoDoubles {
+    double lane[2];
+    double& operator[](std::size_t i) { return lane[i]; }
+    double operator[](std::size_t i) const { return lane[i]; }
+    friend TwoDoubles operator*(const TwoDoubles& a, const TwoDoubles& b) {
+        return {{a[0] * b[0], a[1] * b[1]}};
+    }
+    friend TwoDoubles operator+(const TwoDoubles& a, const TwoDoubles& b) {
+        return {{a[0] + b[0], a[1] + b[1]}};
     }
 };
 #endif
@@ -83,10 +96,26 @@ struct Portable {
     static Four sum_lanes(const Register (&sums)[kRows]) {
         return Four{sum_lanes(sums[0]), sum_lanes(sums[1]), sum_lanes(sums[2]), sum_lanes(sums[3])};
     }
+
+    using Double = TwoDoubles;
+    static constexpr std::size_t kDoubles = 2;
+    static Double zero_double() { return Double{}; }
+    static Double repeat_double(double value) { return Double{value, value}; }
+    static Double load_double(const double* p) { return Double{p[0], p[1]}; }
+    static void store_double(double* p, const Double& v) {
+        p[0] = v[0];
+        p[1] = v[1];
+    }
+    static Double multiply_double(const Double& a, const Double& b) { return a * b; }
+    static Double multiply_add_double(const Double& a, const Double& b, const Double& c) {
+        return a * b + c;
+    }
+    static double sum_double(const Double& sum) { return sum[0] + sum[1]; }
 };
 
 }  // namespace
 
-const Kernels kPortableKernels = make_kernels<Portable>("portable");
+const Kernels kPortableKernels =
+    make_kernels<Portable>("portable", make_factor_kernels<Portable>());
 
 }  // namespace evergrow

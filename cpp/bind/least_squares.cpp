@@ -1,0 +1,87 @@
+// Cholesky factors and weights of least squares; random projections.
+#include <stdexcept>
+
+#include "cholesky.hpp"
+#include "module.hpp"
+#include "numpy.hpp"
+#include "rng.hpp"
+
+using namespace nb::literals;
+
+namespace evergrow {
+namespace {
+
+using WritableMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void require(bool condition, const char* message) {
+    if (!condition) throw std::invalid_argument(message);
+}
+
+FactorRows as_rows(const Matrix<double>& rows, const Vector<double>& signs,
+                   std::vector<const double*>& pointers) {
+    require(rows.shape(0) >= 1 && rows.shape(0) <= kFactorVectors, "there must be 1 to 8 rows");
+    require(signs.size() == rows.shape(0), "there must be a sign per row");
+    for (std::size_t v = 0; v < rows.shape(0); ++v)
+        pointers.push_back(rows.data() + v * rows.shape(1));
+    return FactorRows{pointers.data(), signs.data(), pointers.size()};
+}
+
+nb::object update_factor_of(const WritableMatrix& factor, const Matrix<double>& rows,
+                            const Vector<double>& signs) {
+    require(factor.shape(0) == factor.shape(1) && rows.shape(1) == factor.shape(0),
+            "the factor must be square and as wide as the rows");
+    std::vector<const double*> pointers;
+    const FactorRows entering = as_rows(rows, signs, pointers);
+    auto [data, owner] = fresh<double>(rows.shape(0) * rows.shape(1));
+    bool definite = false;
+    {
+        const nb::gil_scoped_release release;
+        definite = update_factor(kernels(), factor.data(), factor.shape(0), entering, data);
+    }
+    if (!definite) return nb::none();
+    return nb::cast(NumpyMatrix<double>(data, {rows.shape(0), rows.shape(1)}, owner));
+}
+
+void update_weights_of(const Matrix<double>& weights, const Matrix<double>& rows,
+                       const Vector<double>& signs, const Matrix<double>& gains,
+                       const Vector<std::int32_t>& codes, const Vector<double>& targets,
+                       const WritableMatrix& result) {
+    require(rows.shape(1) == weights.shape(1), "rows must be as wide as the weights");
+    require(gains.shape(0) == rows.shape(0) && gains.shape(1) == rows.shape(1),
+            "there must be a gain per row");
+    require(codes.size() == rows.shape(0) && targets.size() == rows.shape(0),
+            "there must be a class and a target per row");
+    require(result.shape(0) == weights.shape(0) && result.shape(1) == weights.shape(1),
+            "the result must have the shape of the weights");
+    std::vector<const double*> pointers;
+    const WeightRows entering{as_rows(rows, signs, pointers), gains.data(), codes.data(),
+                              targets.data()};
+    const nb::gil_scoped_release release;
+    update_weights(kernels(), weights.data(), weights.shape(0), weights.shape(1), entering,
+                   result.data());
+}
+
+// Nearly normal numbers that are a function of the seed alone, on every machine.
+NumpyMatrix<double> random_projection(std::uint64_t seed, std::size_t n_rows,
+                                      std::size_t n_columns) {
+    auto [data, owner] = fresh<double>(n_rows * n_columns);
+    {
+        const nb::gil_scoped_release release;
+        for (std::size_t r = 0; r < n_rows; ++r) {
+            Stream stream(derive(mix(seed), r));
+            for (std::size_t c = 0; c < n_columns; ++c) data[r * n_columns + c] = stream.normal();
+        }
+    }
+    return NumpyMatrix<double>(data, {n_rows, n_columns}, owner);
+}
+
+}  // namespace
+
+void bind_least_squares(nb::module_& m) {
+    m.def("update_factor", &update_factor_of, "factor"_a.noconvert(), "rows"_a, "signs"_a);
+    m.def("update_weights", &update_weights_of, "weights"_a, "rows"_a, "signs"_a, "gains"_a,
+          "codes"_a, "targets"_a, "result"_a.noconvert());
+    m.def("random_projection", &random_projection, "seed"_a, "n_rows"_a, "n_columns"_a);
+}
+
+}  // namespace evergrow
