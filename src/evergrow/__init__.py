@@ -13,6 +13,7 @@ from evergrow.forest import (
     SVMForestClassifier,
     UpdateReport,
 )
+from evergrow.linear import RLSClassifier
 from evergrow.loading import load
 from evergrow.version import __version__
 
@@ -26,6 +27,7 @@ __all__ = [
     "LinearForestClassifier",
     "ModelFileError",
     "NCMForestClassifier",
+    "RLSClassifier",
     "SVMForestClassifier",
     "UpdateReport",
     "__version__",

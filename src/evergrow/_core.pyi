@@ -139,3 +139,23 @@ def nearest_centroids(
 ) -> npt.NDArray[np.uint16]: ...
 def available_kernels() -> list[str]: ...
 def chosen_kernel() -> str: ...
+
+# Brings an upper Cholesky factor up to date in place with rows that enter (1) or leave (-1), at
+# most 8; gives the inverse of the new matrix times each row, or None if it is not definite.
+def update_factor(
+    factor: npt.NDArray[np.float64],
+    rows: npt.NDArray[np.float64],
+    signs: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64] | None: ...
+
+# Weights after the rows, one row per class, into `result`.
+def update_weights(
+    weights: npt.NDArray[np.float64],
+    rows: npt.NDArray[np.float64],
+    signs: npt.NDArray[np.float64],
+    gains: npt.NDArray[np.float64],
+    codes: npt.NDArray[np.int32],
+    targets: npt.NDArray[np.float64],
+    result: npt.NDArray[np.float64],
+) -> None: ...
+def random_projection(seed: int, n_rows: int, n_columns: int) -> npt.NDArray[np.float64]: ...

@@ -15,15 +15,18 @@ from evergrow.forest import (
     NCMForestClassifier,
     SVMForestClassifier,
 )
+from evergrow.linear import RebalancedRLSClassifier, RLSClassifier
 
 __all__ = ["load"]
 
-_ESTIMATORS = {
+_ESTIMATORS: dict[str, Any] = {
     estimator.__name__: estimator
     for estimator in (
         AxisForestClassifier,
         LinearForestClassifier,
         NCMForestClassifier,
+        RebalancedRLSClassifier,
+        RLSClassifier,
         SVMForestClassifier,
     )
 }

@@ -1,0 +1,376 @@
+"""What least squares classifiers have in common: predicting, what was chosen, saving."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import softmax
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight
+
+from evergrow.blocks import float_blocks
+from evergrow.files import write_model
+from evergrow.labels import ClassList
+from evergrow.learner import GrowingClassifier
+from evergrow.linear import teach
+from evergrow.linear.feature_map import (
+    RFF,
+    FeatureMap,
+    MapIsKnown,
+    ReLU,
+    map_from_json,
+    map_to_json,
+    resolve_map,
+)
+from evergrow.linear.fitted import FittedRLS
+from evergrow.linear.held_out import HeldOut
+from evergrow.linear.ridge import Ridge
+from evergrow.linear.selection import DEFAULT_TEMPERATURE, default_penalty, normalised, recode
+from evergrow.modelfile import (
+    Build,
+    class_list,
+    common_header,
+    feature_names,
+    parameters_of,
+    plain_parameters,
+)
+from evergrow.moments import Moments
+from evergrow.params import (
+    Choice,
+    Flag,
+    Integer,
+    Nothing,
+    Number,
+    RandomState,
+    Rule,
+    check_parameters,
+)
+
+__all__ = ["RULES", "LeastSquaresClassifier", "weighted"]
+
+# Bytes of scores held at once when only the best classes are wanted.
+_SCORE_BYTES = 16 << 20
+
+RULES: dict[str, list[Rule]] = {
+    "regularization": [Number(0.0, open_low=True), Choice(("auto",))],
+    "fit_intercept": [Flag()],
+    "standardize": [Flag()],
+    "n_random_features": [Integer(0, 1_000_000)],
+    "feature_map": [MapIsKnown()],
+    "validation_every": [Integer(2)],
+    "max_held_out": [Integer(1)],
+    "refit_held_out": [Flag()],
+    "random_state": [RandomState(), Nothing()],
+    "verbose": [Integer(0), Flag()],
+}
+
+
+class LeastSquaresClassifier(GrowingClassifier):
+    """A fitted model of least squares; subclasses add parameters and ways to learn."""
+
+    regularization: float | Literal["auto"]
+    fit_intercept: bool
+    standardize: bool
+    n_random_features: int
+    feature_map: Literal["relu", "rff"] | ReLU | RFF
+    validation_every: int
+    max_held_out: int
+    refit_held_out: bool
+    random_state: int | np.random.RandomState | None
+    verbose: int
+
+    _fitted: FittedRLS
+
+    @property
+    def _recoding(self) -> float | None:
+        """The recoding asked for; None if it is to be chosen."""
+        return 0.0
+
+    def decision_function(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Scores of the classes: the weights times the features, Eq. (17), after recoding.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features as in :meth:`fit`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
+            One column per class; for two classes the score of the second minus that of the first.
+            Minus infinity for a class without examples.
+
+        Examples
+        --------
+        >>> from evergrow import RLSClassifier
+        >>> model = RLSClassifier(regularization=0.1, recoding=0.0)
+        >>> model.fit([[0], [5], [9]], ["a", "b", "c"]).decision_function([[0]]).shape
+        (1, 3)
+        """
+        reader, X = self._checked_query(X)
+        scores = np.concatenate([block for _, block in reader._score_blocks(X)])
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Class with the highest score; of equals the one with the lowest column.
+
+        Examples
+        --------
+        >>> from evergrow import RLSClassifier
+        >>> model = RLSClassifier(regularization=0.1, recoding=0.0)
+        >>> model.fit([[0], [5], [9]], ["a", "b", "c"]).predict([[0], [9]])
+        array(['a', 'c'], dtype='<U1')
+        """
+        reader, X = self._checked_query(X)
+        best = [block.argmax(axis=1) for _, block in reader._score_blocks(X)]
+        labels: npt.NDArray[Any] = reader.classes_[np.concatenate(best)]
+        return labels
+
+    def predict_top_k(self, X: npt.ArrayLike, k: int = 5) -> npt.NDArray[Any]:
+        """The ``k`` classes with the highest scores, best first.
+
+        Examples
+        --------
+        >>> from evergrow import RLSClassifier
+        >>> model = RLSClassifier(regularization=0.1, recoding=0.0)
+        >>> model.fit([[0], [5], [9]], ["a", "b", "c"]).predict_top_k([[9]], k=2)
+        array([['c', 'b']], dtype='<U1')
+        """
+        reader, X = self._checked_query(X)
+        check_parameters({"k": k}, {"k": [Integer(1, len(reader._fitted.labels))]})
+        blocks = reader._score_blocks(X)
+        best = [np.argsort(-block, axis=1, kind="stable")[:, :k] for _, block in blocks]
+        labels: npt.NDArray[Any] = reader.classes_[np.concatenate(best)]
+        return labels
+
+    def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Class probabilities: the softmax of the scores over a temperature.
+
+        The temperature is the one most likely on held-out examples, so probabilities mean what
+        they say where something is ``"auto"``. With numbers for both parameters nothing is held
+        out, and a fixed temperature makes them no more than a scale.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features as in :meth:`fit`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``.
+
+        Examples
+        --------
+        >>> from evergrow import RLSClassifier
+        >>> model = RLSClassifier(regularization=0.1, recoding=0.0)
+        >>> model.fit([[0], [5], [9]], ["a", "b", "c"]).predict_proba([[0]]).argmax()
+        np.int64(0)
+        """
+        reader, X = self._checked_query(X)
+        fitted, temperature = reader._fitted, reader.temperature_
+        out = np.empty((X.shape[0], len(fitted.labels)))
+        for rows, scores in reader._plain_score_blocks(X):
+            logits = normalised(scores, fitted.moments, reader.recoding_)
+            out[rows] = softmax(logits / temperature, axis=1)
+        return out
+
+    def predict_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Logarithm of the class probabilities; minus infinity where they are zero.
+
+        Examples
+        --------
+        >>> from evergrow import RLSClassifier
+        >>> model = RLSClassifier(regularization=0.1, recoding=0.0)
+        >>> model.fit([[0], [5], [9]], ["a", "b", "c"]).predict_log_proba([[0]]).argmax()
+        np.int64(0)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @property
+    def regularization_(self) -> float:
+        """The penalty in use."""
+        fitted: FittedRLS = self._learnt("regularization_")
+        if self.regularization != "auto":
+            return float(self.regularization)
+        chosen = fitted.selection
+        return default_penalty(fitted.moments) if chosen is None else chosen.penalty
+
+    @property
+    def recoding_(self) -> float:
+        """The recoding in use."""
+        chosen = self._learnt("recoding_").selection
+        if self._recoding is not None:
+            return self._recoding
+        return 0.0 if chosen is None else float(chosen.recoding)
+
+    @property
+    def temperature_(self) -> float:
+        """What scores are divided by to become probabilities."""
+        chosen = self._learnt("temperature_").selection
+        return DEFAULT_TEMPERATURE if chosen is None else float(chosen.temperature)
+
+    @property
+    def class_counts_(self) -> npt.NDArray[np.int64]:
+        """Number of examples learnt per class."""
+        counts: npt.NDArray[np.int64] = self._learnt("class_counts_").moments.class_examples.copy()
+        return counts
+
+    @property
+    def n_held_out_(self) -> int:
+        """Number of examples held out to choose by."""
+        return len(self._learnt("n_held_out_").held_out)
+
+    @property
+    def coef_(self) -> npt.NDArray[np.float64]:
+        """Weights of the features after recoding, one row per class."""
+        self._learnt("coef_")
+        return self._snapshot()._recoded_weights()[0]
+
+    @property
+    def intercept_(self) -> npt.NDArray[np.float64]:
+        """Weights of the constant feature after recoding; zero without one."""
+        self._learnt("intercept_")
+        return self._snapshot()._recoded_weights()[1]
+
+    def save(self, path: str | os.PathLike[str], *, inference_only: bool = False) -> None:
+        """Write the model to a file that :func:`evergrow.load` reads.
+
+        The file is written aside, synced and renamed: whatever happens, the old or the new one
+        is there whole.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing one is replaced.
+        inference_only : bool, default=False
+            Leave out all that predicting does not need: the file is much smaller, but the model
+            cannot learn any more after loading.
+
+        Examples
+        --------
+        >>> import evergrow, tempfile, os
+        >>> model = evergrow.RLSClassifier(regularization=0.1, recoding=0.0)
+        >>> model = model.fit([[0], [1], [8], [9]], [0, 0, 1, 1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(os.path.join(folder, "model.evergrow"))
+        ...     evergrow.load(os.path.join(folder, "model.evergrow")).predict([[9]])
+        array([1])
+        """
+        write_model(path, *self._to_file(inference_only=inference_only))
+
+    def _to_file(
+        self, *, inference_only: bool = False
+    ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        reader = self._checked_to_save()
+        fitted, weights = reader._fitted, None
+        if inference_only:
+            with fitted.weights(reader._ridge(), with_held_out=reader.refit_held_out) as current:
+                weights = np.array(current)
+        learnt, tensors = fitted.to_tensors(weights)
+        parameters = plain_parameters(reader.get_params(deep=False))
+        if inference_only:
+            # What they were chosen by is left out.
+            parameters["regularization"] = reader.regularization_
+        parameters["feature_map"] = map_to_json(parameters["feature_map"])
+        return {**learnt, **common_header(reader, parameters, fitted.labels)}, tensors
+
+    @classmethod
+    def _from_file(
+        cls,
+        header: dict[str, Any],
+        tensors: dict[str, npt.NDArray[Any]],
+        build: Build,  # noqa: ARG003
+    ) -> Self:
+        parameters = parameters_of(header)
+        parameters = {**parameters, "feature_map": map_from_json(parameters.get("feature_map"))}
+        check_parameters({**cls().get_params(), **parameters}, cls._rules)
+        fitted = FittedRLS.from_tensors(class_list(header), header, tensors)
+        model = cls(**parameters)
+        model._become(fitted, feature_names(header, fitted.n_features))
+        return model
+
+    def _nothing_yet(
+        self, X: npt.NDArray[Any], labels: ClassList, *, per_class: bool = False
+    ) -> FittedRLS:
+        seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
+        features = FeatureMap.plain(X.shape[1])
+        if self.n_random_features:
+            wanted = resolve_map(self.feature_map)
+            features = FeatureMap.random(wanted, self.n_random_features, seed, X)
+        moments = Moments.none(
+            features.n_features + bool(self.fit_intercept),
+            len(labels),
+            gram=True,
+            per_class=per_class,
+        )
+        return FittedRLS(labels, features, bool(self.fit_intercept), moments, HeldOut(seed))
+
+    def _recipe(self) -> teach.Recipe:
+        return teach.Recipe(
+            penalty=None if self.regularization == "auto" else float(self.regularization),
+            recoding=self._recoding,
+            ridge=partial(
+                Ridge, standardize=bool(self.standardize), intercept=bool(self.fit_intercept)
+            ),
+            validation_every=int(self.validation_every),
+            max_held_out=int(self.max_held_out),
+            verbose=int(self.verbose),
+        )
+
+    def _ridge(self) -> Ridge:
+        return Ridge(self.regularization_, bool(self.standardize), self._fitted.intercept)
+
+    def _plain_score_blocks(
+        self, X: npt.NDArray[Any]
+    ) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
+        """Scores before recoding, a block of rows at a time: (rows, block)."""
+        fitted, n_features = self._fitted, self._fitted.features.n_features
+        max_rows = max(64, min(16384, _SCORE_BYTES // (8 * len(fitted.labels))))
+        with fitted.weights(self._ridge(), with_held_out=bool(self.refit_held_out)) as weights:
+            for rows, block in float_blocks(X, max_rows):
+                features = fitted.features.features(block, constant=False)
+                scores = features @ weights[:, :n_features].T
+                if fitted.intercept:
+                    scores += weights[:, -1]
+                yield rows, scores
+
+    def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
+        """Scores after recoding; minus infinity for classes without examples."""
+        factors = recode(self._fitted.moments, self.recoding_)
+        for rows, scores in self._plain_score_blocks(X):
+            recoded = scores * factors
+            recoded[:, factors == 0] = -np.inf
+            yield rows, recoded
+
+    def _recoded_weights(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        fitted = self._fitted
+        factors = recode(fitted.moments, self.recoding_)
+        with fitted.weights(self._ridge(), with_held_out=bool(self.refit_held_out)) as weights:
+            recoded = weights * factors[:, None]
+        n_features = fitted.features.n_features
+        intercepts = recoded[:, -1] if fitted.intercept else np.zeros(len(recoded))
+        return recoded[:, :n_features], intercepts
+
+
+def weighted(
+    X: npt.NDArray[Any], y: npt.NDArray[Any], sample_weight: npt.ArrayLike | None
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64]]:
+    """Examples with weights; those of weight 0 are left out, as if they had not come."""
+    if sample_weight is None:
+        return X, y, np.ones(X.shape[0])
+    weights: npt.NDArray[np.float64] = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    present = weights > 0
+    if not present.any():
+        raise ValueError("sample_weight must not be 0 for all samples")
+    if present.all():
+        return X, y, weights
+    return X[present], y[present], weights[present]

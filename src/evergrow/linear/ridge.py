@@ -1,0 +1,90 @@
+"""From sums over examples to weights, all at once: Eq. (16) of Camoriano 2017."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import lapack
+
+from evergrow.moments import Moments
+
+__all__ = ["Ridge", "factorise", "solve"]
+
+Floats = npt.NDArray[np.float64]
+
+# A matrix that rounding made indefinite gets this much of its mean diagonal added, and ten times
+# more until it is definite.
+_REPAIR = 1e-14
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """What least squares is asked for: the penalty, and whether features are standardised."""
+
+    penalty: float
+    standardize: bool = False
+    # Whether the last feature is the constant 1.
+    intercept: bool = True
+
+
+def factorise(gram: Floats, penalty: float) -> Floats:
+    """Upper Cholesky factor ``R`` of ``A = gram + penalty I = R'R``; only the triangle counts."""
+    extra = 0.0
+    scale = max(float(np.trace(gram)) / len(gram), penalty, np.finfo(float).tiny)
+    while True:
+        factor = gram.copy()
+        np.einsum("ii->i", factor)[:] += penalty + extra
+        # What is upper and by rows here is lower and by columns there.
+        _, problem = lapack.dpotrf(factor.T, lower=1, clean=0, overwrite_a=1)
+        if not problem:
+            return factor
+        extra = 10 * extra if extra else _REPAIR * scale
+        warnings.warn(
+            f"the sums of least squares are not positive definite with regularization {penalty:g}; "
+            f"solved with {penalty + extra:.3g} instead",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def back_substitute(factor: Floats, right: Floats) -> Floats:
+    """Solve ``R'R w = b`` for every row of ``right``."""
+    weights = np.array(right)
+    lapack.dpotrs(factor.T, weights.T, lower=1, overwrite_b=1)
+    return weights
+
+
+def solve(moments: Moments, ridge: Ridge) -> Floats:
+    """Weights of shape (n_classes, n_features): ``(X'X + penalty I)^-1 X'Y``, transposed."""
+    if not ridge.standardize:
+        return back_substitute(factorise(moments.gram, ridge.penalty), moments.sums)
+    return _solve_standardised(moments, ridge)
+
+
+def _solve_standardised(moments: Moments, ridge: Ridge) -> Floats:
+    """Weights of the features as they are, found with standardised ones.
+
+    Mean and deviation are those of all examples so far, so the result does not depend on their
+    order. A feature that does not vary is left as it is.
+    """
+    weight, n_inputs = moments.weight, moments.n_features - ridge.intercept
+    sums = moments.sums[:, :n_inputs]
+    mean = sums.sum(axis=0) / weight
+    gram = moments.gram[:n_inputs, :n_inputs]
+    variance = np.diagonal(gram) / weight - mean**2
+    # What rounding leaves of a constant feature is not spread.
+    varies = variance > 1e-12 * np.diagonal(gram) / weight
+    scale = np.ones(n_inputs)
+    np.divide(1.0, np.sqrt(variance, where=varies, out=scale.copy()), out=scale, where=varies)
+    if not ridge.intercept:
+        scaled = gram * scale * scale[:, None]
+        return back_substitute(factorise(scaled, ridge.penalty), sums * scale) * scale
+    # Centred features are orthogonal to the constant one: two problems instead of one.
+    centred = (gram - weight * np.outer(mean, mean)) * scale * scale[:, None]
+    right = (sums - moments.class_weights[:, None] * mean) * scale
+    slopes = back_substitute(factorise(centred, ridge.penalty), right) * scale
+    intercepts = moments.class_weights / (weight + ridge.penalty) - slopes @ mean
+    return np.column_stack([slopes, intercepts])

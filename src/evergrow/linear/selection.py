@@ -1,0 +1,218 @@
+"""Choosing penalty, recoding and temperature on held-out examples: Camoriano 2017, sec. VI-C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
+
+from evergrow.linear.ridge import Ridge, solve
+from evergrow.moments import Moments
+
+__all__ = [
+    "DEFAULT_TEMPERATURE",
+    "Selection",
+    "Validation",
+    "default_penalty",
+    "normalised",
+    "recode",
+    "select",
+]
+
+Floats = npt.NDArray[np.float64]
+
+# A class with fewer training examples does not vote on recoding or penalty.
+_ENOUGH = 30
+# From fewer held-out examples nothing is chosen.
+_FEWEST_HELD_OUT = 20
+# Penalties tried, as multiples of the mean of the Gram matrix's diagonal: a coarse grid first, then
+# the neighbours of its best.
+_PENALTIES = tuple(10.0**k for k in range(-5, 2))
+_RECODINGS = tuple(k / 10 for k in range(11))
+# Where nothing was chosen yet.
+_DEFAULT_MULTIPLE = 0.01
+DEFAULT_TEMPERATURE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """What was chosen, and after how many examples."""
+
+    penalty: float
+    recoding: float
+    temperature: float
+    # When the penalty was chosen, and when the rest was.
+    n_examples: int
+    class_examples: npt.NDArray[np.int64]
+
+    def penalty_is_due(self, moments: Moments) -> bool:
+        """Whether the number of examples has doubled, or halved, since the penalty was chosen."""
+        n_now, n_then = moments.n_examples, self.n_examples
+        return n_now >= 2 * n_then or 2 * n_now <= n_then
+
+    def is_due(self, moments: Moments) -> bool:
+        """Whether the number of examples of any class has doubled or halved, or one is new."""
+        n_new = moments.n_classes - len(self.class_examples)
+        then = np.pad(self.class_examples, (0, n_new))
+        now = moments.class_examples
+        moved = (now >= 2 * then) | (2 * now <= then)
+        return self.penalty_is_due(moments) or bool(moved[(now > 0) | (then > 0)].any())
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """Held-out examples as features, the sums of all others, and those of all."""
+
+    features: Floats
+    codes: npt.NDArray[np.int32]
+    weights: Floats
+    trained: Moments
+    everything: Moments
+
+    @property
+    def suffices(self) -> bool:
+        """Whether there is enough to choose from."""
+        return len(self.codes) >= _FEWEST_HELD_OUT and len(np.unique(self.codes)) > 1
+
+    @property
+    def votes(self) -> npt.NDArray[np.bool_]:
+        """Which held-out examples are of classes with enough examples.
+
+        Until any class has 30 these are the classes with half as many as the largest.
+        """
+        counts = self.trained.class_examples
+        enough: npt.NDArray[np.bool_] = counts >= min(_ENOUGH, int(counts.max()) / 2)
+        if (counts >= _ENOUGH).any():
+            enough = counts >= _ENOUGH
+        return enough[self.codes]
+
+
+def default_penalty(moments: Moments) -> float:
+    """A penalty for as long as none was chosen.
+
+    A power of two, so that it stays the same for many examples in a row and the weights can follow
+    them one by one.
+    """
+    wanted = _DEFAULT_MULTIPLE * moments.squares / moments.n_features
+    return float(2.0 ** np.round(np.log2(wanted))) if wanted > 0 else _DEFAULT_MULTIPLE
+
+
+def recode(moments: Moments, recoding: float) -> Floats:
+    """Diagonal of ``Gamma^alpha``: ``(total / count)^alpha`` per class; 0 without examples."""
+    counts = moments.class_weights
+    known = counts > 0
+    ratio = np.divide(counts.sum(), counts, out=np.ones_like(counts), where=known)
+    return np.where(known, ratio**recoding, 0.0)
+
+
+def select(
+    held: Validation,
+    last: Selection | None,
+    ridge: Callable[[float], Ridge],
+    *,
+    penalty: float | None,
+    recoding: float | None,
+    again: bool = False,
+) -> Selection | None:
+    """Choose what is None; the last choice where nothing is due, None where nothing can be.
+
+    ``again`` chooses everything anew whether it is due or not.
+    """
+    if not held.suffices:
+        return last
+    n_examples, chosen = held.everything.n_examples, penalty
+    if penalty is None:
+        if last is not None and not again and not last.penalty_is_due(held.everything):
+            chosen, n_examples = last.penalty, last.n_examples
+        else:
+            chosen = _best_penalty(held, ridge)
+    scores = _scores(held, ridge(float(chosen or 0.0)))
+    if recoding is None:
+        recoding = _largest_harmless(held, scores)
+    logits = normalised(scores, held.trained, recoding)
+    return Selection(
+        float(chosen or 0.0),
+        recoding,
+        _best_temperature(logits, held.codes, held.weights),
+        n_examples,
+        held.everything.class_examples,
+    )
+
+
+def _scores(held: Validation, ridge: Ridge) -> Floats:
+    scores: Floats = held.features @ solve(held.trained, ridge).T
+    return scores
+
+
+def _accuracy(scores: Floats, held: Validation) -> float:
+    votes = held.votes
+    right = scores[votes].argmax(axis=1) == held.codes[votes]
+    return float(np.average(right, weights=held.weights[votes]))
+
+
+def _best_penalty(held: Validation, ridge: Callable[[float], Ridge]) -> float:
+    """The penalty with the highest accuracy without recoding; of equals the largest."""
+    unit = held.trained.squares / held.trained.n_features
+    unit = unit if unit > 0 else 1.0
+    tried: dict[float, float] = {}
+
+    def attempt(multiple: float) -> None:
+        if multiple not in tried:
+            tried[multiple] = _accuracy(_scores(held, ridge(multiple * unit)), held)
+
+    for multiple in _PENALTIES:
+        attempt(multiple)
+    best = max(tried, key=lambda multiple: (tried[multiple], multiple))
+    for neighbour in (best / 10**0.5, best * 10**0.5):
+        attempt(neighbour)
+    best = max(tried, key=lambda multiple: (tried[multiple], multiple))
+    return best * unit
+
+
+def _largest_harmless(held: Validation, scores: Floats) -> float:
+    """The largest recoding that does not measurably hurt classes with enough examples.
+
+    Measurably: by more than one standard error of their accuracy. To the last example would let
+    chance decide, and cost new classes most of what recoding can give them.
+    """
+    plain = _accuracy(scores, held)
+    n_votes = max(1, int(held.votes.sum()))
+    tolerance = (plain * (1 - plain) / n_votes) ** 0.5
+    harmless = 0.0
+    for recoding in _RECODINGS:
+        if _accuracy(scores * recode(held.trained, recoding), held) >= plain - tolerance:
+            harmless = recoding
+    return harmless
+
+
+def normalised(scores: Floats, moments: Moments, recoding: float) -> Floats:
+    """Recoded scores on the scale of plain ones; minus infinity for classes without examples."""
+    factors = recode(moments, recoding)
+    shares = moments.class_weights / moments.class_weights.sum()
+    recoded: Floats = scores * (factors / float(shares @ factors))
+    recoded[:, factors == 0] = -np.inf
+    return recoded
+
+
+def _best_temperature(logits: Floats, codes: npt.NDArray[np.int32], weights: Floats) -> float:
+    """The temperature with the highest likelihood of the held-out examples."""
+    own = logits[np.arange(len(codes)), codes]
+    # A class of which every example is held out has no score; it says nothing of the temperature.
+    seen = np.isfinite(own)
+
+    def loss(log_temperature: float) -> float:
+        scaled = logits[seen] / np.exp(log_temperature)
+        losses: Any = logsumexp(scaled, axis=1) - own[seen] / np.exp(log_temperature)
+        return float(np.average(losses, weights=weights[seen]))
+
+    if not seen.any():
+        return DEFAULT_TEMPERATURE
+    found = minimize_scalar(
+        loss, bounds=(np.log(1e-4), np.log(10.0)), method="bounded", options={"xatol": 0.01}
+    )
+    return float(np.exp(found.x))

@@ -1,0 +1,185 @@
+"""From what least squares knows and more examples, or fewer, to what it knows then.
+
+Functions of values: whoever fails or is interrupted has changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.blocks import float_blocks
+from evergrow.labels import ClassList
+from evergrow.linear.fitted import FittedRLS
+from evergrow.linear.ridge import Ridge
+from evergrow.moments import Batch, ForgetError
+from evergrow.progress import progress_bar
+
+__all__ = [
+    "Examples",
+    "Recipe",
+    "differences",
+    "extend",
+    "forget",
+    "forget_classes",
+    "merge",
+    "rename",
+]
+
+Codes = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+
+# Bytes of features computed at once.
+_BLOCK_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Inputs, columns of their classes, and weights."""
+
+    X: npt.NDArray[Any]
+    codes: Codes
+    weights: Floats
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What an estimator's parameters ask for; None is to be chosen on held-out examples."""
+
+    penalty: float | None
+    recoding: float | None
+    ridge: Callable[[float], Ridge]
+    validation_every: int
+    max_held_out: int
+    verbose: int
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether there is anything to choose."""
+        return self.penalty is None or self.recoding is None
+
+
+def extend(known: FittedRLS, labels: ClassList, new: Examples, recipe: Recipe) -> FittedRLS:
+    """Add examples; ``labels`` are the classes known afterwards."""
+    moments = known.moments.with_classes(len(labels))
+    batches = list(_few(known, new)) if len(new.X) < 32 else None
+    if batches is not None:
+        for batch in batches:
+            moments = moments.add(batch)
+    else:
+        with progress_bar("adding examples", len(new.X), recipe.verbose) as progress:
+            moments = moments.add(_batches(known, new, progress))
+    if not np.isfinite(moments.class_squares).all():
+        raise ValueError("Input X contains values too large to add up their squares.")
+    held_out = known.held_out.with_classes(len(labels))
+    if recipe.holds_out:
+        held_out = held_out.offer(
+            new.X, new.codes, new.weights, recipe.validation_every, recipe.max_held_out
+        )
+    return _chosen(replace(known, labels=labels, moments=moments, held_out=held_out), recipe)
+
+
+def forget(known: FittedRLS, gone: Examples, recipe: Recipe) -> FittedRLS:
+    """Take examples out; a ``ValueError`` if they cannot have been learnt."""
+    (batch,) = _few(known, gone)
+    try:
+        moments = known.moments.subtract(batch)
+    except ForgetError as error:
+        label = known.labels.classes.tolist()[error.column]
+        raise ValueError(f"cannot forget examples of class {label!r}: {error}") from error
+    if not moments.n_examples:
+        raise ValueError("forget would leave no examples: train a new model instead")
+    held_out = known.held_out.without(gone.X, gone.codes)
+    return _chosen(replace(known, moments=moments, held_out=held_out), recipe)
+
+
+def forget_classes(known: FittedRLS, columns: list[int], recipe: Recipe) -> FittedRLS:
+    """Take whole classes out, and their columns."""
+    n_examples = known.moments.class_examples[columns]
+    if known.moments.class_settled is None and n_examples.any():
+        raise ValueError(
+            "cannot forget a class without its examples: train with keep_class_statistics=True, "
+            "or give its examples, forget(X, y), and then the class"
+        )
+    if known.moments.n_examples == n_examples.sum():
+        raise ValueError("forget would leave no examples: train a new model instead")
+    kept = [k for k in range(len(known.labels)) if k not in columns]
+    place = [kept.index(k) if k in kept else -1 for k in range(len(known.labels))]
+    return _relabelled(known, ClassList(known.labels.classes[kept]), place, recipe)
+
+
+def rename(known: FittedRLS, names: Mapping[Any, Any], recipe: Recipe) -> FittedRLS:
+    """Give classes other names; classes given one name become one."""
+    wanted = [names.get(label, label) for label in known.labels.classes.tolist()]
+    unique = list(dict.fromkeys(wanted))
+    labels = ClassList.named(unique, like=known.labels)
+    if len(unique) == len(wanted):
+        return replace(known, labels=labels)
+    return _relabelled(known, labels, [unique.index(label) for label in wanted], recipe)
+
+
+def merge(known: FittedRLS, other: FittedRLS, recipe: Recipe) -> FittedRLS:
+    """What one model would know that had seen the examples of both."""
+    labels, codes = known.labels.extend(other.labels.classes)
+    columns, n_classes = codes.tolist(), len(labels)
+    moments = known.moments.merged(other.moments, columns, n_classes)
+    held_out = known.held_out.merged(other.held_out, columns, n_classes, recipe.max_held_out)
+    joint = replace(known, labels=labels, moments=moments, held_out=held_out)
+    return _chosen(joint, recipe, again=True)
+
+
+def differences(known: FittedRLS, other: FittedRLS) -> list[str]:
+    """In what two models differ that must not, to be merged."""
+    mine, theirs = known.features, other.features
+    pairs = {
+        "the number of features": (mine.n_inputs, theirs.n_inputs),
+        "fit_intercept": (known.intercept, other.intercept),
+        "n_random_features": (mine.n_random, theirs.n_random),
+        "feature_map": (mine.kind, theirs.kind),
+        "the seed of the random features": (mine.seed, theirs.seed),
+        "gamma of the random features": (mine.gamma, theirs.gamma),
+        "keep_class_statistics": (
+            known.moments.class_settled is not None,
+            other.moments.class_settled is not None,
+        ),
+    }
+    return [f"{name} ({a} and {b})" for name, (a, b) in pairs.items() if a != b]
+
+
+def _relabelled(
+    known: FittedRLS, labels: ClassList, columns: list[int], recipe: Recipe
+) -> FittedRLS:
+    moments = known.moments.relabel(columns, len(labels))
+    held_out = known.held_out.relabel(columns, len(labels))
+    selection = known.selection
+    if selection is not None:
+        selection = replace(selection, class_examples=moments.class_examples)
+    changed = replace(known, labels=labels, moments=moments, held_out=held_out, selection=selection)
+    return _chosen(changed, recipe, again=True)
+
+
+def _chosen(known: FittedRLS, recipe: Recipe, *, again: bool = False) -> FittedRLS:
+    if not recipe.holds_out:
+        return known
+    return known.choose(recipe.ridge, penalty=recipe.penalty, recoding=recipe.recoding, again=again)
+
+
+def _few(known: FittedRLS, new: Examples) -> Iterator[Batch]:
+    features = known.features.features(new.X, constant=known.intercept)
+    yield Batch(features, new.codes, new.weights)
+
+
+def _batches(
+    known: FittedRLS, new: Examples, progress: Callable[[int], None] | None
+) -> Iterator[Batch]:
+    width = known.features.n_features + known.intercept
+    max_rows = max(256, _BLOCK_BYTES // (8 * width))
+    for rows, block in float_blocks(new.X, max_rows):
+        features = known.features.features(block, constant=known.intercept)
+        yield Batch(features, new.codes[rows], new.weights[rows])
+        if progress is not None:
+            progress(rows.stop)
