@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,10 @@ class ClassList:
         """Unpickle through the constructor, which closes the list."""
         return (ClassList, (self.classes,))
 
+    @cached_property
+    def _column_of(self) -> dict[Any, int]:
+        return {label: k for k, label in enumerate(self.classes.tolist())}
+
     def __len__(self) -> int:
         """Count the classes."""
         return len(self.classes)
@@ -170,7 +175,7 @@ class ClassList:
 
     def columns_of(self, names: list[Any]) -> list[int]:
         """Columns of the named classes; a ``ValueError`` that lists those that are unknown."""
-        column = {label: k for k, label in enumerate(self.classes.tolist())}
+        column = self._column_of
         unknown = [name for name in names if name not in column]
         if unknown:
             raise ValueError(
@@ -187,9 +192,9 @@ class ClassList:
                 f"got {_family(y.dtype)}"
             )
         found, inverse = np.unique(y, return_inverse=True)
-        column = {label: k for k, label in enumerate(self.classes.tolist())}
-        new = [label not in column for label in found.tolist()]
-        grown = _joined(self.classes, found[new]) if any(new) else self.classes
-        column = {label: k for k, label in enumerate(grown.tolist())}
+        new = [label not in self._column_of for label in found.tolist()]
+        # The same list where nothing is new: it knows its columns already.
+        grown = ClassList(_joined(self.classes, found[new])) if any(new) else self
+        column = grown._column_of
         codes = np.array([column[label] for label in found.tolist()], dtype=np.int32)
-        return ClassList(grown), codes[inverse.reshape(-1)]
+        return grown, codes[inverse.reshape(-1)]

@@ -28,7 +28,7 @@ Codes = npt.NDArray[np.int32]
 
 # Single examples wait until there are this many; half of them then join the Gram matrix in one
 # matrix product. The other half stays at hand for whoever follows example by example.
-WAITING = 64
+WAITING = 256
 # Batches of this many rows join at once.
 _LARGE = 32
 

@@ -297,13 +297,18 @@ class LeastSquaresClassifier(GrowingClassifier):
         return model
 
     def _nothing_yet(
-        self, X: npt.NDArray[Any], labels: ClassList, *, per_class: bool = False
+        self,
+        X: npt.NDArray[Any],
+        weights: npt.NDArray[np.float64],
+        labels: ClassList,
+        *,
+        per_class: bool = False,
     ) -> FittedRLS:
         seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
         features = FeatureMap.plain(X.shape[1])
         if self.n_random_features:
             wanted = resolve_map(self.feature_map)
-            features = FeatureMap.random(wanted, self.n_random_features, seed, X)
+            features = FeatureMap.random(wanted, self.n_random_features, seed, X, weights)
         moments = Moments.none(
             features.n_features + bool(self.fit_intercept),
             len(labels),

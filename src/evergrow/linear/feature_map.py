@@ -121,12 +121,12 @@ class FeatureMap:
 
     @classmethod
     def random(
-        cls, wanted: ReLU | RFF, n_random: int, seed: int, X: npt.NDArray[Any]
+        cls, wanted: ReLU | RFF, n_random: int, seed: int, X: npt.NDArray[Any], weights: Floats
     ) -> FeatureMap:
-        """Random features; ``X`` is the first data."""
+        """Random features; ``X`` are the first examples, with their weights."""
         gamma = 1.0
         if isinstance(wanted, RFF):
-            gamma = _scale(X) if wanted.gamma == "scale" else float(wanted.gamma)
+            gamma = _scale(X, weights) if wanted.gamma == "scale" else float(wanted.gamma)
         return cls(wanted.name, X.shape[1], n_random, seed, gamma)
 
     @property
@@ -171,6 +171,8 @@ def _copy(_: FeatureMap, rows: Floats, out: Floats) -> None:
 _APPLY = {"none": _copy, "relu": _apply_relu, "rff": _apply_rff}
 
 
-def _scale(X: npt.NDArray[Any]) -> float:
-    variance = float(np.asarray(X, dtype=np.float64).var())
+def _scale(X: npt.NDArray[Any], weights: Floats) -> float:
+    rows = np.asarray(X, dtype=np.float64)
+    mean = float(np.average(rows.mean(axis=1), weights=weights))
+    variance = float(np.average(((rows - mean) ** 2).mean(axis=1), weights=weights))
     return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0

@@ -128,6 +128,8 @@ class RebalancedRLSClassifier(LeastSquaresClassifier):
         labels, codes = ClassList.of(y)
         shares = np.bincount(codes, weights) / weights.sum()
         examples = teach.Examples(X, codes, weights / shares[codes])
-        fitted = teach.extend(self._nothing_yet(X, labels), labels, examples, self._recipe())
+        fitted = teach.extend(
+            self._nothing_yet(X, weights, labels), labels, examples, self._recipe()
+        )
         self._become(fitted, names)
         return self

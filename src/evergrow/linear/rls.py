@@ -349,7 +349,7 @@ class RLSClassifier(LeastSquaresClassifier):
         X, y, names = self._checked_first(X, y, min_samples=1)
         X, y, weights = weighted(X, y, sample_weight)
         labels, codes = self._first_labels(y, classes)
-        known = self._nothing_yet(X, labels, per_class=bool(self.keep_class_statistics))
+        known = self._nothing_yet(X, weights, labels, per_class=bool(self.keep_class_statistics))
         fitted = teach.extend(known, labels, teach.Examples(X, codes, weights), self._recipe())
         self._become(fitted, names)
         return self

@@ -1,0 +1,148 @@
+"""Penalty, recoding and temperature are chosen on held-out examples, when that is due."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evergrow import RLSClassifier
+from evergrow.linear import selection as selection_module
+from evergrow.linear.held_out import HeldOut
+from tests.conftest import Arrays
+from tests.reference.least_squares import held_out
+
+
+def noisy(n: int, n_classes: int = 4, d: int = 30, seed: int = 0) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    centres = np.random.default_rng(99).normal(size=(n_classes, d))
+    return rng.normal(size=(n, d)) * 3 + centres[y], y
+
+
+def test_a_chosen_penalty_beats_a_careless_one() -> None:
+    X, y = noisy(200)
+    X_test, y_test = noisy(3000, seed=1)
+    chosen = RLSClassifier(random_state=0).fit(X, y)
+    careless = RLSClassifier(regularization=1e-6, recoding=0.0).fit(X, y)
+    assert chosen.score(X_test, y_test) > careless.score(X_test, y_test)
+    assert chosen.regularization_ > 1
+
+
+def test_the_penalty_is_chosen_again_when_the_examples_have_doubled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = noisy(1000)
+    sizes: list[int] = []
+    real = selection_module._best_penalty
+
+    def counted(held: Any, ridge: Any) -> float:
+        sizes.append(held.everything.n_examples)
+        return real(held, ridge)
+
+    monkeypatch.setattr(selection_module, "_best_penalty", counted)
+    model = RLSClassifier(random_state=0)
+    for first in range(0, 1000, 10):
+        model.partial_fit(X[first : first + 10], y[first : first + 10])
+    assert sizes[0] <= 160
+    assert all(later >= 2 * earlier for earlier, later in pairwise(sizes))
+    assert len(sizes) == 3
+
+
+def test_until_there_is_enough_held_out_nothing_is_chosen() -> None:
+    X, y = noisy(60)
+    model = RLSClassifier(random_state=0).fit(X, y)
+    assert 0 < model.n_held_out_ < 20
+    assert model.recoding_ == 0.0
+    # A power of two: it stays the same while single examples come.
+    assert np.log2(model.regularization_) == round(np.log2(model.regularization_))
+
+
+@pytest.mark.parametrize("batches", [[500], [1] * 60 + [440], [7] * 71 + [3]])
+def test_every_sixth_example_of_each_class_is_held_out_however_they_come(
+    batches: list[int],
+) -> None:
+    X, y = noisy(500)
+    model, first = RLSClassifier(random_state=0, max_held_out=10**6), 0
+    for size in batches:
+        model.partial_fit(X[first : first + size], y[first : first + size])
+        first += size
+    rows, codes, _ = model._fitted.held_out.arrays()
+    expected = held_out(y, 6)
+    found = {(int(model.classes_[c]), *row.tolist()) for row, c in zip(rows, codes, strict=True)}
+    assert found == {
+        (int(c), *row.tolist()) for row, c in zip(X[expected], y[expected], strict=True)
+    }
+
+
+def test_the_bounded_choice_is_uniform_and_does_not_depend_on_the_calls() -> None:
+    places = np.zeros(120)
+    X = np.arange(120.0)[:, None]
+    codes, ones = np.zeros(120, dtype=np.int32), np.ones(120)
+    for seed in range(400):
+        at_once = HeldOut(seed).with_classes(1).offer(X, codes, ones, 2, 10)
+        split = HeldOut(seed).with_classes(1)
+        for part in (slice(0, 33), slice(33, 34), slice(34, 120)):
+            split = split.offer(X[part], codes[part], ones[part], 2, 10)
+        assert at_once.arrays()[0].tolist() == split.arrays()[0].tolist()
+        places[at_once.arrays()[0][:, 0].astype(int)] += 1
+    assert (places[::2] == 0).all()
+    # Each of the 60 offered is there in 400 / 6 of the trials, give or take.
+    assert abs(places[1::2] - 400 / 6).max() < 5 * np.sqrt(400 / 6)
+
+
+def test_held_out_examples_make_room_for_new_classes() -> None:
+    X, y = noisy(600, n_classes=2)
+    model = RLSClassifier(max_held_out=40, random_state=0).fit(X, y)
+    assert model.n_held_out_ == 40
+    X, y = noisy(600, n_classes=8)
+    model.partial_fit(X, y)
+    counts = np.bincount(model._fitted.held_out.arrays()[1])
+    assert counts.max() <= 5
+    assert model.n_held_out_ <= 40
+
+
+def test_held_out_examples_are_learnt_too_unless_that_is_switched_off() -> None:
+    X, y = noisy(300)
+    held = held_out(y, 6)
+    model = RLSClassifier(regularization=2.0, random_state=0).fit(X, y)
+    everything = RLSClassifier(regularization=2.0, recoding=model.recoding_).fit(X, y)
+    np.testing.assert_allclose(model.coef_, everything.coef_, atol=1e-10)
+    model.set_params(refit_held_out=False)
+    others = RLSClassifier(regularization=2.0, recoding=model.recoding_).fit(X[~held], y[~held])
+    ratio = model.coef_ / others.coef_
+    # Recoding counts all examples; the weights before it are those of the others.
+    np.testing.assert_allclose(ratio, ratio[:, :1] * np.ones(ratio.shape[1]), rtol=1e-6)
+
+
+def test_classes_with_few_examples_have_no_vote(digits: Arrays) -> None:
+    X, _, y, _ = digits
+    few = np.concatenate([np.flatnonzero(y != 8), np.flatnonzero(y == 8)[:12]])
+    model = RLSClassifier(random_state=0).fit(X[few], y[few])
+    rows, codes, weights = model._fitted.held_out.arrays()
+    held = selection_module.Validation(
+        rows, codes, weights, model._fitted.without_held_out, model._fitted.moments
+    )
+    assert not held.votes[codes == 8].any()
+    assert held.votes[codes != 8].all()
+
+
+def test_equally_frequent_classes_are_recoded_alike() -> None:
+    X, y = noisy(400)
+    X, y = X[np.argsort(y, kind="stable")], np.sort(y)
+    X = np.concatenate([X[y == c][:60] for c in range(4)])
+    y = np.repeat(np.arange(4), 60)
+    plain = RLSClassifier(regularization=1.0, recoding=0.0).fit(X, y)
+    auto = RLSClassifier(regularization=1.0, random_state=0).fit(X, y)
+    assert auto.recoding_ == 1.0
+    assert (auto.predict(X) == plain.predict(X)).all()
+
+
+def test_choices_are_the_same_for_the_same_seed() -> None:
+    X, y = noisy(900)
+    models = [RLSClassifier(max_held_out=50, random_state=3).fit(X, y) for _ in range(2)]
+    assert models[0].regularization_ == models[1].regularization_
+    assert models[0].temperature_ == models[1].temperature_
+    np.testing.assert_array_equal(models[0].coef_, models[1].coef_)

@@ -1,0 +1,128 @@
+"""Incremental regularised least squares in NumPy, to read like Camoriano et al. 2017.
+
+Examples are rows; ``codes`` are the columns of their classes. The rows of X, Y and W are examples,
+coded labels and features.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tests.reference.random import Stream, derive, mix
+
+Array = npt.NDArray[Any]
+
+
+def one_hot(codes: Array, n_classes: int) -> Array:
+    """Rows e_y of Eq. (13)."""
+    return np.eye(n_classes)[codes]
+
+
+def weights(
+    X: Array, codes: Array, n_classes: int, penalty: float, sample_weight: Array | None = None
+) -> Array:
+    """W = (X'X + penalty I)^-1 X'Y, Eq. (16); an example of weight w counts w times."""
+    s = np.ones(len(X)) if sample_weight is None else sample_weight
+    A = (X * s[:, None]).T @ X + penalty * np.eye(X.shape[1])
+    return np.linalg.solve(A, (X * s[:, None]).T @ one_hot(codes, n_classes))
+
+
+def recoding_matrix(counts: Array, alpha: float) -> Array:
+    """Gamma^alpha, sec. V-B: total / count of each class, to the power of alpha."""
+    return np.diag((counts.sum() / counts) ** alpha)
+
+
+def rebalanced_weights(X: Array, codes: Array, n_classes: int, penalty: float) -> Array:
+    """W = (X' Sigma X + penalty I)^-1 X' Sigma Y, Eq. (22)."""
+    counts = np.bincount(codes, minlength=n_classes)
+    return weights(X, codes, n_classes, penalty, len(X) / counts[codes])
+
+
+def cholesky_update(R: Array, x: Array, sign: int = 1) -> Array:
+    """R_new with R_new'R_new = R'R + sign x x', one plane rotation per row."""
+    R, x = R.copy(), x.copy()
+    for j in range(len(x)):
+        root = math.sqrt(R[j, j] ** 2 + sign * x[j] ** 2)
+        c, s = root / R[j, j], x[j] / R[j, j]
+        R[j, j] = root
+        for i in range(j + 1, len(x)):
+            R[j, i] = (R[j, i] + sign * s * x[i]) / c
+            x[i] = c * x[i] - s * R[j, i]
+    return R
+
+
+class IncrementalRLS:
+    """Algorithm 1: Cholesky factor R, b and class counts, one example at a time."""
+
+    def __init__(self, n_features: int, penalty: float, alpha: float) -> None:
+        self.R = math.sqrt(penalty) * np.eye(n_features)
+        self.b = np.zeros((n_features, 0))
+        self.gamma = np.zeros(0)
+        self.alpha = alpha
+
+    def learn(self, x: Array, y: int) -> None:
+        """Observe one example; a class never seen before must be the next one."""
+        if y == self.b.shape[1]:
+            self.gamma = np.append(self.gamma, 0.0)
+            self.b = np.column_stack([self.b, np.zeros(len(x))])
+        self.gamma[y] += 1
+        self.b[:, y] += x
+        self.R = cholesky_update(self.R, x)
+
+    @property
+    def W(self) -> Array:  # noqa: N802
+        """R^-1 R^-T b Gamma^alpha."""
+        solved = np.linalg.solve(self.R, np.linalg.solve(self.R.T, self.b))
+        return solved @ recoding_matrix(self.gamma, self.alpha)
+
+
+def held_out(codes: Array, every: int) -> Array:
+    """Which examples are held out: every ``every``-th of each class, in the order they came."""
+    seen: dict[int, int] = {}
+    held = []
+    for code in codes.tolist():
+        seen[code] = seen.get(code, 0) + 1
+        held.append(seen[code] % every == 0)
+    return np.array(held)
+
+
+def choose_recoding(
+    X: Array, codes: Array, n_classes: int, penalty: float, every: int, enough: int
+) -> float:
+    """The largest alpha that costs classes with enough examples at most one standard error."""
+    held = held_out(codes, every)
+    W = weights(X[~held], codes[~held], n_classes, penalty)
+    counts = np.bincount(codes[~held], minlength=n_classes)
+    votes = [i for i in np.flatnonzero(held) if counts[codes[i]] >= enough]
+
+    def accuracy(alpha: float) -> float:
+        recoded = W @ recoding_matrix(counts, alpha)
+        return float(np.mean([np.argmax(X[i] @ recoded) == codes[i] for i in votes]))
+
+    plain = accuracy(0.0)
+    error = math.sqrt(plain * (1 - plain) / len(votes))
+    return max(k / 10 for k in range(11) if accuracy(k / 10) >= plain - error)
+
+
+def random_projection(seed: int, n_rows: int, n_columns: int) -> Array:
+    """Directions of random features."""
+    rows = []
+    for r in range(n_rows):
+        stream = Stream(derive(mix(seed), r))
+        rows.append([stream.normal() for _ in range(n_columns)])
+    return np.array(rows)
+
+
+def relu_features(X: Array, projection: Array) -> Array:
+    """Positive parts of the projections, on the scale of the input."""
+    return np.maximum(X @ projection.T, 0) * math.sqrt(2 / len(projection))
+
+
+def fourier_features(X: Array, projection: Array, gamma: float) -> Array:
+    """A cosine and a sine per direction: products approach exp(-gamma |x - y|^2)."""
+    phases = X @ projection.T * math.sqrt(2 * gamma)
+    return np.hstack([np.cos(phases), np.sin(phases)]) / math.sqrt(len(projection))
