@@ -21,7 +21,7 @@ from scipy.linalg import blas
 from evergrow.errors import ModelFileError
 from evergrow.modelfile import check_array
 
-__all__ = ["WAITING", "Batch", "ForgetError", "Moments"]
+__all__ = ["FEW", "WAITING", "Batch", "ForgetError", "Moments"]
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
@@ -30,7 +30,7 @@ Codes = npt.NDArray[np.int32]
 # matrix product. The other half stays at hand for whoever follows example by example.
 WAITING = 256
 # Batches of this many rows join at once.
-_LARGE = 32
+FEW = 32
 
 _GONE = -1
 # What sums of other examples leave behind, relative to the sums themselves.
@@ -195,18 +195,18 @@ class Moments:
             class_settled=None if per_class is None else (self.class_settled or ()) + per_class,
         )
 
-    def add(self, batches: Batch | Iterable[Batch]) -> Moments:
+    def add(self, batch: Batch) -> Moments:
         """With more examples; their classes must be known."""
-        if isinstance(batches, Batch) and len(batches.rows) < _LARGE:
-            return self._add_few(batches)
-        return self._add_many([batches] if isinstance(batches, Batch) else batches)
+        return self._add_few(batch) if len(batch.rows) < FEW else self.add_all([batch])
 
-    def subtract(self, batch: Batch) -> Moments:
-        """Without these examples; a ``ValueError`` if they cannot have been learnt."""
-        gone = Batch(batch.rows, batch.codes, batch.weights, sign=-1)
-        self._check_learnt(gone)
-        left = self.add(gone)
-        left._check_plausible(self, gone)
+    def subtract(self, batches: Iterable[Batch]) -> Moments:
+        """Without these examples; a ``ForgetError`` if they cannot have been learnt."""
+        left, columns = self, set[int]()
+        for batch in batches:
+            left._check_learnt(batch)
+            left = left.add(Batch(batch.rows, batch.codes, batch.weights, sign=-1))
+            columns.update(np.unique(batch.codes).tolist())
+        left._check_plausible(self, columns)
         return left
 
     def _add_few(self, batch: Batch) -> Moments:
@@ -227,12 +227,13 @@ class Moments:
             token=old[-1].token,
         )
 
-    def _add_many(self, batches: Iterable[Batch]) -> Moments:
+    def add_all(self, batches: Iterable[Batch]) -> Moments:
+        """With many more examples, a batch at a time."""
         # One new Gram matrix for all of them, nobody else's until it is whole.
         gram, class_grams = self._settle(self.waiting)
-        if not self.waiting:
+        if gram is self.settled:
             gram = None if gram is None else gram.copy()
-            class_grams = _copies(class_grams, range(self.n_classes))
+        class_grams = _copies(class_grams, range(self.n_classes))
         added = replace(self, waiting=(), token=object())
         for batch in batches:
             added = added._with_sums([batch])
@@ -296,9 +297,9 @@ class Moments:
                 f"of weight {weight_gone[c]:g} are to be forgotten",
             )
 
-    def _check_plausible(self, before: Moments, batch: Batch) -> None:
-        """What is left must be sums of some examples."""
-        for c in np.unique(batch.codes).tolist():
+    def _check_plausible(self, before: Moments, columns: Iterable[int]) -> None:
+        """What is left of these classes must be sums of some examples."""
+        for c in columns:
             scale = _ROUNDING * before.class_squares[c]
             # Of no examples every sum is nothing; of any, sum w x.x >= |sum w x|^2 / sum w.
             left, weight = self.class_sums[c], self.class_weights[c]

@@ -119,10 +119,12 @@ def random_projection(seed: int, n_rows: int, n_columns: int) -> Array:
 
 def relu_features(X: Array, projection: Array) -> Array:
     """Positive parts of the projections, on the scale of the input."""
-    return np.maximum(X @ projection.T, 0) * math.sqrt(2 / len(projection))
+    features: Array = np.maximum(X @ projection.T, 0) * math.sqrt(2 / len(projection))
+    return features
 
 
 def fourier_features(X: Array, projection: Array, gamma: float) -> Array:
     """A cosine and a sine per direction: products approach exp(-gamma |x - y|^2)."""
     phases = X @ projection.T * math.sqrt(2 * gamma)
-    return np.hstack([np.cos(phases), np.sin(phases)]) / math.sqrt(len(projection))
+    features: Array = np.hstack([np.cos(phases), np.sin(phases)]) / math.sqrt(len(projection))
+    return features

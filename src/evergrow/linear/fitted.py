@@ -61,7 +61,7 @@ class FittedRLS:
             return self.moments
         rows, codes, weights = self.held_out.arrays()
         features = self.features.features(rows, constant=self.intercept)
-        return self.moments.add([Batch(features, codes, weights, sign=-1)])
+        return self.moments.add_all([Batch(features, codes, weights, sign=-1)])
 
     @contextmanager
     def weights(self, ridge: Ridge, *, with_held_out: bool) -> Iterator[Floats]:

@@ -15,8 +15,8 @@ __all__ = ["Ridge", "factorise", "solve"]
 
 Floats = npt.NDArray[np.float64]
 
-# A matrix that rounding made indefinite gets this much of its mean diagonal added, and ten times
-# more until it is definite.
+# A matrix that rounding made indefinite gets this much of its largest entry added to its diagonal,
+# and ten times more until it is definite.
 _REPAIR = 1e-14
 
 
@@ -33,21 +33,31 @@ class Ridge:
 def factorise(gram: Floats, penalty: float) -> Floats:
     """Upper Cholesky factor ``R`` of ``A = gram + penalty I = R'R``; only the triangle counts."""
     extra = 0.0
-    scale = max(float(np.trace(gram)) / len(gram), penalty, np.finfo(float).tiny)
     while True:
         factor = gram.copy()
         np.einsum("ii->i", factor)[:] += penalty + extra
         # What is upper and by rows here is lower and by columns there.
         _, problem = lapack.dpotrf(factor.T, lower=1, clean=0, overwrite_a=1)
         if not problem:
-            return factor
-        extra = 10 * extra if extra else _REPAIR * scale
+            break
+        extra = _more(extra, gram)
+    if extra:
         warnings.warn(
             f"the sums of least squares are not positive definite with regularization {penalty:g}; "
             f"solved with {penalty + extra:.3g} instead",
             RuntimeWarning,
             stacklevel=2,
         )
+    return factor
+
+
+def _more(extra: float, gram: Floats) -> float:
+    """The next larger addition to the diagonal that may make a matrix definite."""
+    largest = max(float(np.abs(gram).max()), np.finfo(float).tiny)
+    # This much more than any row's sum makes every matrix definite (Gershgorin).
+    if not extra <= 10 * len(gram) * largest < float("inf"):
+        raise ValueError("the sums of the model are damaged: no penalty makes them definite")
+    return 10 * extra if extra else _REPAIR * largest
 
 
 def back_substitute(factor: Floats, right: Floats) -> Floats:

@@ -365,16 +365,19 @@ class RLSClassifier(LeastSquaresClassifier):
 
     def _check_growable(self, known: FittedRLS) -> None:
         self._check_can_learn(known, "update")
-        kind = resolve_map(self.feature_map).name if self.n_random_features else "none"
-        now = {
+        features, wanted_map = known.features, resolve_map(self.feature_map)
+        now: dict[str, tuple[Any, Any]] = {
             "fit_intercept": (bool(self.fit_intercept), known.intercept),
-            "n_random_features": (self.n_random_features, known.features.n_random),
-            "feature_map": (kind, known.features.kind),
+            "n_random_features": (self.n_random_features, features.n_random),
             "keep_class_statistics": (
                 bool(self.keep_class_statistics),
                 known.moments.class_settled is not None,
             ),
         }
+        if features.n_random:
+            now["feature_map"] = (wanted_map.name, features.kind)
+        if features.kind == "rff" and isinstance(wanted_map, RFF) and wanted_map.gamma != "scale":
+            now["gamma"] = (float(wanted_map.gamma), features.gamma)
         for name, (wanted, fixed) in now.items():
             if wanted != fixed:
                 raise ValueError(

@@ -16,7 +16,7 @@ from evergrow.blocks import float_blocks
 from evergrow.labels import ClassList
 from evergrow.linear.fitted import FittedRLS
 from evergrow.linear.ridge import Ridge
-from evergrow.moments import Batch, ForgetError
+from evergrow.moments import FEW, Batch, ForgetError
 from evergrow.progress import progress_bar
 
 __all__ = [
@@ -66,13 +66,12 @@ class Recipe:
 def extend(known: FittedRLS, labels: ClassList, new: Examples, recipe: Recipe) -> FittedRLS:
     """Add examples; ``labels`` are the classes known afterwards."""
     moments = known.moments.with_classes(len(labels))
-    batches = list(_few(known, new)) if len(new.X) < 32 else None
-    if batches is not None:
-        for batch in batches:
-            moments = moments.add(batch)
+    if len(new.X) < FEW:
+        (few,) = _batches(known, new)
+        moments = moments.add(few)
     else:
         with progress_bar("adding examples", len(new.X), recipe.verbose) as progress:
-            moments = moments.add(_batches(known, new, progress))
+            moments = moments.add_all(_batches(known, new, progress))
     if not np.isfinite(moments.class_squares).all():
         raise ValueError("Input X contains values too large to add up their squares.")
     held_out = known.held_out.with_classes(len(labels))
@@ -85,9 +84,8 @@ def extend(known: FittedRLS, labels: ClassList, new: Examples, recipe: Recipe) -
 
 def forget(known: FittedRLS, gone: Examples, recipe: Recipe) -> FittedRLS:
     """Take examples out; a ``ValueError`` if they cannot have been learnt."""
-    (batch,) = _few(known, gone)
     try:
-        moments = known.moments.subtract(batch)
+        moments = known.moments.subtract(_batches(known, gone))
     except ForgetError as error:
         label = known.labels.classes.tolist()[error.column]
         raise ValueError(f"cannot forget examples of class {label!r}: {error}") from error
@@ -168,13 +166,8 @@ def _chosen(known: FittedRLS, recipe: Recipe, *, again: bool = False) -> FittedR
     return known.choose(recipe.ridge, penalty=recipe.penalty, recoding=recipe.recoding, again=again)
 
 
-def _few(known: FittedRLS, new: Examples) -> Iterator[Batch]:
-    features = known.features.features(new.X, constant=known.intercept)
-    yield Batch(features, new.codes, new.weights)
-
-
 def _batches(
-    known: FittedRLS, new: Examples, progress: Callable[[int], None] | None
+    known: FittedRLS, new: Examples, progress: Callable[[int], None] | None = None
 ) -> Iterator[Batch]:
     width = known.features.n_features + known.intercept
     max_rows = max(256, _BLOCK_BYTES // (8 * width))
