@@ -14,6 +14,7 @@ from evergrow.forest import (
     UpdateReport,
 )
 from evergrow.loading import load
+from evergrow.novelty import RejectingClassifier
 from evergrow.version import __version__
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "LinearForestClassifier",
     "ModelFileError",
     "NCMForestClassifier",
+    "RejectingClassifier",
     "SVMForestClassifier",
     "UpdateReport",
     "__version__",

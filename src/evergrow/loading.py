@@ -15,6 +15,7 @@ from evergrow.forest import (
     NCMForestClassifier,
     SVMForestClassifier,
 )
+from evergrow.novelty import RejectingClassifier
 
 __all__ = ["load"]
 
@@ -24,6 +25,7 @@ _ESTIMATORS = {
         AxisForestClassifier,
         LinearForestClassifier,
         NCMForestClassifier,
+        RejectingClassifier,
         SVMForestClassifier,
     )
 }
