@@ -67,6 +67,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         return _build(header, tensors)
     except ModelFileError as error:
         raise ModelFileError(f"{str(path)!r}: {error}") from error
+    except RecursionError as error:
+        raise ModelFileError(f"{str(path)!r} holds too many models inside each other") from error
     except (ValueError, TypeError) as error:
         raise ModelFileError(f"{str(path)!r} has damaged parameters: {error}") from error
 

@@ -48,7 +48,11 @@ class Calibration:
         sums = np.bincount(columns, weights * scores, minlength=n_classes)
         total = np.bincount(columns, weights, minlength=n_classes)
         usual = (sums + prior * pooled) / (total + prior)
-        novelties = usual[columns] - scores
+        # Of each one as of a new example, which had no part in what is usual.
+        others = (sums[columns] - weights * scores + prior * pooled) / (
+            total[columns] - weights + prior
+        )
+        novelties = others - scores
         order = np.argsort(novelties, kind="stable")
         return cls(usual, novelties[order], weights[order])
 

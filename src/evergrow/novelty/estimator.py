@@ -190,8 +190,11 @@ class RejectingClassifier(GrowingRejection):
         (inf, array([ True]))
         """
         reader, X = self._checked_query(X)
-        known: npt.NDArray[np.bool_] = reader._fitted.novelty(X) <= reader.level_
-        return known
+        return reader._accepted(X)
+
+    def _accepted(self, X: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        accepted: npt.NDArray[np.bool_] = self._fitted.novelty(X) <= self.level_
+        return accepted
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Class of each example as the estimator sees it, or the unknown label.
@@ -213,7 +216,7 @@ class RejectingClassifier(GrowingRejection):
         reader, X = self._checked_query(X)
         unknown, answers = answers_of(reader._fitted.labels, reader.unknown_label)
         labels: npt.NDArray[Any] = reader._fitted.estimator.predict(X).astype(answers.dtype)
-        labels[~reader.is_known(X)] = unknown
+        labels[~reader._accepted(X)] = unknown
         return labels
 
     def predict_known(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -319,8 +322,8 @@ class RejectingClassifier(GrowingRejection):
         cls, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]], build: Build
     ) -> Self:
         fitted = FittedRejection.from_file(header, tensors, build)
-        parameters = {**parameters_of(header), "estimator": clone(fitted.estimator)}
-        model = cls(**parameters)
+        # A second estimator among the parameters is an error, as there is one inside.
+        model = cls(clone(fitted.estimator), **parameters_of(header))
         model._check_parameters()
         if model.measure != fitted.measure:
             raise ModelFileError("the model file is inconsistent: it was made by another measure")

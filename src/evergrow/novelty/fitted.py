@@ -56,9 +56,8 @@ class FittedRejection:
             return Calibration.of(columns, nothing, nothing, len(self.labels))
         score = MEASURES[self.measure].best_held_out
         (columns, scores), usable = score(self.estimator, self.moments, batch)
-        return Calibration.of(
-            columns[usable], scores[usable], batch.weights[usable], len(self.labels)
-        )
+        weights = batch.weights * self.held_out.represented
+        return Calibration.of(columns[usable], scores[usable], weights[usable], len(self.labels))
 
     def novelty(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """How far each row's best score lies below what is usual for that class."""

@@ -66,6 +66,12 @@ class HeldOut:
         """Number of examples that are kept, per class."""
         return np.bincount(self.batch.codes, minlength=len(self.n_seen))
 
+    @property
+    def represented(self) -> Floats:
+        """How many of its class each example stands for: itself and its part of those let go."""
+        per_class = self.n_chosen / np.maximum(self.counts, 1)
+        return per_class[self.batch.codes]
+
     def add(
         self, batch: Batch, names: Sequence[Any], *, every: int, max_held_out: int
     ) -> tuple[HeldOut, Mask]:

@@ -88,8 +88,9 @@ def _best_own(estimator: Any, moments: Moments, X: npt.NDArray[Any]) -> Best:
     has_decision = hasattr(estimator, "decision_function")
     scores = estimator.decision_function(X) if has_decision else estimator.predict_proba(X)
     scores = np.asarray(scores, dtype=np.float64)
-    if scores.ndim == 1:
+    if scores.ndim == 1 and moments.n_classes == 2:
         return (scores > 0).astype(np.int64), np.abs(scores)
+    scores = scores.reshape(len(X), -1)
     if scores.shape[1] != moments.n_classes:
         raise ValueError(
             f"measure='estimator' needs one score per class, {type(estimator).__name__} gives "
