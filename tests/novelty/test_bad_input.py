@@ -26,6 +26,16 @@ class Interrupted(MeansClassifier):
         return self
 
 
+class Deaf(MeansClassifier):
+    """Takes labels that it does not know without a word."""
+
+    def _of(self, rows: list[Any]) -> MeansClassifier:
+        known = getattr(self, "classes_", None)
+        super()._of(rows)
+        self.classes_ = self.classes_ if known is None else known
+        return self
+
+
 def with_value(value: float) -> np.ndarray[Any, Any]:
     changed = X.copy()
     changed[3, 1] = value
@@ -129,7 +139,7 @@ def test_an_estimator_that_cannot_learn_more_is_named() -> None:
         model.partial_fit(X, Y)
 
 
-@pytest.mark.parametrize("estimator", [GaussianNB(), Perceptron()])
+@pytest.mark.parametrize("estimator", [GaussianNB(), Perceptron(), Deaf()])
 def test_an_estimator_whose_classes_cannot_grow_is_named(estimator: Any) -> None:
     model = RejectingClassifier(estimator).partial_fit(X, Y)
     state, before = dict(vars(model)), model.predict_known(X)

@@ -175,6 +175,20 @@ def test_held_out_examples_are_bounded_and_shared_by_the_classes() -> None:
     assert model.n_held_out_.tolist() == [1] * 40
 
 
+def test_room_is_made_for_classes_that_have_nothing_to_keep_yet() -> None:
+    model = rejecting(max_held_out=20, validation_every=2).fit(*cones(60, range(4)))
+    model.partial_fit(*cones(1, [4, 5, 6]))
+    assert model.n_held_out_.tolist() == [2] * 4 + [0] * 3
+
+
+def test_a_class_without_examples_is_near_to_nothing() -> None:
+    X, y = cones(60, range(3))
+    model = rejecting().partial_fit(X, y, classes=range(6))
+    assert model.classes_.tolist() == list(range(6))
+    # The other way round every cosine is below that of no direction at all.
+    np.testing.assert_array_equal(model.novelty(-X), rejecting().fit(X, y).novelty(-X))
+
+
 def test_every_example_is_as_likely_to_be_kept() -> None:
     X, y = np.arange(400.0).reshape(-1, 1) + 1, np.zeros(400, dtype=int)
     kept = np.zeros(400)

@@ -91,16 +91,17 @@ class HeldOut:
             priorities[mine] = _priorities(self.seed, names[column], numbers)
             n_seen[column] += len(mine)
             n_chosen[column] += np.count_nonzero(chosen[mine])
-        added = replace(
-            self,
-            batch=_joined(self.batch, _taken(batch, chosen)),
-            priorities=np.concatenate([self.priorities, priorities[chosen]]),
-            n_seen=n_seen,
-            n_chosen=n_chosen,
-            # One of each class at least, however many classes there are.
-            share=min(self.share, max(1, max_held_out // max(1, len(names)))),
-        )
-        return added._trimmed(), chosen
+        # One of each class at least, however many classes there are.
+        share = min(self.share, max(1, max_held_out // len(names)))
+        added = replace(self, n_seen=n_seen, n_chosen=n_chosen, share=share)
+        # Most calls of a stream hold nothing out, and the rows are many to copy.
+        if chosen.any() or share < self.share:
+            added = replace(
+                added,
+                batch=_joined(self.batch, _taken(batch, chosen)),
+                priorities=np.concatenate([self.priorities, priorities[chosen]]),
+            )._trimmed()
+        return added, chosen
 
     def find(self, batch: Batch) -> tuple[HeldOut, Mask]:
         """Without these examples, and which of them were kept here."""
