@@ -292,14 +292,17 @@ def test_copies_go_on_alike_and_apart(duplicate: Any) -> None:
     np.testing.assert_array_equal(model.novelty(X), before)
 
 
-def test_three_quarters_of_unknown_objects_are_found(measuring_data: Path) -> None:
+def test_most_unknown_objects_are_found(measuring_data: Path) -> None:
     with np.load(measuring_data / "caltech101_efflite0_224.npz") as data:
         X, y, train = data["X"].astype(np.float32), data["y"], data["split"] == "train"
     found, alarms = [], []
-    for seed in range(3):
+    # Other splits than those the method was chosen on, and many: from one split to the next the
+    # share that is found varies from 0.6 to 0.9.
+    for seed in range(100, 110):
         known = np.isin(y, np.random.RandomState(seed).permutation(102)[:60])
-        model = rejecting().fit(X[train & known], y[train & known])
+        model = RejectingClassifier(GaussianNB(), random_state=0)
+        model.fit(X[train & known], y[train & known])
         alarms.append((~model.is_known(X[~train & known])).mean())
         found.append((~model.is_known(X[~train & ~known])).mean())
     assert abs(np.mean(alarms) - 0.1) < 0.02
-    assert np.mean(found) >= 0.75
+    assert np.mean(found) > 0.7
