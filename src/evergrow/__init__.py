@@ -15,6 +15,7 @@ from evergrow.forest import (
 )
 from evergrow.linear import RLSClassifier
 from evergrow.loading import load
+from evergrow.novelty import RejectingClassifier
 from evergrow.version import __version__
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "ModelFileError",
     "NCMForestClassifier",
     "RLSClassifier",
+    "RejectingClassifier",
     "SVMForestClassifier",
     "UpdateReport",
     "__version__",

@@ -16,16 +16,18 @@ from evergrow.forest import (
     SVMForestClassifier,
 )
 from evergrow.linear import RebalancedRLSClassifier, RLSClassifier
+from evergrow.novelty import RejectingClassifier
 
 __all__ = ["load"]
 
-_ESTIMATORS: dict[str, Any] = {
+_ESTIMATORS = {
     estimator.__name__: estimator
     for estimator in (
         AxisForestClassifier,
         LinearForestClassifier,
         NCMForestClassifier,
         RebalancedRLSClassifier,
+        RejectingClassifier,
         RLSClassifier,
         SVMForestClassifier,
     )
@@ -68,6 +70,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         return _build(header, tensors)
     except ModelFileError as error:
         raise ModelFileError(f"{str(path)!r}: {error}") from error
+    except RecursionError as error:
+        raise ModelFileError(f"{str(path)!r} holds too many models inside each other") from error
     except (ValueError, TypeError) as error:
         raise ModelFileError(f"{str(path)!r} has damaged parameters: {error}") from error
 

@@ -174,9 +174,9 @@ def test_saving_takes_one_look_at_the_forest(
     expected = forest.predict_proba(query)
     write = estimator.forest_to_file
 
-    def refit_first(*args: object, **options: object) -> None:
+    def refit_first(*args: Any, **options: Any) -> Any:
         forest.fit(frame[names[::-1]], y)
-        write(*args, **options)
+        return write(*args, **options)
 
     monkeypatch.setattr(estimator, "forest_to_file", refit_first)
     forest.save(tmp_path / "forest.evergrow")

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from evergrow import RLSClassifier
+from evergrow.held_out import HeldOut
 from evergrow.linear import selection as selection_module
-from evergrow.linear.held_out import HeldOut
+from evergrow.moments import Batch
 from tests.conftest import Arrays
 from tests.reference.least_squares import held_out
 
@@ -38,9 +39,9 @@ def test_the_penalty_is_chosen_again_when_the_examples_have_doubled(
     sizes: list[int] = []
     real = selection_module._best_penalty
 
-    def counted(held: Any, ridge: Any) -> float:
-        sizes.append(held.everything.n_examples)
-        return real(held, ridge)
+    def counted(stream: Any, ridge: Any) -> float:
+        sizes.append(stream.everything.n_examples)
+        return real(stream, ridge)
 
     monkeypatch.setattr(selection_module, "_best_penalty", counted)
     model = RLSClassifier(random_state=0)
@@ -54,7 +55,7 @@ def test_the_penalty_is_chosen_again_when_the_examples_have_doubled(
 def test_until_there_is_enough_held_out_nothing_is_chosen() -> None:
     X, y = noisy(60)
     model = RLSClassifier(random_state=0).fit(X, y)
-    assert 0 < model.n_held_out_ < 20
+    assert 0 < model.n_held_out_.sum() < 20
     assert model.recoding_ == 0.0
     # A power of two: it stays the same while single examples come.
     assert np.log2(model.regularization_) == round(np.log2(model.regularization_))
@@ -69,7 +70,8 @@ def test_every_sixth_example_of_each_class_is_held_out_however_they_come(
     for size in batches:
         model.partial_fit(X[first : first + size], y[first : first + size])
         first += size
-    rows, codes, _ = model._fitted.held_out.arrays()
+    held = model._fitted.held_out.batch
+    rows, codes = held.rows, held.codes
     expected = held_out(y, 6)
     found = {(int(model.classes_[c]), *row.tolist()) for row, c in zip(rows, codes, strict=True)}
     assert found == {
@@ -82,12 +84,13 @@ def test_the_bounded_choice_is_uniform_and_does_not_depend_on_the_calls() -> Non
     X = np.arange(120.0)[:, None]
     codes, ones = np.zeros(120, dtype=np.int32), np.ones(120)
     for seed in range(400):
-        at_once = HeldOut(seed).with_classes(1).offer(X, codes, ones, 2, 10)
-        split = HeldOut(seed).with_classes(1)
+        options: dict[str, Any] = {"names": ["a"], "every": 2, "max_held_out": 10}
+        at_once, _ = HeldOut.none(10, seed).add(Batch(X, codes, ones), **options)
+        split = HeldOut.none(10, seed)
         for part in (slice(0, 33), slice(33, 34), slice(34, 120)):
-            split = split.offer(X[part], codes[part], ones[part], 2, 10)
-        assert at_once.arrays()[0].tolist() == split.arrays()[0].tolist()
-        places[at_once.arrays()[0][:, 0].astype(int)] += 1
+            split, _ = split.add(Batch(X[part], codes[part], ones[part]), **options)
+        assert at_once.batch.rows.tolist() == split.batch.rows.tolist()
+        places[at_once.batch.rows[:, 0].astype(int)] += 1
     assert (places[::2] == 0).all()
     # Each of the 60 offered is there in 400 / 6 of the trials, give or take.
     assert abs(places[1::2] - 400 / 6).max() < 5 * np.sqrt(400 / 6)
@@ -96,12 +99,10 @@ def test_the_bounded_choice_is_uniform_and_does_not_depend_on_the_calls() -> Non
 def test_held_out_examples_make_room_for_new_classes() -> None:
     X, y = noisy(600, n_classes=2)
     model = RLSClassifier(max_held_out=40, random_state=0).fit(X, y)
-    assert model.n_held_out_ == 40
+    assert model.n_held_out_.tolist() == [20, 20]
     X, y = noisy(600, n_classes=8)
     model.partial_fit(X, y)
-    counts = np.bincount(model._fitted.held_out.arrays()[1])
-    assert counts.max() <= 5
-    assert model.n_held_out_ <= 40
+    assert model.n_held_out_.tolist() == [5] * 8
 
 
 def test_held_out_examples_are_learnt_too_unless_that_is_switched_off() -> None:
@@ -121,12 +122,12 @@ def test_classes_with_few_examples_have_no_vote(digits: Arrays) -> None:
     X, _, y, _ = digits
     few = np.concatenate([np.flatnonzero(y != 8), np.flatnonzero(y == 8)[:12]])
     model = RLSClassifier(random_state=0).fit(X[few], y[few])
-    rows, codes, weights = model._fitted.held_out.arrays()
-    held = selection_module.Validation(
-        rows, codes, weights, model._fitted.without_held_out, model._fitted.moments
+    held = model._fitted.held_out.batch
+    stream = selection_module.Validation(
+        held, model._fitted.without_held_out, model._fitted.moments
     )
-    assert not held.votes[codes == 8].any()
-    assert held.votes[codes != 8].all()
+    assert not stream.votes[held.codes == 8].any()
+    assert stream.votes[held.codes != 8].all()
 
 
 def test_equally_frequent_classes_are_recoded_alike() -> None:

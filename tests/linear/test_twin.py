@@ -135,7 +135,7 @@ def test_the_chosen_recoding_is_the_one_of_the_twin() -> None:
         X, y = X[~rare], y[~rare]
         model = RLSClassifier(regularization=3.0, random_state=0).fit(X, y)
         assert model.recoding_ == twin.choose_recoding(with_constant(X), y, 4, 3.0, 6, 30)
-        assert model.n_held_out_ == twin.held_out(y, 6).sum()
+        assert model.n_held_out_.sum() == twin.held_out(y, 6).sum()
 
 
 class Lives(RuleBasedStateMachine):

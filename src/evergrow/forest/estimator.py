@@ -11,6 +11,7 @@ from joblib import effective_n_jobs
 from scipy.sparse import issparse
 
 from evergrow.errors import ModelFileError
+from evergrow.files import write_model
 from evergrow.forest.explain import Explanation, explain_row
 from evergrow.forest.fitted import FittedForest
 from evergrow.forest.modelfile import forest_from_file, forest_to_file
@@ -239,8 +240,14 @@ class ForestClassifier(GrowingClassifier):
         ...     evergrow.load(path).predict([[9]])
         array([1])
         """
+        write_model(path, *self._to_file(inference_only=inference_only))
+
+    def _to_file(
+        self, *, inference_only: bool = False
+    ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Header and arrays of a model file, or of a part of another model's file."""
         reader = self._checked_to_save()
-        forest_to_file(reader, reader._fitted, path, inference_only=inference_only)
+        return forest_to_file(reader, reader._fitted, inference_only=inference_only)
 
     @classmethod
     def _from_file(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy.typing as npt
 
-from evergrow.files import write_model
 from evergrow.forest.fitted import FittedForest
 from evergrow.forest.strategies import strategy_from_json, strategy_to_json
 from evergrow.modelfile import (
@@ -22,9 +20,9 @@ __all__ = ["forest_from_file", "forest_to_file"]
 
 
 def forest_to_file(
-    estimator: Any, fitted: FittedForest, path: str | os.PathLike[str], *, inference_only: bool
-) -> None:
-    """Write a fitted forest estimator."""
+    estimator: Any, fitted: FittedForest, *, inference_only: bool
+) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """Header and arrays of a fitted forest estimator."""
     learnt, tensors = fitted.to_tensors(inference_only=inference_only)
     parameters = _forest_parameters(estimator.get_params(deep=False))
     header = {
@@ -32,7 +30,7 @@ def forest_to_file(
         **common_header(estimator, parameters, fitted.labels),
         "inference_only": bool(inference_only) or not fitted.has_training_rows,
     }
-    write_model(path, header, tensors)
+    return header, tensors
 
 
 def forest_from_file(

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from evergrow.blocks import float_blocks
 from evergrow.files import write_model
+from evergrow.held_out import HeldOut
 from evergrow.labels import ClassList
 from evergrow.learner import GrowingClassifier
 from evergrow.linear import teach
@@ -28,7 +29,6 @@ from evergrow.linear.feature_map import (
     resolve_map,
 )
 from evergrow.linear.fitted import FittedRLS
-from evergrow.linear.held_out import HeldOut
 from evergrow.linear.ridge import Ridge
 from evergrow.linear.selection import DEFAULT_TEMPERATURE, default_penalty, normalised, recode
 from evergrow.modelfile import (
@@ -223,9 +223,10 @@ class LeastSquaresClassifier(GrowingClassifier):
         return counts
 
     @property
-    def n_held_out_(self) -> int:
-        """Number of examples held out to choose by."""
-        return len(self._learnt("n_held_out_").held_out)
+    def n_held_out_(self) -> npt.NDArray[np.int64]:
+        """Number of examples of each class held out to choose by."""
+        fitted: FittedRLS = self._learnt("n_held_out_")
+        return fitted.held_out.with_classes(len(fitted.labels)).counts
 
     @property
     def coef_(self) -> npt.NDArray[np.float64]:
@@ -309,13 +310,14 @@ class LeastSquaresClassifier(GrowingClassifier):
         if self.n_random_features:
             wanted = resolve_map(self.feature_map)
             features = FeatureMap.random(wanted, self.n_random_features, seed, X, weights)
+        held_out = HeldOut.none(self.max_held_out, seed)
         moments = Moments.none(
             features.n_features + bool(self.fit_intercept),
             len(labels),
             gram=True,
             per_class=per_class,
         )
-        return FittedRLS(labels, features, bool(self.fit_intercept), moments, HeldOut(seed))
+        return FittedRLS(labels, features, bool(self.fit_intercept), moments, held_out)
 
     def _recipe(self) -> teach.Recipe:
         return teach.Recipe(

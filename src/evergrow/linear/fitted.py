@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.errors import ModelFileError
+from evergrow.held_out import HeldOut
 from evergrow.labels import ClassList
 from evergrow.linear.feature_map import FeatureMap
-from evergrow.linear.held_out import HeldOut
 from evergrow.linear.ridge import Ridge
 from evergrow.linear.selection import Selection, Validation, select
 from evergrow.linear.solver import Solver
@@ -59,9 +59,14 @@ class FittedRLS:
         """Sums over all examples but the held-out ones."""
         if not len(self.held_out):
             return self.moments
-        rows, codes, weights = self.held_out.arrays()
-        features = self.features.features(rows, constant=self.intercept)
-        return self.moments.add_all([Batch(features, codes, weights, sign=-1)])
+        held = self._held_out_features
+        return self.moments.add_all([Batch(held.rows, held.codes, held.weights, sign=-1)])
+
+    @cached_property
+    def _held_out_features(self) -> Batch:
+        held = self.held_out.batch
+        rows = self.features.features(held.rows, constant=self.intercept)
+        return Batch(rows, held.codes, held.weights)
 
     @contextmanager
     def weights(self, ridge: Ridge, *, with_held_out: bool) -> Iterator[Floats]:
@@ -86,9 +91,7 @@ class FittedRLS:
             return self
         if not len(self.held_out):
             return self
-        rows, codes, weights = self.held_out.arrays()
-        features = self.features.features(rows, constant=self.intercept)
-        held = Validation(features, codes, weights, self.without_held_out, self.moments)
+        held = Validation(self._held_out_features, self.without_held_out, self.moments)
         chosen = select(
             held, self.selection, ridge, penalty=penalty, recoding=recoding, again=again
         )
@@ -120,7 +123,7 @@ class FittedRLS:
                 "gamma": fixed.gamma,
             },
             "intercept": self.intercept,
-            "held_out_seed": self.held_out.seed,
+            "held_out": {"seed": self.held_out.seed, "share": self.held_out.share},
             "selection": None
             if chosen is None
             else {
@@ -137,9 +140,8 @@ class FittedRLS:
             # Class sums stay: they are small and say how large a class mean is.
             moments = {n: a for n, a in moments.items() if n not in ("gram", "class_grams")}
             tensors = {**moments, "weights": fixed_weights}
-            tensors |= dict(HeldOut(0).with_classes(len(self.labels)).to_tensors())
         else:
-            tensors = {**moments, **dict(self.held_out.to_tensors())}
+            tensors = {**moments, **self.held_out.to_tensors()}
         if chosen is not None:
             tensors["selection.class_examples"] = chosen.class_examples
         return header, tensors
@@ -160,9 +162,7 @@ class FittedRLS:
             weights = check_array(tensors["weights"], "weights", np.float64, (n_classes, width))
         elif moments.settled is None:
             raise ModelFileError("the model file lacks the array 'gram'")
-        held_out = HeldOut.from_tensors(
-            tensors, _count(header.get("held_out_seed")), features.n_inputs, n_classes
-        )
+        held_out = _read_held_out(header.get("held_out"), tensors, (features.n_inputs, n_classes))
         selection = _read_selection(header.get("selection"), tensors, n_classes)
         return cls(labels, features, intercept, moments, held_out, selection, weights)
 
@@ -171,6 +171,17 @@ def _count(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
         raise ModelFileError("the model file has a damaged header: a number is out of range")
     return value
+
+
+def _read_held_out(
+    entry: Any, tensors: dict[str, npt.NDArray[Any]], sizes: tuple[int, int]
+) -> HeldOut:
+    if not isinstance(entry, dict):
+        raise ModelFileError("the model file does not say what was held out")
+    seed, share = _count(entry.get("seed")), _count(entry.get("share"))
+    if "weights" in tensors:
+        return HeldOut.none(share, seed)
+    return HeldOut.from_tensors(tensors, sizes, share=share, seed=seed)
 
 
 def _number(value: Any) -> float:

@@ -75,8 +75,8 @@ class RLSClassifier(LeastSquaresClassifier):
         Penalty and recoding in use, and what scores are divided by for probabilities.
     class_counts_ : ndarray of shape (n_classes,)
         Number of examples learnt per class.
-    n_held_out_ : int
-        Number of examples held out to choose by.
+    n_held_out_ : ndarray of shape (n_classes,)
+        Number of examples per class that are held out to choose by.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from evergrow.linear.ridge import Ridge, solve
-from evergrow.moments import Moments
+from evergrow.moments import Batch, Moments
 
 __all__ = [
     "DEFAULT_TEMPERATURE",
@@ -68,16 +68,14 @@ class Selection:
 class Validation:
     """Held-out examples as features, the sums of all others, and those of all."""
 
-    features: Floats
-    codes: npt.NDArray[np.int32]
-    weights: Floats
+    held: Batch
     trained: Moments
     everything: Moments
 
     @property
     def suffices(self) -> bool:
         """Whether there is enough to choose from."""
-        return len(self.codes) >= _FEWEST_HELD_OUT and len(np.unique(self.codes)) > 1
+        return len(self.held.codes) >= _FEWEST_HELD_OUT and len(np.unique(self.held.codes)) > 1
 
     @property
     def votes(self) -> npt.NDArray[np.bool_]:
@@ -89,7 +87,7 @@ class Validation:
         enough: npt.NDArray[np.bool_] = counts >= min(_ENOUGH, int(counts.max()) / 2)
         if (counts >= _ENOUGH).any():
             enough = counts >= _ENOUGH
-        return enough[self.codes]
+        return enough[self.held.codes]
 
 
 def default_penalty(moments: Moments) -> float:
@@ -111,7 +109,7 @@ def recode(moments: Moments, recoding: float) -> Floats:
 
 
 def select(
-    held: Validation,
+    stream: Validation,
     last: Selection | None,
     ridge: Callable[[float], Ridge],
     *,
@@ -123,47 +121,47 @@ def select(
 
     ``again`` chooses everything anew whether it is due or not.
     """
-    if not held.suffices:
+    if not stream.suffices:
         return last
-    n_examples, chosen = held.everything.n_examples, penalty
+    n_examples, chosen = stream.everything.n_examples, penalty
     if penalty is None:
-        if last is not None and not again and not last.penalty_is_due(held.everything):
+        if last is not None and not again and not last.penalty_is_due(stream.everything):
             chosen, n_examples = last.penalty, last.n_examples
         else:
-            chosen = _best_penalty(held, ridge)
-    scores = _scores(held, ridge(float(chosen or 0.0)))
+            chosen = _best_penalty(stream, ridge)
+    scores = _scores(stream, ridge(float(chosen or 0.0)))
     if recoding is None:
-        recoding = _largest_harmless(held, scores)
-    logits = normalised(scores, held.trained, recoding)
+        recoding = _largest_harmless(stream, scores)
+    logits = normalised(scores, stream.trained, recoding)
     return Selection(
         float(chosen or 0.0),
         recoding,
-        _best_temperature(logits, held.codes, held.weights),
+        _best_temperature(logits, stream.held.codes, stream.held.weights),
         n_examples,
-        held.everything.class_examples,
+        stream.everything.class_examples,
     )
 
 
-def _scores(held: Validation, ridge: Ridge) -> Floats:
-    scores: Floats = held.features @ solve(held.trained, ridge).T
+def _scores(stream: Validation, ridge: Ridge) -> Floats:
+    scores: Floats = stream.held.rows @ solve(stream.trained, ridge).T
     return scores
 
 
-def _accuracy(scores: Floats, held: Validation) -> float:
-    votes = held.votes
-    right = scores[votes].argmax(axis=1) == held.codes[votes]
-    return float(np.average(right, weights=held.weights[votes]))
+def _accuracy(scores: Floats, stream: Validation) -> float:
+    votes = stream.votes
+    right = scores[votes].argmax(axis=1) == stream.held.codes[votes]
+    return float(np.average(right, weights=stream.held.weights[votes]))
 
 
-def _best_penalty(held: Validation, ridge: Callable[[float], Ridge]) -> float:
+def _best_penalty(stream: Validation, ridge: Callable[[float], Ridge]) -> float:
     """The penalty with the highest accuracy without recoding; of equals the largest."""
-    unit = held.trained.squares / held.trained.n_features
+    unit = stream.trained.squares / stream.trained.n_features
     unit = unit if unit > 0 else 1.0
     tried: dict[float, float] = {}
 
     def attempt(multiple: float) -> None:
         if multiple not in tried:
-            tried[multiple] = _accuracy(_scores(held, ridge(multiple * unit)), held)
+            tried[multiple] = _accuracy(_scores(stream, ridge(multiple * unit)), stream)
 
     for multiple in _PENALTIES:
         attempt(multiple)
@@ -174,18 +172,18 @@ def _best_penalty(held: Validation, ridge: Callable[[float], Ridge]) -> float:
     return best * unit
 
 
-def _largest_harmless(held: Validation, scores: Floats) -> float:
+def _largest_harmless(stream: Validation, scores: Floats) -> float:
     """The largest recoding that does not measurably hurt classes with enough examples.
 
     Measurably: by more than one standard error of their accuracy. To the last example would let
     chance decide, and cost new classes most of what recoding can give them.
     """
-    plain = _accuracy(scores, held)
-    n_votes = max(1, int(held.votes.sum()))
+    plain = _accuracy(scores, stream)
+    n_votes = max(1, int(stream.votes.sum()))
     tolerance = (plain * (1 - plain) / n_votes) ** 0.5
     harmless = 0.0
     for recoding in _RECODINGS:
-        if _accuracy(scores * recode(held.trained, recoding), held) >= plain - tolerance:
+        if _accuracy(scores * recode(stream.trained, recoding), stream) >= plain - tolerance:
             harmless = recoding
     return harmless
 

@@ -76,8 +76,11 @@ def extend(known: FittedRLS, labels: ClassList, new: Examples, recipe: Recipe) -
         raise ValueError("Input X contains values too large to add up their squares.")
     held_out = known.held_out.with_classes(len(labels))
     if recipe.holds_out:
-        held_out = held_out.offer(
-            new.X, new.codes, new.weights, recipe.validation_every, recipe.max_held_out
+        held_out, _ = held_out.add(
+            Batch(new.X, new.codes, new.weights),
+            labels.classes.tolist(),
+            every=recipe.validation_every,
+            max_held_out=recipe.max_held_out,
         )
     return _chosen(replace(known, labels=labels, moments=moments, held_out=held_out), recipe)
 
@@ -91,7 +94,7 @@ def forget(known: FittedRLS, gone: Examples, recipe: Recipe) -> FittedRLS:
         raise ValueError(f"cannot forget examples of class {label!r}: {error}") from error
     if not moments.n_examples:
         raise ValueError("forget would leave no examples: train a new model instead")
-    held_out = known.held_out.without(gone.X, gone.codes)
+    held_out, _ = known.held_out.find(Batch(gone.X, gone.codes, gone.weights))
     return _chosen(replace(known, moments=moments, held_out=held_out), recipe)
 
 

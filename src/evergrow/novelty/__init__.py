@@ -1,0 +1,5 @@
+"""When to answer "unknown"."""
+
+from evergrow.novelty.estimator import RejectingClassifier
+
+__all__ = ["RejectingClassifier"]

@@ -1,0 +1,127 @@
+"""What a rejecting classifier has learnt, as one value that never changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.errors import ModelFileError
+from evergrow.held_out import HeldOut
+from evergrow.labels import ClassList
+from evergrow.modelfile import class_list
+from evergrow.moments import Moments
+from evergrow.novelty.calibration import Calibration
+from evergrow.novelty.measures import MEASURES
+
+__all__ = ["FittedRejection"]
+
+Tensors = dict[str, npt.NDArray[Any]]
+
+_INSIDE = "estimator/"
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRejection:
+    """Classes, the wrapped estimator, class sums and held-out examples.
+
+    The wrapped estimator is never changed here: who teaches it teaches a copy.
+    """
+
+    labels: ClassList
+    estimator: Any
+    moments: Moments
+    held_out: HeldOut
+    measure: str
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FittedRejection:
+        """Copies share what never changes."""
+        return self
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.moments.n_features
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """Usual scores, from the held-out examples; made when first needed."""
+        batch = self.held_out.batch
+        if not len(batch.rows):
+            nothing = np.zeros(0)
+            columns = np.zeros(0, dtype=np.int64)
+            return Calibration.of(columns, nothing, nothing, len(self.labels))
+        score = MEASURES[self.measure].best_held_out
+        (columns, scores), usable = score(self.estimator, self.moments, batch)
+        weights = batch.weights * self.held_out.represented
+        return Calibration.of(columns[usable], scores[usable], weights[usable], len(self.labels))
+
+    def novelty(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """How far each row's best score lies below what is usual for that class."""
+        columns, scores = MEASURES[self.measure].best(self.estimator, self.moments, X)
+        return self.calibration.novelty(columns, scores)
+
+    def relabel(self, labels: ClassList, columns: list[int]) -> FittedRejection:
+        """Class ``k`` becomes class ``columns[k]``, -1 leaves it out; some may become one."""
+        return replace(
+            self,
+            labels=labels,
+            moments=self.moments.relabel(columns, len(labels)),
+            held_out=self.held_out.relabel(columns, len(labels)),
+        )
+
+    def to_file(self) -> tuple[dict[str, Any], Tensors]:
+        """Entries of a header and arrays; those of the wrapped estimator among them."""
+        inner_header, inner = self.estimator._to_file()
+        header = {
+            "inside": inner_header,
+            "measure": self.measure,
+            "held_out": {"seed": self.held_out.seed, "share": self.held_out.share},
+        }
+        tensors = self.moments.to_tensors() | self.held_out.to_tensors()
+        return header, tensors | {_INSIDE + name: array for name, array in inner.items()}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], tensors: Tensors, build: Any) -> FittedRejection:
+        """Rebuild from :meth:`to_file`; a ``ModelFileError`` if anything does not fit."""
+        labels = class_list(header)
+        estimator = _read_inside(header, tensors, build)
+        if estimator.classes_.tolist() != labels.classes.tolist():
+            raise ModelFileError("the model file is inconsistent: the model inside has its classes")
+        measure = header.get("measure")
+        if not isinstance(measure, str) or measure not in MEASURES:
+            raise ModelFileError(f"the model file has an unknown measure {measure!r}")
+        seed, share = _read_counts(header)
+        sizes = (estimator.n_features_in_, len(labels))
+        moments = Moments.from_tensors(tensors, *sizes)
+        if moments.settled is not None:
+            raise ModelFileError("the model file is inconsistent: it has a Gram matrix")
+        held_out = HeldOut.from_tensors(tensors, sizes, seed=seed, share=share)
+        return cls(labels, estimator, moments, held_out, measure)
+
+
+def _read_inside(header: dict[str, Any], tensors: Tensors, build: Any) -> Any:
+    inside = header.get("inside")
+    if not isinstance(inside, dict):
+        raise ModelFileError("the model file lacks the model inside")
+    parts = {
+        name.removeprefix(_INSIDE): array
+        for name, array in tensors.items()
+        if name.startswith(_INSIDE)
+    }
+    estimator = build(inside, parts)
+    if not hasattr(estimator, "classes_"):
+        raise ModelFileError("the model inside the model file is no classifier")
+    return estimator
+
+
+def _read_counts(header: dict[str, Any]) -> tuple[int, int]:
+    entry = header.get("held_out")
+    numbers = entry if isinstance(entry, dict) else {}
+    seed, share = numbers.get("seed"), numbers.get("share")
+    if type(seed) is not int or type(share) is not int or min(seed, share - 1) < 0:
+        raise ModelFileError("the model file lacks seed and share of the held-out examples")
+    return seed, share

@@ -1,0 +1,112 @@
+"""Scores that say how well an example fits the nearest class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.blocks import float_blocks
+from evergrow.moments import Batch, Moments
+
+__all__ = ["MEASURES", "Measure"]
+
+Floats = npt.NDArray[np.float64]
+# The nearest class of each row, and its score there.
+Best = tuple[npt.NDArray[np.int64], Floats]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A way to score.
+
+    Attributes
+    ----------
+    best : callable
+        ``best(estimator, moments, X)``: the nearest class of each row and its score there.
+    best_held_out : callable
+        ``best_held_out(estimator, moments, batch)``: the same for held-out examples, as if they
+        had never been learnt, and which of them can be scored like that.
+    learns_held_out : bool
+        Whether the estimator may learn from them.
+    """
+
+    best: Callable[[Any, Moments, npt.NDArray[Any]], Best]
+    best_held_out: Callable[[Any, Moments, Batch], tuple[Best, npt.NDArray[np.bool_]]]
+    learns_held_out: bool
+
+
+def _best_cosine(_: Any, moments: Moments, X: npt.NDArray[Any]) -> Best:
+    columns = np.zeros(len(X), dtype=np.int64)
+    scores = np.zeros(len(X))
+    directions = _directions(moments.sums)
+    for rows, block in float_blocks(X):
+        cosines = _cosines(_directions(block.astype(np.float64)), directions, moments)
+        columns[rows] = cosines.argmax(axis=1)
+        scores[rows] = cosines.max(axis=1)
+    return columns, scores
+
+
+def _best_cosine_held_out(
+    _: Any, moments: Moments, batch: Batch
+) -> tuple[Best, npt.NDArray[np.bool_]]:
+    """Cosines to the class means, that of the example's own class taken without the example.
+
+    Sums are exact in both directions, so this is what it would be had the example not come.
+    """
+    rows, own = _directions(batch.rows), batch.codes
+    cosines = _cosines(rows, _directions(moments.sums), moments)
+    others = moments.sums[own] - batch.weights[:, None] * batch.rows
+    cosines[np.arange(len(rows)), own] = np.einsum("ij,ij->i", rows, _directions(others))
+    # The only example of a class would leave it without a mean.
+    usable = moments.class_examples[own] > 1
+    return (cosines.argmax(axis=1), cosines.max(axis=1)), usable
+
+
+def _cosines(rows: Floats, directions: Floats, moments: Moments) -> Floats:
+    cosines: Floats = rows @ directions.T
+    cosines[:, moments.class_examples == 0] = -np.inf
+    return cosines
+
+
+def _directions(rows: Floats) -> Floats:
+    """Rows of length 1; those of zeros stay, as they are like nothing."""
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    # By the largest first: the square of a large number may be too large.
+    scaled = np.zeros_like(rows)
+    np.divide(rows, largest, out=scaled, where=largest > 0)
+    lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
+    np.divide(scaled, lengths, out=scaled, where=lengths > 0)
+    return scaled
+
+
+def _best_own(estimator: Any, moments: Moments, X: npt.NDArray[Any]) -> Best:
+    """The estimator's best score: of ``decision_function`` if it has that, else a probability."""
+    has_decision = hasattr(estimator, "decision_function")
+    scores = estimator.decision_function(X) if has_decision else estimator.predict_proba(X)
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.ndim == 1 and moments.n_classes == 2:
+        return (scores > 0).astype(np.int64), np.abs(scores)
+    scores = scores.reshape(len(X), -1)
+    if scores.shape[1] != moments.n_classes:
+        raise ValueError(
+            f"measure='estimator' needs one score per class, {type(estimator).__name__} gives "
+            f"{scores.shape[1]} for {moments.n_classes} classes"
+        )
+    return scores.argmax(axis=1), scores.max(axis=1)
+
+
+def _best_own_held_out(
+    estimator: Any, moments: Moments, batch: Batch
+) -> tuple[Best, npt.NDArray[np.bool_]]:
+    # The estimator has not seen them.
+    return _best_own(estimator, moments, batch.rows), np.ones(len(batch.rows), dtype=bool)
+
+
+MEASURES = {
+    "cosine": Measure(_best_cosine, _best_cosine_held_out, learns_held_out=True),
+    "estimator": Measure(_best_own, _best_own_held_out, learns_held_out=False),
+}

@@ -1,0 +1,116 @@
+"""What is asked of the wrapped estimator, and what is said where it cannot do that."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.labels import ClassList
+
+__all__ = ["IsClassifier", "Lesson", "accepts", "forget", "renamed", "taught"]
+
+
+@dataclass(frozen=True)
+class IsClassifier:
+    """An estimator that learns and predicts."""
+
+    def admits(self, value: object) -> bool:
+        """Tell whether the value follows the rule."""
+        wanted = ("fit", "predict", "get_params")
+        return not isinstance(value, type) and all(hasattr(value, name) for name in wanted)
+
+    def __str__(self) -> str:
+        """Say what is allowed."""
+        return "a classifier with fit and predict"
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """Rows, their labels and weights, and classes that a caller lists beside them."""
+
+    X: npt.NDArray[Any]
+    y: npt.NDArray[Any]
+    weights: npt.NDArray[np.float64] | None = None
+    classes: npt.NDArray[Any] | None = None
+
+    def where(self, places: npt.NDArray[np.bool_]) -> Lesson:
+        """The part of it at some places."""
+        weights = None if self.weights is None else self.weights[places]
+        return Lesson(self.X[places], self.y[places], weights, self.classes)
+
+
+def accepts(estimator: Any, method: str, name: str) -> bool:
+    """Whether a method of the estimator takes an argument of this name."""
+    return name in inspect.signature(getattr(estimator, method)).parameters
+
+
+def taught(estimator: Any, method: str, lesson: Lesson, labels: ClassList) -> Any:
+    """A copy of the estimator that has learnt more; it then knows exactly these classes."""
+    options: dict[str, Any] = {}
+    if lesson.weights is not None:
+        _check_accepts(estimator, method, "sample_weight")
+        options["sample_weight"] = lesson.weights
+    if lesson.classes is not None:
+        _check_accepts(estimator, method, "classes")
+        options["classes"] = lesson.classes
+    learner = copy.deepcopy(estimator)
+    if len(lesson.X):
+        before = set(getattr(estimator, "classes_", np.zeros(0)).tolist())
+        try:
+            getattr(learner, method)(lesson.X, lesson.y, **options)
+        except ValueError as error:
+            if before and not before.issuperset(labels.classes.tolist()):
+                raise ValueError(_cannot_grow(estimator)) from error
+            raise
+    # Some take labels they do not know for examples of no class, without a word.
+    if learner.classes_.tolist() != labels.classes.tolist():
+        raise ValueError(_cannot_grow(estimator))
+    return learner
+
+
+def forget(estimator: Any, lesson: Lesson | None, classes: list[Any]) -> Any:
+    """A copy of the estimator without some examples or classes."""
+    name = type(estimator).__name__
+    if not hasattr(estimator, "forget"):
+        raise TypeError(f"{name} cannot forget: it has no method forget")
+    learner = copy.deepcopy(estimator)
+    if lesson is not None and len(lesson.X):
+        if not (accepts(estimator, "forget", "X") and accepts(estimator, "forget", "y")):
+            raise TypeError(f"{name} cannot forget examples given as X and y, only classes")
+        options = {}
+        if lesson.weights is not None:
+            _check_accepts(estimator, "forget", "sample_weight")
+            options["sample_weight"] = lesson.weights
+        learner.forget(lesson.X, lesson.y, **options)
+    if classes:
+        _check_accepts(estimator, "forget", "classes")
+        learner.forget(classes=classes)
+    return learner
+
+
+def renamed(estimator: Any, names: Any) -> Any:
+    """A copy of the estimator with other names for its classes."""
+    if not hasattr(estimator, "rename_classes"):
+        raise TypeError(
+            f"{type(estimator).__name__} cannot rename classes: it has no method rename_classes"
+        )
+    learner = copy.deepcopy(estimator)
+    learner.rename_classes(names)
+    return learner
+
+
+def _check_accepts(estimator: Any, method: str, name: str) -> None:
+    if not accepts(estimator, method, name):
+        raise TypeError(f"{method} of {type(estimator).__name__} does not take {name}")
+
+
+def _cannot_grow(estimator: Any) -> str:
+    return (
+        f"{type(estimator).__name__} cannot learn a class that it was not told at its first call: "
+        "list all in classes then, or wrap an estimator whose classes grow"
+    )
