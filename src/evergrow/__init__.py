@@ -14,6 +14,7 @@ from evergrow.forest import (
     UpdateReport,
 )
 from evergrow.loading import load
+from evergrow.means import NCMClassifier, NCMMetric
 from evergrow.version import __version__
 
 __all__ = [
@@ -25,7 +26,9 @@ __all__ = [
     "Explanation",
     "LinearForestClassifier",
     "ModelFileError",
+    "NCMClassifier",
     "NCMForestClassifier",
+    "NCMMetric",
     "SVMForestClassifier",
     "UpdateReport",
     "__version__",

@@ -15,15 +15,18 @@ from evergrow.forest import (
     NCMForestClassifier,
     SVMForestClassifier,
 )
+from evergrow.means import NCMClassifier, NCMMetric
 
 __all__ = ["load"]
 
-_ESTIMATORS = {
+_ESTIMATORS: dict[str, Any] = {
     estimator.__name__: estimator
     for estimator in (
         AxisForestClassifier,
         LinearForestClassifier,
+        NCMClassifier,
         NCMForestClassifier,
+        NCMMetric,
         SVMForestClassifier,
     )
 }
