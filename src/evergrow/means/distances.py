@@ -23,6 +23,7 @@ __all__ = [
     "Learnt",
     "Mahalanobis",
     "spread",
+    "unitless_covariance",
     "within_covariance",
 ]
 
@@ -95,20 +96,41 @@ def spread(moments: Moments) -> float:
 def within_covariance(moments: Moments, shrinkage: float) -> Floats:
     """Covariance of what class means leave, shrunk towards the same variance everywhere."""
     common = spread(moments)
-    present = moments.class_examples > 0
-    roots = np.sqrt(moments.class_weights[present, None])
-    scaled = moments.sums[present] / roots
-    covariance = moments.gram - scaled.T @ scaled
-    # Only the upper triangle of the Gram matrix is there.
-    upper = np.triu(covariance)
-    covariance = (upper + np.triu(upper, 1).T) / moments.weight
-    trace = float(np.trace(covariance)) / moments.n_features
-    if trace < common / 2:
+    covariance = _left_by_means(moments)
+    if float(np.trace(covariance)) / moments.n_features < common / 2:
         # Nothing but rounding: there was one example per class.
         return common * np.eye(moments.n_features)
     covariance *= 1 - shrinkage
     covariance[np.diag_indices_from(covariance)] += shrinkage * common
     return covariance
+
+
+def unitless_covariance(moments: Moments, shrinkage: float) -> Floats:
+    """Covariance of what class means leave, shrunk towards each feature's own variance.
+
+    Unlike a common variance, that means the same whatever the features' units are. Features that
+    never vary within a class are given their variance among classes, or 1 if they have none.
+    """
+    covariance = _left_by_means(moments)
+    mean_squares = np.diagonal(moments.gram) / moments.weight
+    total = mean_squares - (moments.sums.sum(axis=0) / moments.weight) ** 2
+    within = np.diagonal(covariance)
+    rounding = 100 * _ROUNDING * mean_squares
+    variances = np.where(total > rounding, total, 1.0)
+    variances = np.where(within > rounding, within, variances)
+    covariance *= 1 - shrinkage
+    covariance[np.diag_indices_from(covariance)] += shrinkage * variances
+    return covariance
+
+
+def _left_by_means(moments: Moments) -> Floats:
+    present = moments.class_examples > 0
+    roots = np.sqrt(moments.class_weights[present, None])
+    scaled = moments.sums[present] / roots
+    # Only the upper triangle of the Gram matrix is there.
+    upper = np.triu(moments.gram - scaled.T @ scaled)
+    symmetric: Floats = (upper + np.triu(upper, 1).T) / moments.weight
+    return symmetric
 
 
 def _squares_of_means(moments: Moments) -> float:

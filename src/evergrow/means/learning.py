@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError, eigh
 from scipy.special import logsumexp
 
 from evergrow.blocks import float_blocks
-from evergrow.means.distances import within_covariance
+from evergrow.means.distances import unitless_covariance
 from evergrow.means.examples import add_examples
 from evergrow.moments import Moments
 from evergrow.progress import progress_bar
@@ -157,8 +157,13 @@ def _discriminants(moments: Moments, shrinkage: float) -> tuple[Floats, Floats]:
     """
     centre = moments.sums.sum(axis=0) / moments.weight
     centred = np.sqrt(moments.class_weights[:, None]) * (moments.means - centre)
-    within = within_covariance(moments, shrinkage)
-    _, vectors = eigh(centred.T @ centred / moments.weight, within)
+    within = unitless_covariance(moments, shrinkage)
+    try:
+        _, vectors = eigh(centred.T @ centred / moments.weight, within)
+    except LinAlgError as error:
+        raise ValueError(
+            f"the examples vary in too few directions: set shrinkage above {shrinkage:g}"
+        ) from error
     return centre, np.ascontiguousarray(vectors[:, ::-1].T)
 
 

@@ -62,8 +62,8 @@ class NCMMetric(
         Dimensions after the projection; None for as many as there are features, at most 512. Fewer
         make later work faster at a small loss.
     shrinkage : float, default=0.3
-        Share of a common variance in the covariance within the classes that learning starts from.
-        More for few examples of many features.
+        How far the covariance within the classes, from which learning starts, takes features for
+        independent, up to 1. More for few examples of many features.
     learning_rate : float, default=0.01
         Length of the first steps, relative to the projection's own entries. It is halved whenever
         an epoch gains too little. Lower is slower and rarely better.
