@@ -61,7 +61,7 @@ class NCMMetric(
     n_components : int, default=None
         Dimensions after the projection; None for as many as there are features, at most 512. Fewer
         make later work faster at a small loss.
-    shrinkage : float, default=0.3
+    shrinkage : float, default=0.5
         How far the covariance within the classes, from which learning starts, takes features for
         independent, up to 1. More for few examples of many features.
     learning_rate : float, default=0.01
@@ -127,7 +127,7 @@ class NCMMetric(
         self,
         n_components: int | None = None,
         *,
-        shrinkage: float = 0.3,
+        shrinkage: float = 0.5,
         learning_rate: float = 0.01,
         batch_size: int = 256,
         max_iter: int = 100,
