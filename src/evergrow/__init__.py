@@ -15,6 +15,7 @@ from evergrow.forest import (
 )
 from evergrow.linear import RLSClassifier
 from evergrow.loading import load
+from evergrow.means import NCMClassifier, NCMMetric
 from evergrow.novelty import RejectingClassifier
 from evergrow.version import __version__
 
@@ -27,7 +28,9 @@ __all__ = [
     "Explanation",
     "LinearForestClassifier",
     "ModelFileError",
+    "NCMClassifier",
     "NCMForestClassifier",
+    "NCMMetric",
     "RLSClassifier",
     "RejectingClassifier",
     "SVMForestClassifier",

@@ -7,6 +7,7 @@ column: column k means one class for the life of the model.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = ["ClassList", "as_classes", "check_label_types"]
+
+_GONE = -1
 
 _FAMILIES: dict[str, tuple[type, ...]] = {
     "numbers": (bool, int, float, np.bool_, np.integer, np.floating),
@@ -183,6 +186,36 @@ class ClassList:
                 + ("" if len(self) <= 20 else f" and {len(self) - 20} more")
             )
         return [column[name] for name in names]
+
+    def without(self, columns: Sequence[int]) -> tuple[ClassList, list[int]]:
+        """The list without some columns, and the new column of each old one, -1 if it is gone.
+
+        >>> known, _ = ClassList.of(np.array(["ant", "cat", "dog"]))
+        >>> left, place = known.without([1])
+        >>> left.classes.tolist(), place
+        (['ant', 'dog'], [0, -1, 1])
+        """
+        kept = [k for k in range(len(self)) if k not in set(columns)]
+        place = {k: i for i, k in enumerate(kept)}
+        return ClassList(self.classes[kept]), [place.get(k, _GONE) for k in range(len(self))]
+
+    def renamed(self, names: Mapping[Any, Any]) -> tuple[ClassList, list[int]]:
+        """The list with other names, and the new column of each old one.
+
+        Classes that get one name become one, in the first of their columns.
+
+        >>> known, _ = ClassList.of(np.array(["ant", "cat", "dog"]))
+        >>> changed, place = known.renamed({"dog": "ant", "cat": "lion"})
+        >>> changed.classes.tolist(), place
+        (['ant', 'lion'], [0, 1, 0])
+        """
+        if not isinstance(names, Mapping):
+            raise TypeError(f"names must map old to new names, got {names!r}")
+        self.columns_of(list(names))
+        wanted = [names.get(label, label) for label in self.classes.tolist()]
+        unique = list(dict.fromkeys(wanted))
+        place = {label: k for k, label in enumerate(unique)}
+        return ClassList.named(unique, like=self), [place[label] for label in wanted]
 
     def extend(self, y: npt.NDArray[Any]) -> tuple[ClassList, npt.NDArray[np.int32]]:
         """Append the classes of ``y`` that are new and give each label its column."""

@@ -16,19 +16,22 @@ from evergrow.forest import (
     SVMForestClassifier,
 )
 from evergrow.linear import RebalancedRLSClassifier, RLSClassifier
+from evergrow.means import NCMClassifier, NCMMetric
 from evergrow.novelty import RejectingClassifier
 
 __all__ = ["load"]
 
-_ESTIMATORS = {
+_ESTIMATORS: dict[str, Any] = {
     estimator.__name__: estimator
     for estimator in (
         AxisForestClassifier,
         LinearForestClassifier,
+        NCMClassifier,
         NCMForestClassifier,
         RebalancedRLSClassifier,
         RejectingClassifier,
         RLSClassifier,
+        NCMMetric,
         SVMForestClassifier,
     )
 }

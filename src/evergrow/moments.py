@@ -207,7 +207,7 @@ class Moments:
             left = left.add(Batch(batch.rows, batch.codes, batch.weights, sign=-1))
             columns.update(np.unique(batch.codes).tolist())
         left._check_plausible(self, columns)
-        return left
+        return left._without_residue()
 
     def _add_few(self, batch: Batch) -> Moments:
         added = self._with_sums([batch])
@@ -307,6 +307,19 @@ class Moments:
             none_left = not self.class_examples[c] and abs(self.class_squares[c]) > scale
             if none_left or self.class_squares[c] < least - scale:
                 raise ForgetError(c, "these are not the examples that were learnt")
+
+    def _without_residue(self) -> Moments:
+        """Nothing of classes without examples, where rounding leaves next to nothing."""
+        empty = self.class_examples == 0
+        if not empty.any():
+            return replace(self, class_squares=np.maximum(self.class_squares, 0.0))
+        sums = zip(self.class_sums, empty.tolist(), strict=True)
+        return replace(
+            self,
+            class_sums=tuple(np.zeros_like(total) if none else total for total, none in sums),
+            class_weights=np.where(empty, 0.0, self.class_weights),
+            class_squares=np.where(empty, 0.0, np.maximum(self.class_squares, 0.0)),
+        )
 
     def relabel(self, columns: Sequence[int], n_classes: int) -> Moments:
         """Class ``k`` becomes class ``columns[k]``; those given one column become one class.
@@ -438,7 +451,10 @@ def _copies(grams: tuple[Floats, ...] | None, columns: Iterable[int]) -> tuple[F
 
 
 def _packed(gram: Floats) -> Floats:
-    triangle: Floats = gram[np.triu_indices(len(gram))]
+    upper = np.triu_indices(len(gram))
+    triangle: Floats = gram[upper]
+    # Sums of squares, which rounding may leave below nothing where examples were taken out.
+    triangle[upper[0] == upper[1]] = np.maximum(np.diagonal(gram), 0.0)
     return triangle
 
 

@@ -54,7 +54,7 @@ def with_value(value: float) -> np.ndarray[Any, Any]:
         (X, Y - 1, {}, ValueError, "unknown_label must not be the name of a class"),
         (X, Y, {"sample_weight": np.ones(120)}, TypeError, "does not take sample_weight"),
         (X, Y, {"sample_weight": np.ones(7)}, ValueError, "sample_weight"),
-        (X, Y, {"sample_weight": -np.ones(120)}, ValueError, "must not be negative"),
+        (X, Y, {"sample_weight": -np.ones(120)}, ValueError, "Negative values"),
         (X, Y, {"sample_weight": np.zeros(120)}, ValueError, "zero everywhere|non-zero"),
     ],
 )

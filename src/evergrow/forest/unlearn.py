@@ -21,8 +21,6 @@ from evergrow.turns import turn_of_file
 
 __all__ = ["forget", "rename"]
 
-_GONE = -1
-
 
 def forget(
     known: FittedForest, codes: list[int], ids: npt.NDArray[np.int64], recipe: Recipe
@@ -60,7 +58,7 @@ def _forget(
     fitted = replace(known, forest=forest.with_samples(left), history=history)
     fitted = _without_early(fitted, rows=stored[rows])
     if codes:
-        fitted = _renumbered(fitted, *_columns_without(fitted.labels, codes))
+        fitted = _renumbered(fitted, *fitted.labels.without(codes))
     early = fitted.history.early
     if early is not None:
         fitted = _regrown(fitted, early, recipe)
@@ -78,12 +76,7 @@ def rename(known: FittedForest, names: Mapping[Any, Any]) -> FittedForest:
 
 def _rename(known: FittedForest, names: Mapping[Any, Any]) -> FittedForest:
     known.check_memory()
-    old = known.labels.classes.tolist()
-    wanted = [names.get(label, label) for label in old]
-    unique = list(dict.fromkeys(wanted))
-    column = {label: k for k, label in enumerate(unique)}
-    labels = ClassList.named(unique, like=known.labels)
-    renamed = _renumbered(known, labels, [column[label] for label in wanted])
+    renamed = _renumbered(known, *known.labels.renamed(names))
     renamed.forest.samples.claim()
     return renamed
 
@@ -97,12 +90,6 @@ def _check_known(ids: npt.NDArray[np.int64], stored: npt.NDArray[np.int64]) -> N
             f"forget got samples that are not stored: {shown}{more}; "
             "ids are in sample_ids_ after each fit and partial_fit"
         )
-
-
-def _columns_without(labels: ClassList, codes: list[int]) -> tuple[ClassList, list[int]]:
-    kept = [k for k in range(len(labels)) if k not in codes]
-    column = {k: i for i, k in enumerate(kept)}
-    return ClassList(labels.classes[kept]), [column.get(k, _GONE) for k in range(len(labels))]
 
 
 def _without_early(fitted: FittedForest, rows: npt.NDArray[np.int64]) -> FittedForest:

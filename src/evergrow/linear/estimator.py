@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight
 
 from evergrow.blocks import float_blocks
 from evergrow.files import write_model
@@ -51,7 +50,7 @@ from evergrow.params import (
     check_parameters,
 )
 
-__all__ = ["RULES", "LeastSquaresClassifier", "weighted"]
+__all__ = ["RULES", "LeastSquaresClassifier"]
 
 # Bytes of scores held at once when only the best classes are wanted.
 _SCORE_BYTES = 16 << 20
@@ -364,20 +363,3 @@ class LeastSquaresClassifier(GrowingClassifier):
         n_features = fitted.features.n_features
         intercepts = recoded[:, -1] if fitted.intercept else np.zeros(len(recoded))
         return recoded[:, :n_features], intercepts
-
-
-def weighted(
-    X: npt.NDArray[Any], y: npt.NDArray[Any], sample_weight: npt.ArrayLike | None
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64]]:
-    """Examples with weights; those of weight 0 are left out, as if they had not come."""
-    if sample_weight is None:
-        return X, y, np.ones(X.shape[0])
-    weights: npt.NDArray[np.float64] = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True
-    )
-    present = weights > 0
-    if not present.any():
-        raise ValueError("sample_weight must not be 0 for all samples")
-    if present.all():
-        return X, y, weights
-    return X[present], y[present], weights[present]

@@ -7,9 +7,10 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.examples import weighted
 from evergrow.labels import ClassList
 from evergrow.linear import teach
-from evergrow.linear.estimator import RULES, LeastSquaresClassifier, weighted
+from evergrow.linear.estimator import RULES, LeastSquaresClassifier
 from evergrow.linear.feature_map import RFF, ReLU
 from evergrow.params import Rule
 from evergrow.turns import one_at_a_time

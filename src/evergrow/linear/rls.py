@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.examples import weighted
 from evergrow.labels import as_classes
 from evergrow.linear import teach
-from evergrow.linear.estimator import RULES, LeastSquaresClassifier, weighted
+from evergrow.linear.estimator import RULES, LeastSquaresClassifier
 from evergrow.linear.feature_map import RFF, ReLU, resolve_map
 from evergrow.linear.fitted import FittedRLS
 from evergrow.params import Choice, Flag, Number, Rule
@@ -329,12 +330,9 @@ class RLSClassifier(LeastSquaresClassifier):
         >>> model.rename_classes({"a": "x", "c": "x"}).class_counts_
         array([2, 1])
         """
-        if not isinstance(names, Mapping):
-            raise TypeError(f"names must map old to new names, got {names!r}")
         self._check_parameters()
         known = self._learnt("classes to rename")
         self._check_can_learn(known, "rename")
-        known.labels.columns_of(list(names))
         self._replace(teach.rename(known, names, self._recipe()))
         return self
 

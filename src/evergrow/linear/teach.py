@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.blocks import float_blocks
+from evergrow.examples import check_size
 from evergrow.labels import ClassList
 from evergrow.linear.fitted import FittedRLS
 from evergrow.linear.ridge import Ridge
@@ -65,6 +66,7 @@ class Recipe:
 
 def extend(known: FittedRLS, labels: ClassList, new: Examples, recipe: Recipe) -> FittedRLS:
     """Add examples; ``labels`` are the classes known afterwards."""
+    check_size(new.X)
     moments = known.moments.with_classes(len(labels))
     if len(new.X) < FEW:
         (few,) = _batches(known, new)
@@ -72,8 +74,6 @@ def extend(known: FittedRLS, labels: ClassList, new: Examples, recipe: Recipe) -
     else:
         with progress_bar("adding examples", len(new.X), recipe.verbose) as progress:
             moments = moments.add_all(_batches(known, new, progress))
-    if not np.isfinite(moments.class_squares).all():
-        raise ValueError("Input X contains values too large to add up their squares.")
     held_out = known.held_out.with_classes(len(labels))
     if recipe.holds_out:
         held_out, _ = held_out.add(
@@ -87,6 +87,7 @@ def extend(known: FittedRLS, labels: ClassList, new: Examples, recipe: Recipe) -
 
 def forget(known: FittedRLS, gone: Examples, recipe: Recipe) -> FittedRLS:
     """Take examples out; a ``ValueError`` if they cannot have been learnt."""
+    check_size(gone.X)
     try:
         moments = known.moments.subtract(_batches(known, gone))
     except ForgetError as error:
@@ -108,19 +109,15 @@ def forget_classes(known: FittedRLS, columns: list[int], recipe: Recipe) -> Fitt
         )
     if known.moments.n_examples == n_examples.sum():
         raise ValueError("forget would leave no examples: train a new model instead")
-    kept = [k for k in range(len(known.labels)) if k not in columns]
-    place = [kept.index(k) if k in kept else -1 for k in range(len(known.labels))]
-    return _relabelled(known, ClassList(known.labels.classes[kept]), place, recipe)
+    return _relabelled(known, *known.labels.without(columns), recipe)
 
 
 def rename(known: FittedRLS, names: Mapping[Any, Any], recipe: Recipe) -> FittedRLS:
     """Give classes other names; classes given one name become one."""
-    wanted = [names.get(label, label) for label in known.labels.classes.tolist()]
-    unique = list(dict.fromkeys(wanted))
-    labels = ClassList.named(unique, like=known.labels)
-    if len(unique) == len(wanted):
+    labels, columns = known.labels.renamed(names)
+    if len(labels) == len(known.labels):
         return replace(known, labels=labels)
-    return _relabelled(known, labels, [unique.index(label) for label in wanted], recipe)
+    return _relabelled(known, labels, columns, recipe)
 
 
 def merge(known: FittedRLS, other: FittedRLS, recipe: Recipe) -> FittedRLS:

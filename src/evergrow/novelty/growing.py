@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight
 
-from evergrow.blocks import float_blocks
+from evergrow.examples import check_size, plain_batches, weighted
 from evergrow.held_out import HeldOut
 from evergrow.labels import ClassList, as_classes
 from evergrow.learner import GrowingClassifier
@@ -25,9 +24,6 @@ from evergrow.params import Choice, Integer, Nothing, Number, RandomState, Rule
 from evergrow.turns import one_at_a_time
 
 __all__ = ["GrowingRejection"]
-
-# Sums of squares of larger numbers may be infinite.
-_LARGEST = 1e150
 
 
 class GrowingRejection(GrowingClassifier):
@@ -193,7 +189,7 @@ class GrowingRejection(GrowingClassifier):
         if len(leaving) == len(known.labels):
             raise ValueError("forget would leave no class: train a new model instead")
         if leaving:
-            fitted = fitted.relabel(*_columns_without(known.labels, leaving))
+            fitted = fitted.relabel(*known.labels.without(leaving))
         # Last, as all before it changed nothing.
         estimator = forget(known.estimator, unlearnt, known.labels.classes[leaving].tolist())
         self._become(replace(fitted, estimator=estimator), getattr(self, "feature_names_in_", None))
@@ -221,16 +217,10 @@ class GrowingRejection(GrowingClassifier):
         >>> model.rename_classes({"a": "x", "c": "x"}).classes_
         array(['x', 'b'], dtype='<U1')
         """
-        if not isinstance(names, Mapping):
-            raise TypeError(f"names must map old to new names, got {names!r}")
         known = self._learnt("classes to rename")
-        known.labels.columns_of(list(names))
-        wanted = [names.get(label, label) for label in known.labels.classes.tolist()]
-        unique = list(dict.fromkeys(wanted))
-        labels = ClassList.named(unique, like=known.labels)
+        labels, columns = known.labels.renamed(names)
         answers_of(labels, self.unknown_label)
-        column = {label: k for k, label in enumerate(unique)}
-        fitted = known.relabel(labels, [column[label] for label in wanted])
+        fitted = known.relabel(labels, columns)
         estimator = renamed(known.estimator, names)
         self._become(replace(fitted, estimator=estimator), getattr(self, "feature_names_in_", None))
         return self
@@ -268,7 +258,9 @@ class GrowingRejection(GrowingClassifier):
             every=self.validation_every,
             max_held_out=self.max_held_out,
         )
-        moments = known.moments.with_classes(len(labels)).add_all(_blocks(batch))
+        moments = known.moments.with_classes(len(labels)).add_all(
+            plain_batches(batch.rows, batch.codes, batch.weights)
+        )
         if not MEASURES[known.measure].learns_held_out:
             lesson = lesson.where(~chosen)
         # Last, as all before it changed nothing.
@@ -289,21 +281,10 @@ class GrowingRejection(GrowingClassifier):
 def _checked_lesson(
     X: npt.NDArray[Any], y: npt.NDArray[Any], sample_weight: npt.ArrayLike | None
 ) -> Lesson:
-    if X.dtype.kind == "f" and X.dtype.itemsize >= 8 and np.abs(X).max() > _LARGEST:
-        raise ValueError(f"X holds values too large to be squared, beyond {_LARGEST:g}")
+    check_size(X)
     if sample_weight is None:
         return Lesson(X, y)
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    if weights.min() < 0:
-        raise ValueError("sample_weight must not be negative")
-    if not weights.any():
-        raise ValueError("sample_weight must not be zero everywhere")
-    return Lesson(X, y, weights).where(weights > 0)
-
-
-def _blocks(batch: Batch) -> Iterator[Batch]:
-    for rows, block in float_blocks(batch.rows):
-        yield Batch(block.astype(np.float64), batch.codes[rows], batch.weights[rows])
+    return Lesson(*weighted(X, y, sample_weight))
 
 
 def _without(known: FittedRejection, lesson: Lesson) -> tuple[FittedRejection, Lesson]:
@@ -332,9 +313,3 @@ def _check_separable(known: FittedRejection, columns: list[int]) -> None:
                 "one: not all that were held out from the estimator are kept; raise max_held_out "
                 "before fitting"
             )
-
-
-def _columns_without(labels: ClassList, leaving: list[int]) -> tuple[ClassList, list[int]]:
-    kept = [k for k in range(len(labels)) if k not in leaving]
-    column = {k: i for i, k in enumerate(kept)}
-    return ClassList(labels.classes[kept]), [column.get(k, -1) for k in range(len(labels))]

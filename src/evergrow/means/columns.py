@@ -1,0 +1,56 @@
+"""Classes that go, join or come, and what happens to their sums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from evergrow.labels import ClassList
+from evergrow.means.distances import Learnt
+from evergrow.means.fitted import FittedMeans
+from evergrow.moments import Moments
+
+__all__ = ["differences", "merge", "rename", "without_classes"]
+
+Columns = tuple[ClassList, Moments]
+
+
+def without_classes(labels: ClassList, moments: Moments, gone: Sequence[int]) -> Columns:
+    """Take whole columns out; a ``ValueError`` where their examples cannot be told from others."""
+    held = [k for k in gone if moments.class_examples[k]]
+    if held and moments.settled is not None and moments.class_settled is None:
+        raise ValueError(
+            f"cannot forget the classes {labels.classes[held].tolist()} without their examples: "
+            "forget those first with forget(X, y), or train with keep_class_statistics=True"
+        )
+    left, columns = labels.without(gone)
+    return left, moments.relabel(columns, len(left))
+
+
+def rename(labels: ClassList, moments: Moments, names: Mapping[Any, Any]) -> Columns:
+    """Give classes other names; those given one name become one, in the first of their columns."""
+    named, columns = labels.renamed(names)
+    return named, moments.relabel(columns, len(named))
+
+
+def merge(ours: FittedMeans, theirs: FittedMeans) -> Columns:
+    """Sums over the examples of both; our columns stay, new ones of theirs follow, sorted."""
+    labels, columns = ours.labels.extend(theirs.labels.classes)
+    return labels, ours.moments.merged(theirs.moments, columns.tolist(), len(labels))
+
+
+def differences(ours: FittedMeans, theirs: FittedMeans) -> list[str]:
+    """What keeps the sums of two models from adding up to those of one."""
+    if ours.n_features != theirs.n_features:
+        return ["the number of features"]
+    one, other = ours.distance, theirs.distance
+    if type(one) is not type(other):
+        return ["metric"]
+    if isinstance(one, Learnt) and isinstance(other, Learnt):
+        same = np.array_equal(one.components, other.components)
+        return [] if same else ["the metric that was learnt"]
+    per_class = [fitted.moments.class_settled is not None for fitted in (ours, theirs)]
+    found = [] if one == other else ["shrinkage"]
+    return found if per_class[0] == per_class[1] else [*found, "keep_class_statistics"]

@@ -1,0 +1,140 @@
+"""The ways to measure how far an example is from a class mean.
+
+Each is a value that turns class means into directions ``P mu`` for one symmetric ``P``: the score
+of a class is then ``mu' P x - mu' P mu / 2``, which is ``-(x - mu)' P (x - mu) / 2`` up to a number
+that all classes share, and the softmax of the scores gives probabilities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from evergrow.moments import Moments
+
+__all__ = [
+    "DISTANCES",
+    "Distance",
+    "Euclidean",
+    "Learnt",
+    "Mahalanobis",
+    "spread",
+    "unitless_covariance",
+    "within_covariance",
+]
+
+Floats = npt.NDArray[np.float64]
+
+# Of differences between sums, what rounding alone may leave, relative to the sums.
+_ROUNDING = 1e-14
+
+
+@dataclass(frozen=True)
+class Euclidean:
+    """Straight lines, in units of the common deviation of all features within the classes."""
+
+    def directions(self, means: Floats, moments: Moments) -> Floats:
+        """``P mu`` of every mean, shape (n_classes, n_features)."""
+        return means / spread(moments)
+
+
+@dataclass(frozen=True)
+class Mahalanobis:
+    """In units of the deviations within the classes, in every direction: linear discriminants."""
+
+    shrinkage: float
+
+    def directions(self, means: Floats, moments: Moments) -> Floats:
+        """``P mu`` of every mean, shape (n_classes, n_features)."""
+        try:
+            factor = cho_factor(within_covariance(moments, self.shrinkage), overwrite_a=True)
+        except LinAlgError as error:
+            raise ValueError(
+                "the examples vary in too few directions to tell distances in all of them: "
+                f"set shrinkage above {self.shrinkage:g} and train again"
+            ) from error
+        return np.ascontiguousarray(cho_solve(factor, means.T).T)
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """After a projection of shape (n_components, n_features)."""
+
+    components: Floats
+
+    def directions(self, means: Floats, moments: Moments) -> Floats:  # noqa: ARG002
+        """``P mu`` of every mean, shape (n_classes, n_features)."""
+        return (means @ self.components.T) @ self.components
+
+
+Distance: TypeAlias = Euclidean | Mahalanobis | Learnt
+
+# Those that a name is enough for; the value tells whether they need the Gram matrix.
+DISTANCES: dict[str, bool] = {"euclidean": False, "mahalanobis": True}
+
+
+def spread(moments: Moments) -> float:
+    """Variance within the classes, the mean over all features.
+
+    One example per class says nothing about it. Then the class means' own variance stands for it,
+    and 1 where that is nothing either.
+    """
+    within = moments.squares - _squares_of_means(moments)
+    if within <= _ROUNDING * moments.squares:
+        present = moments.means[moments.class_examples > 0]
+        centred = present - present.mean(axis=0)
+        among = float((centred**2).sum()) / len(present)
+        enough = among > _ROUNDING * float((present**2).mean(axis=0).sum())
+        return among / moments.n_features if enough else 1.0
+    return within / (moments.weight * moments.n_features)
+
+
+def within_covariance(moments: Moments, shrinkage: float) -> Floats:
+    """Covariance of what class means leave, shrunk towards the same variance everywhere."""
+    common = spread(moments)
+    covariance = _left_by_means(moments)
+    if float(np.trace(covariance)) / moments.n_features < common / 2:
+        # Nothing but rounding: there was one example per class.
+        return common * np.eye(moments.n_features)
+    covariance *= 1 - shrinkage
+    covariance[np.diag_indices_from(covariance)] += shrinkage * common
+    return covariance
+
+
+def unitless_covariance(moments: Moments, shrinkage: float) -> Floats:
+    """Covariance of what class means leave, shrunk towards each feature's own variance.
+
+    Unlike a common variance, that means the same whatever the features' units are. Features that
+    never vary within a class are given their variance among classes, or 1 if they have none.
+    """
+    covariance = _left_by_means(moments)
+    mean_squares = np.diagonal(moments.gram) / moments.weight
+    total = mean_squares - (moments.sums.sum(axis=0) / moments.weight) ** 2
+    within = np.diagonal(covariance)
+    rounding = 100 * _ROUNDING * mean_squares
+    variances = np.where(total > rounding, total, 1.0)
+    variances = np.where(within > rounding, within, variances)
+    covariance *= 1 - shrinkage
+    covariance[np.diag_indices_from(covariance)] += shrinkage * variances
+    return covariance
+
+
+def _left_by_means(moments: Moments) -> Floats:
+    present = moments.class_examples > 0
+    roots = np.sqrt(moments.class_weights[present, None])
+    scaled = moments.sums[present] / roots
+    # Only the upper triangle of the Gram matrix is there.
+    upper = np.triu(moments.gram - scaled.T @ scaled)
+    symmetric: Floats = (upper + np.triu(upper, 1).T) / moments.weight
+    return symmetric
+
+
+def _squares_of_means(moments: Moments) -> float:
+    """``sum_c |s_c|^2 / w_c`` over the classes with examples."""
+    present = moments.class_examples > 0
+    squares = np.einsum("ij,ij->i", moments.sums[present], moments.sums[present])
+    return float((squares / moments.class_weights[present]).sum())

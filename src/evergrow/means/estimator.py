@@ -1,0 +1,309 @@
+"""Predicting with class means, and keeping them in files."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.errors import ModelFileError
+from evergrow.files import write_model
+from evergrow.learner import GrowingClassifier
+from evergrow.means.distances import DISTANCES, Distance, Euclidean, Learnt, Mahalanobis
+from evergrow.means.fitted import FittedMeans, moments_from_file
+from evergrow.means.metric import NCMMetric
+from evergrow.modelfile import (
+    Build,
+    class_list,
+    common_header,
+    feature_names,
+    parameters_of,
+    plain_parameters,
+)
+from evergrow.params import Choice, Flag, Integer, Number, Rule, check_parameters
+
+__all__ = ["MeansClassifier"]
+
+_PREFIX = "metric."
+
+
+@dataclass(frozen=True)
+class _Metric:
+    """A metric to learn."""
+
+    def admits(self, value: object) -> bool:
+        """Tell whether the value follows the rule."""
+        return isinstance(value, NCMMetric)
+
+    def __str__(self) -> str:
+        """Say what is allowed."""
+        return "an NCMMetric"
+
+
+class MeansClassifier(GrowingClassifier):
+    """Fitted class means as an estimator; the subclass adds parameters and training."""
+
+    _rules: ClassVar[dict[str, list[Rule]]] = {
+        "metric": [Choice(tuple(DISTANCES)), _Metric()],
+        "shrinkage": [Number(0.0, 1.0)],
+        "keep_class_statistics": [Flag()],
+    }
+
+    metric: str | NCMMetric
+    shrinkage: float
+    keep_class_statistics: bool
+    metric_: NCMMetric
+    _fitted: FittedMeans
+
+    @property
+    def means_(self) -> npt.NDArray[np.float64]:
+        """Class means, Eq. (1) of Ristin 2014, shape (n_classes, n_features).
+
+        Not a number for a class without examples.
+
+        Examples
+        --------
+        >>> from evergrow import NCMClassifier
+        >>> NCMClassifier().fit([[0, 0], [2, 0], [8, 8]], ["a", "a", "b"]).means_
+        array([[1., 0.],
+               [8., 8.]])
+        """
+        moments = self._learnt("means_").moments
+        means: npt.NDArray[np.float64] = moments.means.copy()
+        means[moments.class_examples == 0] = np.nan
+        return means
+
+    @property
+    def class_counts_(self) -> npt.NDArray[np.int64]:
+        """Number of examples of each class, shape (n_classes,).
+
+        Examples
+        --------
+        >>> from evergrow import NCMClassifier
+        >>> NCMClassifier().fit([[0], [2], [8]], ["a", "a", "b"]).class_counts_
+        array([2, 1])
+        """
+        examples: npt.NDArray[np.int64] = self._learnt("class_counts_").moments.class_examples
+        return examples.copy()
+
+    def decision_function(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Scores of the classes: logarithms of their probabilities up to a number per example.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features as in :meth:`fit`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+            Minus half the squared distance from each mean, but for a number that all classes
+            share; minus infinity for a class without examples. For two classes the score of the
+            second minus that of the first.
+
+        Examples
+        --------
+        >>> from evergrow import NCMClassifier
+        >>> means = NCMClassifier().fit([[-1], [1], [9], [11]], ["a", "a", "b", "b"])
+        >>> means.decision_function([[4], [5], [6]])
+        array([-10.,   0.,  10.])
+        """
+        reader, X = self._checked_query(X)
+        scores = reader._fitted.scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Class probabilities: all classes equally likely and equally wide around their means.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features as in :meth:`fit`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``; 0 for a class without examples.
+
+        Examples
+        --------
+        >>> from evergrow import NCMClassifier
+        >>> means = NCMClassifier().fit([[-1], [1], [9], [11]], ["a", "a", "b", "b"])
+        >>> means.predict_proba([[5]])
+        array([[0.5, 0.5]])
+        """
+        reader, X = self._checked_query(X)
+        return reader._fitted.probabilities(X)
+
+    def predict_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Logarithm of the class probabilities, also where those are too small for a number.
+
+        Examples
+        --------
+        >>> from evergrow import NCMClassifier
+        >>> means = NCMClassifier().fit([[-1], [1], [9], [11]], ["a", "a", "b", "b"])
+        >>> means.predict_log_proba([[1000]]).round()
+        array([[-9950.,     0.]])
+        """
+        reader, X = self._checked_query(X)
+        return reader._fitted.log_probabilities(X)
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Class of the nearest mean of each example; of equals the one with the lowest column.
+
+        Examples
+        --------
+        >>> from evergrow import NCMClassifier
+        >>> NCMClassifier().fit([[0], [1], [8], [9]], [0, 0, 1, 1]).predict([[2], [7]])
+        array([0, 1])
+        """
+        reader, X = self._checked_query(X)
+        labels: npt.NDArray[Any] = reader.classes_[reader._fitted.best(X, 1)[:, 0]]
+        return labels
+
+    def predict_top_k(self, X: npt.ArrayLike, k: int = 5) -> npt.NDArray[Any]:
+        """The classes of the ``k`` nearest means of each example, nearest first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features as in :meth:`fit`.
+        k : int, default=5
+            How many, at most the number of classes.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples, k)
+            Of equally near classes the one with the lower column comes first; classes without
+            examples come last.
+
+        Examples
+        --------
+        >>> from evergrow import NCMClassifier
+        >>> means = NCMClassifier().fit([[0], [1], [8], [9]], ["a", "a", "b", "b"])
+        >>> means.predict_top_k([[9]], k=2)
+        array([['b', 'a']], dtype='<U1')
+        """
+        reader, X = self._checked_query(X)
+        check_parameters({"k": k}, {"k": [Integer(1, len(reader.classes_))]})
+        labels: npt.NDArray[Any] = reader.classes_[reader._fitted.best(X, int(k))]
+        return labels
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that :func:`evergrow.load` reads.
+
+        The file holds the sums over all examples, so that training goes on after loading as if
+        nothing had happened; it holds no example itself.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing one is replaced whole or not at all.
+
+        Examples
+        --------
+        >>> import evergrow, tempfile, os
+        >>> means = evergrow.NCMClassifier().fit([[0], [1], [8], [9]], [0, 0, 1, 1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "model.evergrow")
+        ...     means.save(path)
+        ...     evergrow.load(path).predict([[9]])
+        array([1])
+        """
+        write_model(path, *self._to_file())
+
+    def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Header and arrays of a model file, or of a part of another model's file."""
+        reader = self._checked_to_save()
+        fitted = reader._fitted
+        parameters = plain_parameters(reader.get_params(deep=False))
+        tensors = fitted.moments.to_tensors()
+        learnt = None
+        if isinstance(reader.metric, NCMMetric):
+            options = plain_parameters(reader.metric.get_params(deep=False))
+            parameters["metric"] = {"estimator": NCMMetric.__name__, "parameters": options}
+        if hasattr(reader, "metric_"):
+            learnt, arrays = reader.metric_._to_file()
+            tensors |= {_PREFIX + name: array for name, array in arrays.items()}
+        header = {**common_header(reader, parameters, fitted.labels), "metric": learnt}
+        return header, tensors
+
+    @classmethod
+    def _from_file(
+        cls, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]], build: Build
+    ) -> Self:
+        parameters = dict(parameters_of(header))
+        if isinstance(parameters.get("metric"), dict):
+            parameters["metric"] = _metric_from_json(parameters["metric"])
+        check_parameters({**cls().get_params(deep=False), **parameters}, cls._rules)
+        estimator = cls(**parameters)
+        learnt = _learnt_metric(header, tensors, build)
+        if isinstance(estimator.metric, NCMMetric) != (learnt is not None):
+            raise ModelFileError("the model file is inconsistent: it lacks its learnt metric")
+        labels = class_list(header)
+        moments = moments_from_file(
+            tensors, labels, gram=estimator._needs_gram(), per_class=estimator._needs_class_grams()
+        )
+        distance = estimator._distance(learnt)
+        if isinstance(distance, Learnt) and distance.components.shape[1] != moments.n_features:
+            raise ModelFileError("the model file is inconsistent: its metric has other features")
+        names = feature_names(header, moments.n_features)
+        estimator._become(FittedMeans(labels, moments, distance), names, metric_=learnt)
+        return estimator
+
+    def _checked_known(self, what: str) -> FittedMeans:
+        """What was learnt, if it was learnt with the parameters that count now."""
+        known: FittedMeans = self._learnt(what)
+        has_gram = known.moments.settled is not None
+        is_learnt = isinstance(known.distance, Learnt)
+        if has_gram != self._needs_gram() or is_learnt != isinstance(self.metric, NCMMetric):
+            raise ValueError(
+                f"metric is {self.metric!r} but the model was trained with another: "
+                "fit again to change it"
+            )
+        if (known.moments.class_settled is not None) != self._needs_class_grams():
+            raise ValueError(
+                f"keep_class_statistics is {self.keep_class_statistics} but the model was trained "
+                "otherwise: fit again to change it"
+            )
+        return known
+
+    def _needs_gram(self) -> bool:
+        return DISTANCES[self.metric] if isinstance(self.metric, str) else False
+
+    def _needs_class_grams(self) -> bool:
+        return self._needs_gram() and bool(self.keep_class_statistics)
+
+    def _distance(self, learnt: NCMMetric | None) -> Distance:
+        """How to measure, by the parameters as they are now and the metric as it was learnt."""
+        if learnt is not None:
+            return Learnt(learnt.components_)
+        return Mahalanobis(float(self.shrinkage)) if self._needs_gram() else Euclidean()
+
+
+def _metric_from_json(entry: dict[str, Any]) -> NCMMetric:
+    parameters = entry.get("parameters")
+    if entry.get("estimator") != NCMMetric.__name__ or not isinstance(parameters, dict):
+        raise ModelFileError("the model file has a damaged parameter: metric")
+    return NCMMetric._from_parameters(parameters)
+
+
+def _learnt_metric(
+    header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]], build: Build
+) -> NCMMetric | None:
+    entry = header.get("metric")
+    if entry is None:
+        return None
+    if not isinstance(entry, dict) or entry.get("estimator") != NCMMetric.__name__:
+        raise ModelFileError("the model file is inconsistent: its metric is of an unknown kind")
+    inner = {
+        name.removeprefix(_PREFIX): array
+        for name, array in tensors.items()
+        if name.startswith(_PREFIX)
+    }
+    metric = build(entry, inner)
+    assert isinstance(metric, NCMMetric)  # noqa: S101
+    return metric
