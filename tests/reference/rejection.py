@@ -49,15 +49,16 @@ def held_out(y: list[Any], seed: int, every: int, max_held_out: int) -> list[int
 
 @dataclass
 class Rejection:
-    """Class means, the usual score of each class, and the level."""
+    """Class means, where directions start, the usual score of each class, and the level."""
 
     means: dict[Any, Floats]
+    origin: Floats
     usual: dict[Any, float]
     level: float
 
     def nearest(self, x: Floats) -> tuple[Any, float]:
         """Class of highest cosine, the first of equals, and the cosine."""
-        return nearest(x, self.means)
+        return nearest(x, self.means, self.origin)
 
     def novelty(self, x: Floats) -> float:
         """How far the cosine to the nearest mean lies below what is usual for that class."""
@@ -65,9 +66,9 @@ class Rejection:
         return self.usual[name] - score
 
 
-def nearest(x: Floats, means: dict[Any, Floats]) -> tuple[Any, float]:
-    """Class of highest cosine, the first of equals, and the cosine."""
-    scores = {name: cosine(x, mean) for name, mean in means.items()}
+def nearest(x: Floats, means: dict[Any, Floats], origin: Floats) -> tuple[Any, float]:
+    """Class of highest cosine seen from the origin, the first of equals, and the cosine."""
+    scores = {name: cosine(x - origin, mean - origin) for name, mean in means.items()}
     best = max(scores, key=lambda name: scores[name])
     return best, scores[best]
 
@@ -79,19 +80,20 @@ def learn(
     names = sorted(set(y))
     labels = np.array(y)
     means = {name: X[labels == name].mean(axis=0) for name in names}
+    origin = np.mean(list(means.values()), axis=0) / 2
     found: list[tuple[Any, float, float]] = []
     kept = held_out(y, seed, every, max_held_out)
     for i in kept:
         others = (labels == y[i]) & (np.arange(len(y)) != i)
         if not others.any():
             continue
-        name, score = nearest(X[i], means | {y[i]: X[others].mean(axis=0)})
+        name, score = nearest(X[i], means | {y[i]: X[others].mean(axis=0)}, origin)
         # It also stands for its part of those that were let go.
         weight = (y.count(y[i]) // every) / sum(y[k] == y[i] for k in kept)
         found.append((name, score, weight))
     usual = {name: _usual(name, found) for name in names}
     if len(found) < MIN_HELD_OUT:
-        return Rejection(means, usual, float("inf"))
+        return Rejection(means, origin, usual, float("inf"))
     novelties = sorted(
         (_usual(name, found, without=k) - score, weight)
         for k, (name, score, weight) in enumerate(found)
@@ -100,7 +102,7 @@ def learn(
     for novelty, weight in novelties:
         below += weight
         if below >= (1 - false_alarms) * total * (1 - 1e-12):
-            return Rejection(means, usual, novelty)
+            return Rejection(means, origin, usual, novelty)
     raise AssertionError("the shares add up to one")
 
 

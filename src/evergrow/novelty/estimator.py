@@ -41,11 +41,12 @@ def _inside_has(method: str) -> Callable[[Any], bool]:
 class RejectingClassifier(GrowingRejection):
     """A classifier around another one that answers "unknown" to what fits none of its classes.
 
-    An example's score is the cosine between its features and the nearest class mean, or the best
-    score of the wrapped estimator. Its novelty is how far this score lies below what is usual for
-    that class, and it is rejected when that exceeds ``level_``. Usual scores and the level come
-    from held-out examples, so that about ``false_alarms`` of the examples of known classes are
-    rejected, whatever the features and however many classes there are.
+    An example's score is the cosine between its features and the nearest class mean, both seen from
+    half way between zero and the mean of all classes, or the best score of the wrapped estimator.
+    Its novelty is how far this score lies below what is usual for that class, and it is rejected
+    when that exceeds ``level_``. Usual scores and the level come from held-out examples, so that
+    about ``false_alarms`` of the examples of known classes are rejected, whatever the features and
+    however many classes there are.
 
     Every ``validation_every``-th example of each class is held out. With ``measure="cosine"`` the
     estimator learns it all the same: each held-out example is compared with the mean of its own
