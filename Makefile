@@ -13,7 +13,7 @@ CPP := $(shell find cpp -name '*.[ch]pp' 2>/dev/null)
 # Folders too: their time changes when a file goes away.
 SOURCES := $(shell find src cpp -not -path '*/__pycache__*' 2>/dev/null) CMakeLists.txt pyproject.toml
 
-BENCHMARKS := fit predict memory scaling kernels growing
+BENCHMARKS := fit predict memory scaling kernels growing linear
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -49,7 +49,7 @@ lint: $(STAMPS)/package $(STAMPS)/lint $(STAMPS)/plot $(STAMPS)/test
 	@echo "== import contracts"
 	@PYTHONPATH=src $(BIN)/lint-imports
 
-bench: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/plot
+bench: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/experiments
 	@echo "== benchmarks: $(BENCHMARKS) $(BENCH_ARGS)"
 	@$(BIN)/python -m benchmarks $(BENCHMARKS) $(BENCH_ARGS)
 
@@ -97,7 +97,7 @@ $(STAMPS)/package: $(SOURCES) $(STAMPS)/build-tools
 	@mv $@.began $@
 
 # The package is in place by now, so this adds only what the extra names.
-$(STAMPS)/plot $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs: pyproject.toml | $(STAMPS)/package
+$(STAMPS)/plot $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STAMPS)/experiments: pyproject.toml | $(STAMPS)/package
 	@echo "== installing the extra '$(notdir $@)'"
 	@$(PIP) install 'evergrow[$(notdir $@)]'
 	@touch $@

@@ -12,7 +12,15 @@ import numpy.typing as npt
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-__all__ = ["Split", "digits", "image_features", "mixture"]
+__all__ = [
+    "Split",
+    "bird_features",
+    "digits",
+    "image_features",
+    "mixture",
+    "mnist",
+    "object_features",
+]
 
 Array = npt.NDArray[Any]
 
@@ -50,14 +58,51 @@ def mixture(n_train: int, n_features: int, n_classes: int, n_test: int = 5000) -
     return Split(name, X[:n_train], y[:n_train], X[n_train:], y[n_train:])
 
 
+def _measured(name: str) -> Path | None:
+    """A file of the folder in EVERGROW_DATA, if it is there."""
+    folder = os.environ.get("EVERGROW_DATA")
+    path = Path(folder or "") / name
+    return path if folder and path.is_file() else None
+
+
 def image_features() -> Split:
     """CIFAR-100 as 256 features of EfficientNet-Lite0, or a mixture of the same shape."""
-    path = Path(os.environ.get("EVERGROW_DATA", "")) / "cifar100_efflite0_pca256.npz"
-    if "EVERGROW_DATA" not in os.environ or not path.is_file():
+    path = _measured("cifar100_efflite0_pca256.npz")
+    if path is None:
         return mixture(50000, 256, 100, n_test=10000)
     with np.load(path) as data:
         X, X_test = (data[f"X_{part}"].astype(np.float32) for part in ("train", "test"))
         return Split("CIFAR-100 features", X, data["y_train"], X_test, data["y_test"])
+
+
+def _by_split(name: str, path: Path | None, n_classes: int) -> Split:
+    if path is None:
+        return mixture(30 * n_classes, 1280, n_classes, n_test=30 * n_classes)
+    with np.load(path) as data:
+        X, y, train = data["X"].astype(np.float32), data["y"], data["split"] == "train"
+    return Split(name, X[train], y[train], X[~train], y[~train])
+
+
+def bird_features() -> Split:
+    """CUB-200 as 1280 features of EfficientNet-Lite0, or a mixture of the same shape."""
+    return _by_split("CUB-200 features", _measured("cub200_efflite0_224.npz"), 200)
+
+
+def object_features() -> Split:
+    """Caltech-101 as 1280 features of EfficientNet-Lite0, or a mixture of the same shape."""
+    return _by_split("Caltech features", _measured("caltech101_efflite0_224.npz"), 102)
+
+
+def mnist() -> Split:
+    """MNIST, pixels in [-1, 1]; scikit-learn's small digits without it."""
+    path = _measured("mnist.npz")
+    if path is None:
+        X, y = load_digits(return_X_y=True)
+        X_train, X_test, y_train, y_test = train_test_split(X / 8 - 1, y, random_state=0)
+        return Split("digits", X_train, y_train, X_test, y_test)
+    with np.load(path) as data:
+        X, X_test = (data[f"X_{part}"].reshape(-1, 784) / 127.5 - 1 for part in ("train", "test"))
+        return Split("MNIST", X, data["y_train"], X_test, data["y_test"])
 
 
 def digits() -> Split:
