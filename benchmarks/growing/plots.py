@@ -24,21 +24,13 @@ from benchmarks.growing.protocol import (
 )
 from benchmarks.growing.strategies import RECOMMENDED
 from benchmarks.measure import show_table
+from benchmarks.style import BLACK, BLUE, GREEN, ORANGE, PINK, RED, STYLE
 from evergrow import IGT, RTST, RUST, ULS
 
 __all__ = ["main"]
 
 N_ORDERS = 2
 
-# Colours that people with any colour vision tell apart (Okabe and Ito).
-BLACK, ORANGE, BLUE, GREEN, RED, PINK = (
-    "#000000",
-    "#e69f00",
-    "#0072b2",
-    "#009e73",
-    "#d55e00",
-    "#cc79a7",
-)
 STRATEGIES: dict[str, tuple[dict[str, Any], str]] = {
     "ULS": ({"update": ULS()}, ORANGE),
     "IGT": ({"update": IGT()}, GREEN),
@@ -47,23 +39,6 @@ STRATEGIES: dict[str, tuple[dict[str, Any], str]] = {
     "recommended": (RECOMMENDED, PINK),
 }
 BY_SIZE = (ORANGE, GREEN, BLUE, RED)
-
-STYLE: dict[Any, Any] = {
-    "axes.grid": True,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlesize": 9,
-    "figure.constrained_layout.use": True,
-    "font.size": 9,
-    "grid.alpha": 0.3,
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 4,
-    # The same picture gives the same file.
-    "svg.hashsalt": "evergrow",
-    # Text as text: smaller files, and words that can be found and read aloud.
-    "svg.fonttype": "none",
-}
 
 Curve = dict[int, Outcome]
 

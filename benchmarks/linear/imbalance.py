@@ -81,7 +81,8 @@ def imbalanced(split: Split, per_class: int, n_trials: int) -> dict[tuple[str, i
                 for i in range(taught, count):
                     model.partial_fit(X[i : i + 1], y[i : i + 1])
             taught = count
-            rebalanced = RebalancedRLSClassifier(regularization=penalty)
+            # Its weights add up to ten times as much, so the same number is another penalty.
+            rebalanced = RebalancedRLSClassifier(random_state=seed)
             rebalanced.fit(
                 np.concatenate([trial.known[0], X[:count]]),
                 np.concatenate([trial.known[1], y[:count]]),
@@ -103,9 +104,15 @@ def run(quick: bool) -> None:
         for n in counts:
             ours = [round(float(means[name, n][which]), 1) for name in METHODS]
             theirs = PAPER[n][which] if is_mnist and n in PAPER else ("", "", "")
-            rows.append((n, *(f"{a} [{b}]" for a, b in zip(ours, theirs, strict=False)), ours[3]))
+            rows.append(
+                (
+                    n,
+                    *(f"{a} ({b})" if b else f"{a}" for a, b in zip(ours, theirs, strict=False)),
+                    ours[3],
+                )
+            )
         show_table(
-            f"linear: {split.name}, accuracy % on {title} [paper], {n_trials} trials",
+            f"linear: {split.name}, accuracy % on {title} (paper), {n_trials} trials",
             ["new examples", *METHODS],
             rows,
         )
