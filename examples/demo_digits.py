@@ -1,4 +1,4 @@
-"""Teach an NCM forest handwritten digits, one more at a time, and draw what it learnt.
+"""Teach handwritten digits, one more class and one more picture at a time, and draw a tree.
 
 Run it with ``make demo`` or ``python examples/demo_digits.py``; it needs ``evergrow[plot]``.
 """
@@ -18,7 +18,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
 import evergrow
-from evergrow import NCMForestClassifier
+from evergrow import NCMForestClassifier, RejectingClassifier, RLSClassifier
 
 N_TREES = 50
 PICTURE = Path("demo_digits.svg")
@@ -134,8 +134,34 @@ def grow_class_by_class(forest: NCMForestClassifier, data: tuple[Array, ...]) ->
     print(f"Asked to forget the nines, it knows {forest.classes_.tolist()}")
 
 
+def teach_one_by_one(data: tuple[Array, ...]) -> None:
+    """Show nine digits, then single pictures of the tenth, and ask after each few."""
+    X_train, X_test, y_train, y_test = data
+    new, asked = np.flatnonzero(y_train == 8), y_test == 8
+    known = y_train != 8
+    model = RLSClassifier(random_state=0).fit(X_train[known], y_train[known])
+    watched = RejectingClassifier(RLSClassifier(random_state=0), random_state=0)
+    watched.fit(X_train[known], y_train[known])
+    share = (watched.predict(X_test[asked]) == -1).mean()
+    print(f"Least squares, no 8 shown yet: {100 * share:.0f} % of the eights are called unknown")
+    print("Single pictures of an 8, one at a time:")
+    taught = 0
+    for count in (1, 3, 10, 30):
+        start = time.perf_counter()
+        for i in new[taught:count]:
+            model.partial_fit(X_train[i : i + 1], y_train[i : i + 1])
+            model.predict(X_train[i : i + 1])
+        seconds = (time.perf_counter() - start) / (count - taught)
+        taught = count
+        on_new, on_all = model.score(X_test[asked], y_test[asked]), model.score(X_test, y_test)
+        print(
+            f"  {count:2} shown: {100 * on_new:5.1f} % of the eights right, "
+            f"{100 * on_all:5.1f} % of all digits, {1000 * seconds:4.1f} ms per picture"
+        )
+
+
 def main() -> int:
-    """Train, compare, grow, forget, save, load, explain and draw."""
+    """Train, compare, grow, forget, teach, save, load, explain and draw."""
     X, y = load_digits(return_X_y=True)
     data = tuple(train_test_split(X, y, test_size=0.4, random_state=0, stratify=y))
     n_train, n_test = len(data[0]), len(data[1])
@@ -149,6 +175,8 @@ def main() -> int:
 
     # With few classes leaves that grow, and a tenth of the trees grown again each time, suffice.
     grow_class_by_class(clone(forest).set_params(update="igt", refresh=0.1), data)
+
+    teach_one_by_one(data)
 
     forest.save(MODEL)
     again = evergrow.load(MODEL)

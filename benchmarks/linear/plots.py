@@ -69,7 +69,7 @@ def update_time(folder: Path, quick: bool) -> None:
         label="RLSClassifier, one more example",
     )
     axes.set_xlabel("examples learnt before")
-    axes.set_ylabel("milliseconds, prediction included")
+    axes.set_ylabel("milliseconds")
     axes.set_title(f"One more example, {N_FEATURES} features, {N_CLASSES} classes")
     axes.set_ylim(bottom=0.3)
     axes.legend()
@@ -110,27 +110,27 @@ def imbalance(folder: Path, quick: bool) -> None:
 
 
 def rejection(folder: Path, quick: bool) -> None:
-    """Unknown examples noticed over false alarms, three splits each."""
+    """Unknown examples noticed over false alarms, mean over random splits of the classes."""
     splits = (
-        [(mixture(2000, 64, 40, n_test=2000), 20, BLUE)]
+        [(mixture(2000, 64, 40, n_test=2000), 20, 3, BLUE, "-")]
         if quick
         else [
-            (object_features(), 60, BLUE),
-            (image_features(), 50, ORANGE),
-            (bird_features(), 100, GREEN),
+            (object_features(), 60, 20, BLUE, "-"),
+            (image_features(), 50, 3, ORANGE, "-"),
+            (bird_features(), 100, 3, GREEN, "--"),
         ]
     )
     grid = np.linspace(0, 1, 201)
     figure, axes = plt.subplots(figsize=(4.4, 3.4))
-    for split, n_known, colour in splits:
+    for split, n_known, n_splits, colour, line in splits:
         curves = []
-        for seed in range(3):
+        for seed in range(n_splits):
             _, novelty, known = novelties(split, n_known, seed)
             false_alarms, noticed, _ = roc_curve(~known, novelty)
             curves.append(np.interp(grid, false_alarms, noticed))
         n_unknown = len(np.unique(split.y)) - n_known
         label = f"{split.name}: {n_known} known, {n_unknown} unknown"
-        axes.plot(100 * grid, 100 * np.mean(curves, axis=0), color=colour, label=label)
+        axes.plot(100 * grid, 100 * np.mean(curves, axis=0), line, color=colour, label=label)
     axes.plot([0, 100], [0, 100], ":", color=BLACK, label="guessing")
     axes.axvline(10, color=RED, linewidth=0.9, linestyle="--", label="false_alarms=0.1")
     axes.set_xlabel("known examples rejected, %")

@@ -136,7 +136,7 @@ class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _check_targets(y: npt.NDArray[Any]) -> None:
-    # Integers and strings are classes whatever they are; the check costs more than one example does.
+    # Integers and strings are always classes, and the check costs more than learning one example.
     if y.dtype.kind in "biuU":
         return
     # Every class twice: scikit-learn warns where most classes have one sample, which is what a

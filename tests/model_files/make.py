@@ -1,22 +1,58 @@
-"""Write the file of the current format version that the tests keep.
+"""Write the files of the current format version that the tests keep, one per kind of estimator.
 
 Run once when a format version is released, never to mend a failing test:
-``python -m tests.model_files.make``.
+``python -m tests.model_files.make``. Files that are there already stay as they are.
 """
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from evergrow import NCMForestClassifier
+from evergrow import (
+    NCMClassifier,
+    NCMForestClassifier,
+    NCMMetric,
+    RejectingClassifier,
+    RLSClassifier,
+)
 from evergrow.files import FORMAT_VERSION
+from evergrow.linear import RFF
+
+FOLDER = Path(__file__).parent
+
+MODELS: dict[str, Any] = {
+    "forest": NCMForestClassifier(4, random_state=0),
+    "least_squares": RLSClassifier(
+        n_random_features=30, feature_map=RFF(gamma=0.001), max_held_out=40, random_state=0
+    ),
+    "class_means": NCMClassifier(metric=NCMMetric(8, random_state=0)),
+    "rejecting": RejectingClassifier(
+        NCMClassifier(metric="mahalanobis"), max_held_out=40, random_state=0
+    ),
+    "metric": NCMMetric(8, random_state=0),
+}
+
+
+def answers(model: Any, X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """What a model says of some pictures, as numbers."""
+    if hasattr(model, "novelty"):
+        return np.column_stack([model.predict_proba(X), model.novelty(X)])
+    found: np.ndarray[Any, Any] = (
+        model.predict_proba(X) if hasattr(model, "predict_proba") else model.transform(X)
+    )
+    return found
+
 
 if __name__ == "__main__":
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, _ = train_test_split(X, y, random_state=0)
-    forest = NCMForestClassifier(4, random_state=0).fit(X_train, y_train)
-    path = Path(__file__).parent / f"format{FORMAT_VERSION}.evergrow"
-    forest.save(path)
-    np.save(path.with_suffix(".npy"), forest.predict_proba(X_test[:50]))
+    for name, model in MODELS.items():
+        path = FOLDER / f"format{FORMAT_VERSION}_{name}.evergrow"
+        if not path.exists():
+            model.fit(X_train, y_train).save(path)
+            np.save(path.with_suffix(".npy"), answers(model, X_test[:50]))
