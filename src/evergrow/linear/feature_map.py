@@ -38,7 +38,7 @@ class ReLU:
 
 @dataclass(frozen=True)
 class RFF:
-    """Random Fourier features of Rahimi and Recht (2007), for the kernel exp(-gamma |x - y|^2).
+    """Random Fourier features of Rahimi and Recht (2007), for the kernel ``exp(-gamma |x - y|^2)``.
 
     Parameters
     ----------

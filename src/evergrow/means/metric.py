@@ -89,7 +89,7 @@ class NCMMetric(
         The projection.
     n_iter_ : int
         Number of epochs.
-    log_likelihoods_ : ndarray of shape (n_iter_,)
+    log_likelihoods_ : ndarray of shape (n_iterations,)
         Mean log-likelihood of the held-out examples after each epoch; the projection is that of
         the best.
     n_features_in_ : int
