@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evergrow.moments import FEW, WAITING, Batch, ForgetError, Moments
+from evergrow.batches import Batch
+from evergrow.moments import FEW, WAITING, ForgetError, Moments
 
 
 def batch(n: int, seed: int = 0, n_classes: int = 3) -> Batch:

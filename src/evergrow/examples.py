@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import _check_sample_weight
 
+from evergrow.batches import Batch
 from evergrow.blocks import float_blocks
-from evergrow.moments import FEW, Batch, Moments
+from evergrow.moments import FEW, Moments
 
 __all__ = ["add_examples", "check_size", "plain_batches", "weighted"]
 

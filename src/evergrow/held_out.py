@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.batches import Batch
 from evergrow.errors import ModelFileError
 from evergrow.modelfile import check_array
-from evergrow.moments import Batch
 
 __all__ = ["HeldOut"]
 

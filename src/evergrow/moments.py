@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import blas
 
+from evergrow.batches import Batch, add_class_products, add_products, copies, joined_batches
 from evergrow.errors import ModelFileError
 from evergrow.modelfile import check_array
 
-__all__ = ["FEW", "WAITING", "Batch", "ForgetError", "Moments"]
+__all__ = ["FEW", "WAITING", "ForgetError", "Moments"]
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
@@ -35,38 +35,6 @@ FEW = 32
 _GONE = -1
 # What sums of other examples leave behind, relative to the sums themselves.
 _ROUNDING = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Rows of features, the column of each one's class, and its weight."""
-
-    rows: Floats
-    codes: Codes
-    weights: Floats
-    sign: int = 1
-    # Names the sums that include this batch.
-    token: object = field(default_factory=object)
-
-    @classmethod
-    def of(cls, rows: Floats, codes: Codes, weights: Floats | None = None) -> Batch:
-        """A batch; weights are 1 where not given."""
-        return cls(rows, codes, np.ones(len(rows)) if weights is None else weights)
-
-    @cached_property
-    def roots(self) -> Floats:
-        """Square roots of the weights."""
-        return np.sqrt(self.weights)
-
-    @cached_property
-    def scaled(self) -> Floats:
-        """Rows times the square roots of their weights."""
-        return self.rows if (self.weights == 1.0).all() else self.rows * self.roots[:, None]
-
-    def of_class(self, column: int) -> Batch:
-        """The part that belongs to one class."""
-        mine = self.codes == column
-        return Batch(self.rows[mine], self.codes[mine], self.weights[mine], self.sign)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +128,7 @@ class Moments:
             return self.settled
         gram = self.settled.copy()
         for batch in self.waiting:
-            _add_products(gram, batch)
+            add_products(gram, batch)
         return gram
 
     def follow(self, token: object) -> tuple[Batch, ...] | None:
@@ -233,28 +201,28 @@ class Moments:
         gram, class_grams = self._settle(self.waiting)
         if gram is self.settled:
             gram = None if gram is None else gram.copy()
-        class_grams = _copies(class_grams, range(self.n_classes))
+        class_grams = copies(class_grams, range(self.n_classes))
         added = replace(self, waiting=(), token=object())
         for batch in batches:
             added = added._with_sums([batch])
             if gram is not None:
-                _add_products(gram, batch)
+                add_products(gram, batch)
             if class_grams is not None:
-                _add_class_products(class_grams, batch)
+                add_class_products(class_grams, batch)
         return replace(added, settled=gram, class_settled=class_grams)
 
     def _settle(self, batches: Sequence[Batch]) -> tuple[Floats | None, tuple[Floats, ...] | None]:
         """Gram matrices with waiting examples in them; new ones if there are any."""
         if self.settled is None or not batches:
             return self.settled, self.class_settled
-        joined = _join(batches)
+        few = joined_batches(batches)
         gram = self.settled.copy()
-        columns = {c for batch in joined for c in np.unique(batch.codes).tolist()}
-        class_grams = _copies(self.class_settled, columns)
-        for batch in joined:
-            _add_products(gram, batch)
+        columns = {c for batch in few for c in np.unique(batch.codes).tolist()}
+        class_grams = copies(self.class_settled, columns)
+        for batch in few:
+            add_products(gram, batch)
             if class_grams is not None:
-                _add_class_products(class_grams, batch)
+                add_class_products(class_grams, batch)
         return gram, class_grams
 
     def _with_sums(self, batches: Iterable[Batch]) -> Moments:
@@ -412,42 +380,10 @@ class ForgetError(ValueError):
         self.column = column
 
 
-def _add_products(gram: Floats, batch: Batch) -> None:
-    """Add ``sum w x x'`` to the upper triangle of a matrix, in place."""
-    if len(batch.rows):
-        rows = batch.scaled
-        # What is upper and by rows here is lower and by columns there.
-        blas.dsyrk(batch.sign, rows.T, beta=1.0, c=gram.T, lower=1, overwrite_c=1)
-
-
-def _add_class_products(class_grams: tuple[Floats, ...], batch: Batch) -> None:
-    for column in np.unique(batch.codes).tolist():
-        _add_products(class_grams[column], batch.of_class(column))
-
-
-def _join(batches: Sequence[Batch]) -> list[Batch]:
-    """Few large batches instead of many small ones."""
-    joined = []
-    for sign in (1, -1):
-        some = [batch for batch in batches if batch.sign == sign]
-        if some:
-            rows = np.concatenate([batch.rows for batch in some])
-            codes = np.concatenate([batch.codes for batch in some])
-            joined.append(Batch(rows, codes, np.concatenate([b.weights for b in some]), sign))
-    return joined
-
-
 def _summed(values: npt.NDArray[Any], place: npt.NDArray[Any], n_classes: int) -> Any:
     sums = np.zeros(n_classes, dtype=values.dtype)
     np.add.at(sums, place[place >= 0], values[place >= 0])
     return sums
-
-
-def _copies(grams: tuple[Floats, ...] | None, columns: Iterable[int]) -> tuple[Floats, ...] | None:
-    if grams is None:
-        return None
-    changed = set(columns)
-    return tuple(gram.copy() if k in changed else gram for k, gram in enumerate(grams))
 
 
 def _packed(gram: Floats) -> Floats:

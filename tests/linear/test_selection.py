@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from evergrow import RLSClassifier
+from evergrow.batches import Batch
 from evergrow.held_out import HeldOut
 from evergrow.linear import selection as selection_module
-from evergrow.moments import Batch
 from tests.conftest import Arrays
 from tests.reference.least_squares import held_out
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,14 +16,14 @@ from evergrow.files import write_model
 from evergrow.forest.explain import Explanation, explain_row
 from evergrow.forest.fitted import FittedForest
 from evergrow.forest.modelfile import forest_from_file, forest_to_file
-from evergrow.learner import GrowingClassifier
 from evergrow.modelfile import Build
-from evergrow.params import Integer, check_parameters
+from evergrow.params import check_parameters
+from evergrow.scoring import ScoringClassifier
 
 __all__ = ["ForestClassifier"]
 
 
-class ForestClassifier(GrowingClassifier):
+class ForestClassifier(ScoringClassifier):
     """A fitted forest as an estimator; subclasses add parameters and a way to fit."""
 
     # Name of what proposes splits, in the core's table.
@@ -88,65 +89,9 @@ class ForestClassifier(GrowingClassifier):
         fitted, X, n_threads = self._checked(X)
         return fitted.probabilities(X, n_threads)
 
-    def predict_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Logarithm of the class probabilities; minus infinity where they are zero.
-
-        Examples
-        --------
-        >>> from evergrow import NCMForestClassifier
-        >>> forest = NCMForestClassifier(5, min_samples_leaf=1, random_state=0)
-        >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).predict_log_proba([[9]])
-        array([[-inf,   0.]])
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Most probable class of each sample; of equals the one with the lowest column.
-
-        Examples
-        --------
-        >>> from evergrow import NCMForestClassifier
-        >>> forest = NCMForestClassifier(5, min_samples_leaf=1, random_state=0)
-        >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).predict([[2], [7]])
-        array([0, 1])
-        """
-        fitted, X, n_threads = self._checked(X)
-        best = [block.argmax(axis=1) for _, block in fitted.probability_blocks(X, n_threads)]
-        labels: npt.NDArray[Any] = fitted.labels.classes[np.concatenate(best)]
-        return labels
-
-    def predict_top_k(self, X: npt.ArrayLike, k: int = 5) -> npt.NDArray[Any]:
-        """The ``k`` most probable classes of each sample, best first.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features as in :meth:`fit`.
-        k : int, default=5
-            How many, at most the number of classes.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples, k)
-            Of equally probable classes the one with the lower column comes first.
-
-        Examples
-        --------
-        >>> from evergrow import NCMForestClassifier
-        >>> forest = NCMForestClassifier(5, min_samples_leaf=1, random_state=0)
-        >>> forest = forest.fit([[0], [1], [8], [9]], ["a", "a", "b", "b"])
-        >>> forest.predict_top_k([[9]], k=2)
-        array([['b', 'a']], dtype='<U1')
-        """
-        fitted, X, n_threads = self._checked(X)
-        check_parameters({"k": k}, {"k": [Integer(1, len(fitted.labels))]})
-        best = [
-            np.argsort(-block, axis=1, kind="stable")[:, :k]
-            for _, block in fitted.probability_blocks(X, n_threads)
-        ]
-        labels: npt.NDArray[Any] = fitted.labels.classes[np.concatenate(best)]
-        return labels
+    def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
+        fitted: FittedForest = self._fitted
+        return fitted.probability_blocks(X, effective_n_jobs(self.n_jobs))
 
     def apply(self, X: npt.ArrayLike) -> npt.NDArray[np.int32]:
         """Leaf that each sample reaches in each tree.

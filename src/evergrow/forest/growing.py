@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from abc import ABCMeta, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
@@ -26,7 +26,7 @@ from evergrow.turns import one_at_a_time
 __all__ = ["GrowingForest"]
 
 
-class GrowingForest(ForestClassifier, metaclass=ABCMeta):
+class GrowingForest(ForestClassifier):
     """Training and updating; subclasses add parameters and the way nodes are split."""
 
     # Names of the update strategies that make sense for this kind of split.

@@ -16,7 +16,6 @@ from evergrow.blocks import float_blocks
 from evergrow.files import write_model
 from evergrow.held_out import HeldOut
 from evergrow.labels import ClassList
-from evergrow.learner import GrowingClassifier
 from evergrow.linear import teach
 from evergrow.linear.feature_map import (
     RFF,
@@ -49,6 +48,7 @@ from evergrow.params import (
     Rule,
     check_parameters,
 )
+from evergrow.scoring import ScoringClassifier, as_decision
 
 __all__ = ["RULES", "LeastSquaresClassifier"]
 
@@ -69,7 +69,7 @@ RULES: dict[str, list[Rule]] = {
 }
 
 
-class LeastSquaresClassifier(GrowingClassifier):
+class LeastSquaresClassifier(ScoringClassifier):
     """A fitted model of least squares; subclasses add parameters and ways to learn."""
 
     regularization: float | Literal["auto"]
@@ -112,40 +112,7 @@ class LeastSquaresClassifier(GrowingClassifier):
         (1, 3)
         """
         reader, X = self._checked_query(X)
-        scores = np.concatenate([block for _, block in reader._score_blocks(X)])
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Class with the highest score; of equals the one with the lowest column.
-
-        Examples
-        --------
-        >>> from evergrow import RLSClassifier
-        >>> model = RLSClassifier(regularization=0.1, recoding=0.0)
-        >>> model.fit([[0], [5], [9]], ["a", "b", "c"]).predict([[0], [9]])
-        array(['a', 'c'], dtype='<U1')
-        """
-        reader, X = self._checked_query(X)
-        best = [block.argmax(axis=1) for _, block in reader._score_blocks(X)]
-        labels: npt.NDArray[Any] = reader.classes_[np.concatenate(best)]
-        return labels
-
-    def predict_top_k(self, X: npt.ArrayLike, k: int = 5) -> npt.NDArray[Any]:
-        """The ``k`` classes with the highest scores, best first.
-
-        Examples
-        --------
-        >>> from evergrow import RLSClassifier
-        >>> model = RLSClassifier(regularization=0.1, recoding=0.0)
-        >>> model.fit([[0], [5], [9]], ["a", "b", "c"]).predict_top_k([[9]], k=2)
-        array([['c', 'b']], dtype='<U1')
-        """
-        reader, X = self._checked_query(X)
-        check_parameters({"k": k}, {"k": [Integer(1, len(reader._fitted.labels))]})
-        blocks = reader._score_blocks(X)
-        best = [np.argsort(-block, axis=1, kind="stable")[:, :k] for _, block in blocks]
-        labels: npt.NDArray[Any] = reader.classes_[np.concatenate(best)]
-        return labels
+        return as_decision(np.concatenate([block for _, block in reader._score_blocks(X)]))
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Class probabilities: the softmax of the scores over a temperature.
@@ -178,19 +145,6 @@ class LeastSquaresClassifier(GrowingClassifier):
             logits = normalised(scores, fitted.moments, reader.recoding_)
             out[rows] = softmax(logits / temperature, axis=1)
         return out
-
-    def predict_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Logarithm of the class probabilities; minus infinity where they are zero.
-
-        Examples
-        --------
-        >>> from evergrow import RLSClassifier
-        >>> model = RLSClassifier(regularization=0.1, recoding=0.0)
-        >>> model.fit([[0], [5], [9]], ["a", "b", "c"]).predict_log_proba([[0]]).argmax()
-        np.int64(0)
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
 
     @property
     def regularization_(self) -> float:

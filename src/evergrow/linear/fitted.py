@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.batches import Batch
 from evergrow.errors import ModelFileError
 from evergrow.held_out import HeldOut
 from evergrow.labels import ClassList
@@ -19,7 +20,7 @@ from evergrow.linear.ridge import Ridge
 from evergrow.linear.selection import Selection, Validation, select
 from evergrow.linear.solver import Solver
 from evergrow.modelfile import check_array
-from evergrow.moments import Batch, Moments
+from evergrow.moments import Moments
 
 __all__ = ["FittedRLS"]
 

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
+from evergrow.batches import Batch
 from evergrow.linear.ridge import Ridge, solve
-from evergrow.moments import Batch, Moments
+from evergrow.moments import Moments
 
 __all__ = [
     "DEFAULT_TEMPERATURE",

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
+from evergrow.batches import Batch
 from evergrow.linear.ridge import Ridge, back_substitute, factorise, solve
-from evergrow.moments import Batch, Moments
+from evergrow.moments import Moments
 
 __all__ = ["Solver"]
 

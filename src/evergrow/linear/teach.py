@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.batches import Batch
 from evergrow.blocks import float_blocks
 from evergrow.examples import check_size
 from evergrow.labels import ClassList
 from evergrow.linear.fitted import FittedRLS
 from evergrow.linear.ridge import Ridge
-from evergrow.moments import FEW, Batch, ForgetError
+from evergrow.moments import FEW, ForgetError
 from evergrow.progress import progress_bar
 
 __all__ = [

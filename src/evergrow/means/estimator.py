@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -11,7 +12,6 @@ import numpy.typing as npt
 
 from evergrow.errors import ModelFileError
 from evergrow.files import write_model
-from evergrow.learner import GrowingClassifier
 from evergrow.means.distances import DISTANCES, Distance, Euclidean, Learnt, Mahalanobis
 from evergrow.means.fitted import FittedMeans, moments_from_file
 from evergrow.means.metric import NCMMetric
@@ -23,7 +23,8 @@ from evergrow.modelfile import (
     parameters_of,
     plain_parameters,
 )
-from evergrow.params import Choice, Flag, Integer, Number, Rule, check_parameters
+from evergrow.params import Choice, Flag, Number, Rule, check_parameters
+from evergrow.scoring import ScoringClassifier, as_decision
 
 __all__ = ["MeansClassifier"]
 
@@ -43,7 +44,7 @@ class _Metric:
         return "an NCMMetric"
 
 
-class MeansClassifier(GrowingClassifier):
+class MeansClassifier(ScoringClassifier):
     """Fitted class means as an estimator; the subclass adds parameters and training."""
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
@@ -112,8 +113,10 @@ class MeansClassifier(GrowingClassifier):
         array([-10.,   0.,  10.])
         """
         reader, X = self._checked_query(X)
-        scores = reader._fitted.scores(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        return as_decision(reader._fitted.scores(X))
+
+    def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
+        return self._fitted.score_blocks(X)
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Class probabilities: all classes equally likely and equally wide around their means.
@@ -150,47 +153,6 @@ class MeansClassifier(GrowingClassifier):
         """
         reader, X = self._checked_query(X)
         return reader._fitted.log_probabilities(X)
-
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Class of the nearest mean of each example; of equals the one with the lowest column.
-
-        Examples
-        --------
-        >>> from evergrow import NCMClassifier
-        >>> NCMClassifier().fit([[0], [1], [8], [9]], [0, 0, 1, 1]).predict([[2], [7]])
-        array([0, 1])
-        """
-        reader, X = self._checked_query(X)
-        labels: npt.NDArray[Any] = reader.classes_[reader._fitted.best(X, 1)[:, 0]]
-        return labels
-
-    def predict_top_k(self, X: npt.ArrayLike, k: int = 5) -> npt.NDArray[Any]:
-        """The classes of the ``k`` nearest means of each example, nearest first.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features as in :meth:`fit`.
-        k : int, default=5
-            How many, at most the number of classes.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples, k)
-            Of equally near classes the one with the lower column comes first; classes without
-            examples come last.
-
-        Examples
-        --------
-        >>> from evergrow import NCMClassifier
-        >>> means = NCMClassifier().fit([[0], [1], [8], [9]], ["a", "a", "b", "b"])
-        >>> means.predict_top_k([[9]], k=2)
-        array([['b', 'a']], dtype='<U1')
-        """
-        reader, X = self._checked_query(X)
-        check_parameters({"k": k}, {"k": [Integer(1, len(reader.classes_))]})
-        labels: npt.NDArray[Any] = reader.classes_[reader._fitted.best(X, int(k))]
-        return labels
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that :func:`evergrow.load` reads.

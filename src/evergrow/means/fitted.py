@@ -80,16 +80,6 @@ class FittedMeans:
         logarithms: Floats = log_softmax(self.scores(X), axis=1)
         return logarithms
 
-    def best(self, X: npt.NDArray[Any], k: int) -> npt.NDArray[np.intp]:
-        """Columns of the ``k`` highest scores of each row, best first, of equals the lowest."""
-        best = [
-            block.argmax(axis=1)[:, None]
-            if k == 1
-            else np.argsort(-block, axis=1, kind="stable")[:, :k]
-            for _, block in self.score_blocks(X)
-        ]
-        return np.concatenate(best)
-
     def __deepcopy__(self, memo: dict[int, Any]) -> FittedMeans:
         """Share: nothing in here ever changes."""
         return self

@@ -11,11 +11,12 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from evergrow.batches import Batch
 from evergrow.examples import check_size, plain_batches, weighted
 from evergrow.held_out import HeldOut
 from evergrow.labels import ClassList, as_classes
 from evergrow.learner import GrowingClassifier
-from evergrow.moments import Batch, ForgetError, Moments
+from evergrow.moments import ForgetError, Moments
 from evergrow.novelty.answers import IsLabel, answers_of
 from evergrow.novelty.fitted import FittedRejection
 from evergrow.novelty.measures import MEASURES

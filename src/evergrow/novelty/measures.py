@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.batches import Batch
 from evergrow.blocks import float_blocks
-from evergrow.moments import Batch, Moments
+from evergrow.moments import Moments
 
 __all__ = ["MEASURES", "Measure"]
 
