@@ -28,9 +28,9 @@ def weighted(
     """Rows, labels and weights, without the rows of weight zero: those are as good as absent."""
     if sample_weight is None:
         return X, y, np.ones(X.shape[0])
-    weights: Weights = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True
-    )
+    checked = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    # A copy: few examples wait in the sums, and the caller may use his array again meanwhile.
+    weights: Weights = np.array(checked)
     if (weights > _LARGEST).any():
         raise ValueError(f"sample_weight must be at most {_LARGEST:g}")
     present = weights > 0

@@ -78,6 +78,10 @@ def _check_exact(classes: npt.NDArray[Any], names: list[Any]) -> None:
         )
 
 
+def _listed(names: list[Any]) -> str:
+    return f"{names[:20]}" + ("" if len(names) <= 20 else f" and {len(names) - 20} more")
+
+
 def _family(dtype: np.dtype[Any]) -> str:
     return "strings" if dtype.kind in "UOT" else "numbers"
 
@@ -179,11 +183,11 @@ class ClassList:
     def columns_of(self, names: list[Any]) -> list[int]:
         """Columns of the named classes; a ``ValueError`` that lists those that are unknown."""
         column = self._column_of
-        unknown = [name for name in names if name not in column]
+        unknown = list(dict.fromkeys(name for name in names if name not in column))
         if unknown:
             raise ValueError(
-                f"unknown classes {unknown}; the model knows {self.classes.tolist()[:20]}"
-                + ("" if len(self) <= 20 else f" and {len(self) - 20} more")
+                f"unknown classes {_listed(unknown)}; "
+                f"the model knows {_listed(self.classes.tolist())}"
             )
         return [column[name] for name in names]
 

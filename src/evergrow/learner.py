@@ -15,7 +15,7 @@ from evergrow.labels import ClassList, as_classes, check_label_types
 from evergrow.modelfile import check_saveable
 from evergrow.params import Rule, check_parameters
 
-__all__ = ["Fitted", "GrowingClassifier"]
+__all__ = ["Fitted", "GrowingClassifier", "check_forget_arguments"]
 
 
 class Fitted(Protocol):
@@ -78,7 +78,7 @@ class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _snapshot(self) -> Self:
         # One look at what is learnt, which another thread may replace at any moment.
         reader = object.__new__(type(self))
-        reader.__dict__ = self.__dict__
+        reader.__dict__ = dict(self.__dict__)
         return reader
 
     def _check_parameters(self) -> None:
@@ -133,6 +133,16 @@ class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         reader._check_parameters()
         check_saveable(type(self))
         return reader
+
+
+def check_forget_arguments(X: object, y: object, classes: object, sample_weight: object) -> None:
+    """Raise a ``ValueError`` if it is not clear what to forget."""
+    if (X is None) != (y is None):
+        raise ValueError("forget needs both X and y, or neither")
+    if X is None and classes is None:
+        raise ValueError("forget needs examples (X and y), classes, or both")
+    if X is None and sample_weight is not None:
+        raise ValueError("forget needs X and y where it is given sample_weight")
 
 
 def _check_targets(y: npt.NDArray[Any]) -> None:

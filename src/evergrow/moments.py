@@ -33,6 +33,9 @@ WAITING = 256
 FEW = 32
 
 _GONE = -1
+# More examples, and larger means, than any model can have learnt.
+_MOST = 2**53
+_LARGEST = 1e141
 # What sums of other examples leave behind, relative to the sums themselves.
 _ROUNDING = 1e-9
 
@@ -131,6 +134,26 @@ class Moments:
             add_products(gram, batch)
         return gram
 
+    def check_finite(self) -> None:
+        """Raise a ``ValueError`` if the sums are too large, or too unequal, to compute with."""
+        known = self.class_weights > 0
+        with np.errstate(over="ignore"):
+            shares = self.weight / self.class_weights[known]
+        if not (np.isfinite(self.class_squares).all() and np.isfinite(shares).all()):
+            raise ValueError(
+                "the weighted examples are too large, or their weights too unequal, to add up"
+            )
+
+    @property
+    def diagonal(self) -> Floats:
+        """Diagonal of the Gram matrix."""
+        if self.settled is None:
+            raise ValueError("these sums have no Gram matrix")
+        diagonal: Floats = np.diagonal(self.settled).copy()
+        for batch in self.waiting:
+            diagonal += batch.sign * np.einsum("ij,ij->j", batch.scaled, batch.scaled)
+        return diagonal
+
     def follow(self, token: object) -> tuple[Batch, ...] | None:
         """What was added since the sums that the token names; None if that is too long ago."""
         tokens = [self.token, *(batch.token for batch in self.waiting)]
@@ -174,7 +197,7 @@ class Moments:
             left._check_learnt(batch)
             left = left.add(Batch(batch.rows, batch.codes, batch.weights, sign=-1))
             columns.update(np.unique(batch.codes).tolist())
-        left._check_plausible(self, columns)
+        left._check_plausible(self, sorted(columns))
         return left._without_residue()
 
     def _add_few(self, batch: Batch) -> Moments:
@@ -265,7 +288,7 @@ class Moments:
                 f"of weight {weight_gone[c]:g} are to be forgotten",
             )
 
-    def _check_plausible(self, before: Moments, columns: Iterable[int]) -> None:
+    def _check_plausible(self, before: Moments, columns: Sequence[int]) -> None:
         """What is left of these classes must be sums of some examples."""
         for c in columns:
             scale = _ROUNDING * before.class_squares[c]
@@ -275,6 +298,10 @@ class Moments:
             none_left = not self.class_examples[c] and abs(self.class_squares[c]) > scale
             if none_left or self.class_squares[c] < least - scale:
                 raise ForgetError(c, "these are not the examples that were learnt")
+        if self.settled is not None:
+            allowed = _ROUNDING * before.diagonal.max()
+            if self.diagonal.min() < -allowed:
+                raise ForgetError(columns[0], "these are not the examples that were learnt")
 
     def _without_residue(self) -> Moments:
         """Nothing of classes without examples, where rounding leaves next to nothing."""
@@ -358,14 +385,20 @@ class Moments:
         weights = check_array(tensors.get("class_weights"), "class_weights", np.float64, (n,))
         examples = check_array(tensors.get("class_examples"), "class_examples", np.int64, (n,))
         squares = check_array(tensors.get("class_squares"), "class_squares", np.float64, (n,))
-        if min(weights.min(), examples.min(), squares.min()) < 0:
+        if min(weights.min(), examples.min(), squares.min()) < 0 or examples.max() > _MOST:
             raise ModelFileError("the model file is inconsistent: it counts less than nothing")
+        present = examples > 0
+        if not present.any() or ((weights > 0) != present).any():
+            raise ModelFileError("the model file is inconsistent: it has classes without weight")
+        with np.errstate(over="ignore"):
+            means = np.abs(sums[present]) / weights[present, None]
+        if sums[~present].any() or not (means <= _LARGEST).all():
+            raise ModelFileError("the model file is inconsistent: its sums are of no examples")
         gram, grams = None, None
         if "gram" in tensors:
             size = d * (d + 1) // 2
             gram = _unpacked(check_array(tensors["gram"], "gram", np.float64, (size,)), d)
-            if (np.diagonal(gram) < 0).any():
-                raise ModelFileError("the model file is inconsistent: gram has a negative diagonal")
+            _check_products(gram)
             if "class_grams" in tensors:
                 packed = check_array(tensors["class_grams"], "class_grams", np.float64, (n, size))
                 grams = tuple(_unpacked(row, d) for row in packed)
@@ -398,3 +431,14 @@ def _unpacked(triangle: Floats, n_features: int) -> Floats:
     gram = np.zeros((n_features, n_features))
     gram[np.triu_indices(n_features)] = triangle
     return gram
+
+
+def _check_products(gram: Floats) -> None:
+    """Raise a ``ModelFileError`` for what cannot be sums of products (Cauchy and Schwarz)."""
+    diagonal = np.diagonal(gram)
+    if (diagonal < 0).any():
+        raise ModelFileError("the model file is inconsistent: gram has a negative diagonal")
+    roots = np.sqrt(diagonal) * (1 + _ROUNDING)
+    for row, root in zip(gram, roots, strict=True):
+        if (np.abs(row) > root * roots + _ROUNDING * root * roots.max()).any():
+            raise ModelFileError("the model file is inconsistent: gram holds no sums of products")

@@ -221,10 +221,13 @@ def test_readers_see_whole_models_while_another_thread_teaches(digits: Arrays) -
     model = fixed().fit(X[:300], y[:300])
     expected = [fixed().fit(X[:n], y[:n]).decision_function(X_test[:2]) for n in range(300, 340)]
     problems: list[str] = []
+    n_read = 0
     done = threading.Event()
 
     def read() -> None:
+        nonlocal n_read
         while not done.is_set():
+            n_read += 1
             scores = model.decision_function(X_test[:2])
             nearest = min(float(np.abs(scores - whole).max()) for whole in expected)
             if nearest > 1e-8:
@@ -234,10 +237,14 @@ def test_readers_see_whole_models_while_another_thread_teaches(digits: Arrays) -
     for reader in readers:
         reader.start()
     for i in range(300, 339):
+        seen = n_read
         model.partial_fit(X[i : i + 1], y[i : i + 1])
+        while n_read < seen + 2:
+            pass
     done.set()
     for reader in readers:
         reader.join()
+    assert n_read > 70
     assert problems == []
 
 
@@ -332,3 +339,64 @@ def test_a_given_gamma_makes_fourier_features_independent_of_the_first_data() ->
         models[1].partial_fit(X[5:], y[5:])
         scores = [model.decision_function(X) for model in models]
         assert np.allclose(*scores, atol=1e-8) == same
+
+
+def test_what_the_caller_does_with_his_arrays_later_does_not_matter(digits: Arrays) -> None:
+    X, X_test, y, _ = digits
+    model = fixed().fit(X[:300], y[:300])
+    model.predict(X_test)
+    row, label, weight = X[300:301].copy(), y[300:301].copy(), np.ones(1)
+    model.partial_fit(row, label, sample_weight=weight)
+    row[:], label[:], weight[:] = 99.0, 0, 1e4
+    expected = fixed().fit(X[:301], y[:301]).decision_function(X_test)
+    np.testing.assert_allclose(model.decision_function(X_test), expected, atol=1e-9)
+
+
+def test_a_few_very_wide_rows_of_any_type_are_learnt() -> None:
+    X = np.random.default_rng(0).integers(0, 255, (20, 60000)).astype(np.uint8)
+    model = fixed(n_random_features=20, random_state=0).fit(X, np.arange(20) % 2)
+    assert model.class_counts_.tolist() == [10, 10]
+
+
+@pytest.mark.parametrize("offset", [1e6, 1e8])
+def test_a_large_constant_feature_changes_nothing_when_features_are_standardised(
+    offset: float,
+) -> None:
+    X = np.random.default_rng(0).normal(size=(1000, 2))
+    y = (X[:, 0] > 0).astype(int)
+    wide = np.column_stack([X, np.full(1000, offset + 0.1)])
+    plain, model = (
+        RLSClassifier(regularization=0.01, recoding=0.0, standardize=True).fit(data, y)
+        for data in (X, wide)
+    )
+    np.testing.assert_allclose(model.coef_[:, :2], plain.coef_, rtol=1e-6)
+    assert (model.coef_[:, 2] == 0).all()
+
+
+def test_features_far_from_zero_are_learnt_by_default(digits: Arrays) -> None:
+    X, X_test, y, y_test = digits
+    plain = RLSClassifier(random_state=0).fit(X, y).score(X_test, y_test)
+    far = RLSClassifier(random_state=0).fit(X + 1e4, y).score(X_test + 1e4, y_test)
+    assert far > plain - 0.02
+
+
+@pytest.mark.parametrize(("value", "weight"), [(1e130, 1e130), (1.0, 1e-320)])
+def test_weighted_examples_too_large_to_add_up_are_refused(value: float, weight: float) -> None:
+    model = fixed().fit([[1.0], [0.0]], ["a", "b"])
+    state = dict(vars(model))
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="too large, or their weights"):
+        model.partial_fit([[value]], ["c"], sample_weight=[weight])
+    assert vars(model) == state
+
+
+def test_weights_have_their_examples_to_be_forgotten() -> None:
+    model = fixed(keep_class_statistics=True).fit([[0.0], [1.0], [9.0]], ["a", "a", "b"])
+    with pytest.raises(ValueError, match="where it is given sample_weight"):
+        model.forget(classes=["a"], sample_weight=[1.0])
+
+
+def test_examples_in_a_direction_that_was_never_seen_are_not_forgotten() -> None:
+    X = [[1.0, 0.0], [-1.0, 0.0]] * 5 + [[3.0, 0.0]] * 2
+    model = fixed(fit_intercept=False).fit(X, ["a"] * 10 + ["b"] * 2)
+    with pytest.raises(ValueError, match="these are not the examples that were learnt"):
+        model.forget([[0.0, 1.0]], ["a"])

@@ -147,3 +147,58 @@ def test_choices_are_the_same_for_the_same_seed() -> None:
     assert models[0].regularization_ == models[1].regularization_
     assert models[0].temperature_ == models[1].temperature_
     np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
+
+
+def test_choosing_can_begin_in_the_middle_of_a_stream() -> None:
+    rng = np.random.default_rng(0)
+    model = RLSClassifier(regularization=1.0, recoding=0.0, random_state=0)
+    model.fit(rng.normal(size=(100, 3)), ["A"] * 100)
+    model.set_params(recoding="auto")
+    for name in "BCDE":
+        model.partial_fit(rng.normal(size=(30, 3)), [name] * 30)
+    assert 0 <= model.recoding_ <= 1
+
+
+def test_a_number_that_was_given_is_not_taken_for_a_choice() -> None:
+    X, y = noisy(600)
+    model = RLSClassifier(regularization=1e6, random_state=0).fit(X, y)
+    model.set_params(regularization="auto")
+    fresh = RLSClassifier(random_state=0).fit(X, y).regularization_
+    assert model.regularization_ < 1e5
+    assert model.partial_fit(X[:1], y[:1]).regularization_ == pytest.approx(fresh, rel=4)
+    other = RLSClassifier(recoding=0.9, random_state=0).fit(X, y).set_params(recoding="auto")
+    assert other.recoding_ == 0.0
+    assert other.partial_fit(X[:1], y[:1]).recoding_ == 1.0
+
+
+def test_the_temperature_follows_a_penalty_that_is_set() -> None:
+    X, y = noisy(900)
+    model = RLSClassifier(random_state=0).fit(X, y)
+    model.set_params(regularization=1e7)
+    fresh = RLSClassifier(regularization=1e7, random_state=0).fit(X, y)
+    assert model.set_params(recoding=fresh.recoding_).temperature_ == pytest.approx(
+        fresh.temperature_, rel=0.05
+    )
+
+
+def test_a_model_of_which_only_held_out_examples_are_left_still_answers() -> None:
+    X, y = noisy(60, n_classes=2)
+    for standardize in (False, True):
+        model = RLSClassifier(
+            validation_every=2, refit_held_out=False, standardize=standardize, random_state=0
+        ).fit(X, y)
+        held = model._fitted.held_out.batch
+        gone = ~(X[:, None] == held.rows).all(axis=2).any(axis=1)
+        model.forget(X[gone], y[gone])
+        assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_nothing_is_computed_while_there_is_too_little_to_choose_by(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from evergrow.linear.fitted import FittedRLS
+
+    X, y = noisy(400)
+    model = RLSClassifier(max_held_out=8, random_state=0).fit(X, y)
+    monkeypatch.setattr(FittedRLS, "without_held_out", property(lambda _: 1 / 0))
+    model.partial_fit(X[:1], y[:1]).predict(X[:1])

@@ -26,9 +26,9 @@ from evergrow.linear.feature_map import (
     map_to_json,
     resolve_map,
 )
-from evergrow.linear.fitted import FittedRLS
+from evergrow.linear.fitted import FittedRLS, FixedWeights
 from evergrow.linear.ridge import Ridge
-from evergrow.linear.selection import DEFAULT_TEMPERATURE, default_penalty, normalised, recode
+from evergrow.linear.selection import Wish, default_penalty, normalised, recode
 from evergrow.modelfile import (
     Build,
     class_list,
@@ -153,7 +153,9 @@ class LeastSquaresClassifier(ScoringClassifier):
         if self.regularization != "auto":
             return float(self.regularization)
         chosen = fitted.selection
-        return default_penalty(fitted.moments) if chosen is None else chosen.penalty
+        if chosen is None or chosen.wish.penalty is not None:
+            return default_penalty(fitted.moments, intercept=fitted.intercept)
+        return chosen.penalty
 
     @property
     def recoding_(self) -> float:
@@ -161,13 +163,14 @@ class LeastSquaresClassifier(ScoringClassifier):
         chosen = self._learnt("recoding_").selection
         if self._recoding is not None:
             return self._recoding
-        return 0.0 if chosen is None else float(chosen.recoding)
+        return 0.0 if chosen is None or chosen.wish.recoding is not None else chosen.recoding
 
     @property
     def temperature_(self) -> float:
         """What scores are divided by to become probabilities."""
-        chosen = self._learnt("temperature_").selection
-        return DEFAULT_TEMPERATURE if chosen is None else float(chosen.temperature)
+        self._learnt("temperature_")
+        reader = self._snapshot()
+        return reader._fitted.temperature(reader._ridge(), reader.recoding_)
 
     @property
     def class_counts_(self) -> npt.NDArray[np.int64]:
@@ -223,14 +226,16 @@ class LeastSquaresClassifier(ScoringClassifier):
         self, *, inference_only: bool = False
     ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         reader = self._checked_to_save()
-        fitted, weights = reader._fitted, None
+        reader._check_structure(reader._fitted)
+        fitted, fixed = reader._fitted, None
         if inference_only:
-            with fitted.weights(reader._ridge(), with_held_out=reader.refit_held_out) as current:
-                weights = np.array(current)
-        learnt, tensors = fitted.to_tensors(weights)
+            ridge = reader._ridge()
+            with fitted.weights(ridge, with_held_out=reader.refit_held_out) as current:
+                fixed = FixedWeights(np.array(current), ridge)
+        learnt, tensors = fitted.to_tensors(fixed)
         parameters = plain_parameters(reader.get_params(deep=False))
         if inference_only:
-            # What they were chosen by is left out.
+            # What it was chosen by is left out.
             parameters["regularization"] = reader.regularization_
         parameters["feature_map"] = map_to_json(parameters["feature_map"])
         return {**learnt, **common_header(reader, parameters, fitted.labels)}, tensors
@@ -247,6 +252,7 @@ class LeastSquaresClassifier(ScoringClassifier):
         check_parameters({**cls().get_params(), **parameters}, cls._rules)
         fitted = FittedRLS.from_tensors(class_list(header), header, tensors)
         model = cls(**parameters)
+        model._check_structure(fitted)
         model._become(fitted, feature_names(header, fitted.n_features))
         return model
 
@@ -274,8 +280,10 @@ class LeastSquaresClassifier(ScoringClassifier):
 
     def _recipe(self) -> teach.Recipe:
         return teach.Recipe(
-            penalty=None if self.regularization == "auto" else float(self.regularization),
-            recoding=self._recoding,
+            wish=Wish(
+                None if self.regularization == "auto" else float(self.regularization),
+                self._recoding,
+            ),
             ridge=partial(
                 Ridge, standardize=bool(self.standardize), intercept=bool(self.fit_intercept)
             ),
@@ -283,6 +291,30 @@ class LeastSquaresClassifier(ScoringClassifier):
             max_held_out=int(self.max_held_out),
             verbose=int(self.verbose),
         )
+
+    def _check_structure(self, known: FittedRLS) -> None:
+        """Raise a ``ValueError`` if parameters that are built into the sums have changed."""
+        if not known.can_learn:
+            return
+        features, wanted_map = known.features, resolve_map(self.feature_map)
+        now: dict[str, tuple[Any, Any]] = {
+            "fit_intercept": (bool(self.fit_intercept), known.intercept),
+            "n_random_features": (self.n_random_features, features.n_random),
+            "keep_class_statistics": (
+                bool(getattr(self, "keep_class_statistics", False)),
+                known.moments.class_settled is not None,
+            ),
+        }
+        if features.n_random:
+            now["feature_map"] = (wanted_map.name, features.kind)
+        if features.kind == "rff" and isinstance(wanted_map, RFF) and wanted_map.gamma != "scale":
+            now["gamma"] = (float(wanted_map.gamma), features.gamma)
+        for name, (wanted, fixed) in now.items():
+            if wanted != fixed:
+                raise ValueError(
+                    f"{name} is {wanted!r} but the model was trained with {fixed!r}: "
+                    "fit again to change it"
+                )
 
     def _ridge(self) -> Ridge:
         return Ridge(self.regularization_, bool(self.standardize), self._fitted.intercept)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
+from evergrow.blocks import float_blocks
 from evergrow.errors import ModelFileError
 from evergrow.params import Number, Rule, check_parameters
 
@@ -172,7 +173,12 @@ _APPLY = {"none": _copy, "relu": _apply_relu, "rff": _apply_rff}
 
 
 def _scale(X: npt.NDArray[Any], weights: Floats) -> float:
-    rows = np.asarray(X, dtype=np.float64)
-    mean = float(np.average(rows.mean(axis=1), weights=weights))
-    variance = float(np.average(((rows - mean) ** 2).mean(axis=1), weights=weights))
-    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+    """1 / (n_features * variance of all entries)."""
+    total = squares = 0.0
+    for rows, block in float_blocks(X):
+        values = np.asarray(block, dtype=np.float64)
+        total += float(weights[rows] @ values.mean(axis=1))
+        squares += float(weights[rows] @ (values**2).mean(axis=1))
+    mean = total / weights.sum()
+    variance = squares / weights.sum() - mean**2
+    return 1.0 / (X.shape[1] * variance) if variance > 1e-12 * mean**2 else 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,15 @@ from evergrow.held_out import HeldOut
 from evergrow.labels import ClassList
 from evergrow.linear.feature_map import FeatureMap
 from evergrow.linear.ridge import Ridge
-from evergrow.linear.selection import Selection, Validation, select
+from evergrow.linear.selection import (
+    DEFAULT_TEMPERATURE,
+    Selection,
+    Validation,
+    Wish,
+    fit_temperature,
+    select,
+    suffices,
+)
 from evergrow.linear.solver import Solver
 from evergrow.modelfile import check_array
 from evergrow.moments import Moments
@@ -25,6 +33,23 @@ from evergrow.moments import Moments
 __all__ = ["FittedRLS"]
 
 Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FixedWeights:
+    """Weights that nothing can change any more, and what they were solved for."""
+
+    weights: Floats
+    ridge: Ridge
+
+    def weights_for(self, ridge: Ridge) -> Floats:
+        """The weights, if these are the ones that are asked for."""
+        if ridge != self.ridge:
+            raise ValueError(
+                f"the model was saved with inference_only=True and has only the weights for "
+                f"regularization={self.ridge.penalty:g}, standardize={self.ridge.standardize}"
+            )
+        return self.weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +66,8 @@ class FittedRLS:
     moments: Moments
     held_out: HeldOut
     selection: Selection | None = None
-    # Weights of a model that was saved to predict only; its sums have no Gram matrix.
-    fixed_weights: Floats | None = None
+    # What a model that was saved to predict only has instead of sums.
+    fixed: FixedWeights | None = None
     solver: Solver = field(default_factory=Solver)
 
     @property
@@ -53,7 +78,7 @@ class FittedRLS:
     @property
     def can_learn(self) -> bool:
         """Whether the sums are there; not so after an inference-only file."""
-        return self.fixed_weights is None
+        return self.fixed is None
 
     @cached_property
     def without_held_out(self) -> Moments:
@@ -72,35 +97,53 @@ class FittedRLS:
     @contextmanager
     def weights(self, ridge: Ridge, *, with_held_out: bool) -> Iterator[Floats]:
         """Weights of shape (n_classes, features), before recoding."""
-        if self.fixed_weights is not None:
-            yield self.fixed_weights
+        if self.fixed is not None:
+            yield self.fixed.weights_for(ridge)
             return
         moments = self.moments if with_held_out else self.without_held_out
+        # Where all that is left was held out there is nothing else to learn from.
+        moments = moments if moments.n_examples else self.moments
         with self.solver.weights(moments, ridge) as weights:
             yield weights
 
+    @cached_property
+    def _stream(self) -> Validation | None:
+        """Held-out examples to choose by, if there are enough."""
+        if not suffices(self.held_out.counts):
+            return None
+        stream = Validation(self._held_out_features, self.without_held_out, self.moments)
+        return stream if stream.trained.n_examples else None
+
     def choose(
-        self,
-        ridge: Callable[[float], Ridge],
-        *,
-        penalty: float | None,
-        recoding: float | None,
-        again: bool = False,
+        self, ridge: Callable[[float], Ridge], wish: Wish, *, again: bool = False
     ) -> FittedRLS:
         """With penalty, recoding and temperature chosen anew where that is due."""
-        if not again and self.selection is not None and not self.selection.is_due(self.moments):
+        last = self.selection
+        if last is not None and not again and not last.is_due(self.moments, wish):
             return self
-        if not len(self.held_out):
+        if self._stream is None:
             return self
-        held = Validation(self._held_out_features, self.without_held_out, self.moments)
-        chosen = select(
-            held, self.selection, ridge, penalty=penalty, recoding=recoding, again=again
-        )
-        return replace(self, selection=chosen)
+        return replace(self, selection=select(self._stream, last, ridge, wish, again=again))
+
+    def temperature(self, ridge: Ridge, recoding: float) -> float:
+        """What scores are divided by, fitted for these numbers if there is anything to fit on."""
+        last = self.selection
+        if last is not None and (last.penalty, last.recoding) == (ridge.penalty, recoding):
+            return last.temperature
+        if self.fixed is not None or self._stream is None:
+            return DEFAULT_TEMPERATURE if last is None else last.temperature
+        key = (ridge, recoding)
+        if key not in self._temperatures:
+            self._temperatures[key] = fit_temperature(self._stream, ridge, recoding)
+        return self._temperatures[key]
+
+    @cached_property
+    def _temperatures(self) -> dict[tuple[Ridge, float], float]:
+        return {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FittedRLS:
-        """Share: nothing in here ever changes, but for what the solver keeps at hand."""
-        return self
+        """Share what never changes; what the solver keeps at hand is each one's own."""
+        return replace(self, solver=Solver())
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as plain arrays."""
@@ -108,43 +151,31 @@ class FittedRLS:
         return (FittedRLS.from_tensors, (self.labels, header, tensors))
 
     def to_tensors(
-        self, fixed_weights: Floats | None = None
+        self, fixed: FixedWeights | None = None
     ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Everything but the classes: numbers for a header, and named arrays.
 
-        With ``fixed_weights`` only what predicting needs.
+        With ``fixed`` only what predicting needs.
         """
-        chosen, fixed = self.selection, self.features
-        header = {
-            "features": {
-                "kind": fixed.kind,
-                "n_inputs": fixed.n_inputs,
-                "n_random": fixed.n_random,
-                "seed": fixed.seed,
-                "gamma": fixed.gamma,
-            },
+        fixed = self.fixed if fixed is None else fixed
+        header: dict[str, Any] = {
+            "features": asdict(self.features),
             "intercept": self.intercept,
             "held_out": {"seed": self.held_out.seed, "share": self.held_out.share},
-            "selection": None
-            if chosen is None
-            else {
-                "penalty": chosen.penalty,
-                "recoding": chosen.recoding,
-                "temperature": chosen.temperature,
-                "n_examples": chosen.n_examples,
-            },
+            "selection": None if self.selection is None else _selection_to_json(self.selection),
+            "fixed": None if fixed is None else asdict(fixed.ridge),
         }
-        if fixed_weights is None:
-            fixed_weights = self.fixed_weights
-        moments = self.moments.to_tensors()
-        if fixed_weights is not None:
-            # Class sums stay: they are small and say how large a class mean is.
-            moments = {n: a for n, a in moments.items() if n not in ("gram", "class_grams")}
-            tensors = {**moments, "weights": fixed_weights}
+        if fixed is None:
+            tensors = {**self.moments.to_tensors(), **self.held_out.to_tensors()}
         else:
-            tensors = {**moments, **self.held_out.to_tensors()}
-        if chosen is not None:
-            tensors["selection.class_examples"] = chosen.class_examples
+            # No sums: those of a class with one example are that example.
+            tensors = {
+                "weights": fixed.weights,
+                "class_weights": self.moments.class_weights,
+                "class_examples": self.moments.class_examples,
+            }
+        if self.selection is not None:
+            tensors["selection.class_examples"] = self.selection.class_examples
         return header, tensors
 
     @classmethod
@@ -156,16 +187,17 @@ class FittedRLS:
         intercept = header.get("intercept")
         if not isinstance(intercept, bool):
             raise ModelFileError("the model file does not say whether there is an intercept")
-        width, n_classes = features.n_features + intercept, len(labels)
-        moments = Moments.from_tensors(tensors, width, n_classes)
-        weights = None
-        if "weights" in tensors:
-            weights = check_array(tensors["weights"], "weights", np.float64, (n_classes, width))
-        elif moments.settled is None:
+        sizes = (features.n_features + intercept, len(labels))
+        selection = _read_selection(header.get("selection"), tensors, len(labels))
+        if header.get("fixed") is not None:
+            moments, fixed = _read_fixed(header["fixed"], tensors, sizes)
+            nothing = HeldOut.none(1, 0).with_classes(len(labels))
+            return cls(labels, features, intercept, moments, nothing, selection, fixed)
+        moments = Moments.from_tensors(tensors, *sizes)
+        if moments.settled is None:
             raise ModelFileError("the model file lacks the array 'gram'")
-        held_out = _read_held_out(header.get("held_out"), tensors, (features.n_inputs, n_classes))
-        selection = _read_selection(header.get("selection"), tensors, n_classes)
-        return cls(labels, features, intercept, moments, held_out, selection, weights)
+        held_out = _read_held_out(header.get("held_out"), tensors, (features.n_inputs, len(labels)))
+        return cls(labels, features, intercept, moments, held_out, selection)
 
 
 def _count(value: Any) -> int:
@@ -180,8 +212,6 @@ def _read_held_out(
     if not isinstance(entry, dict):
         raise ModelFileError("the model file does not say what was held out")
     seed, share = _count(entry.get("seed")), _count(entry.get("share"))
-    if "weights" in tensors:
-        return HeldOut.none(share, seed)
     return HeldOut.from_tensors(tensors, sizes, share=share, seed=seed)
 
 
@@ -205,6 +235,33 @@ def _read_map(entry: Any) -> FeatureMap:
     return FeatureMap(entry["kind"], n_inputs, n_random, seed, gamma)
 
 
+def _read_fixed(
+    entry: Any, tensors: dict[str, npt.NDArray[Any]], sizes: tuple[int, int]
+) -> tuple[Moments, FixedWeights]:
+    width, n_classes = sizes
+    weights = check_array(tensors.get("weights"), "weights", np.float64, (n_classes, width))
+    counts = check_array(tensors.get("class_weights"), "class_weights", np.float64, (n_classes,))
+    examples = check_array(tensors.get("class_examples"), "class_examples", np.int64, (n_classes,))
+    if (counts < 0).any() or not counts.any() or ((counts > 0) != (examples > 0)).any():
+        raise ModelFileError("the model file is inconsistent: it has classes without weight")
+    flags = [entry.get(name) for name in ("standardize", "intercept")] if entry else []
+    if not isinstance(entry, dict) or not all(isinstance(flag, bool) for flag in flags):
+        raise ModelFileError("the model file does not say what its weights were solved for")
+    none = Moments.none(width, n_classes, gram=False)
+    moments = replace(none, class_weights=counts, class_examples=examples)
+    return moments, FixedWeights(weights, Ridge(_number(entry.get("penalty")), *flags))
+
+
+def _selection_to_json(chosen: Selection) -> dict[str, Any]:
+    return {
+        "penalty": chosen.penalty,
+        "recoding": chosen.recoding,
+        "temperature": chosen.temperature,
+        "wish": asdict(chosen.wish),
+        "n_examples": chosen.n_examples,
+    }
+
+
 def _read_selection(
     entry: Any, tensors: dict[str, npt.NDArray[Any]], n_classes: int
 ) -> Selection | None:
@@ -217,9 +274,14 @@ def _read_selection(
     )
     if recoding > 1 or temperature == 0:
         raise ModelFileError("the model file has a damaged header: a choice is out of range")
+    wish = entry.get("wish")
+    if not isinstance(wish, dict) or set(wish) != {"penalty", "recoding"}:
+        raise ModelFileError("the model file has a damaged header: what was asked for")
+    asked = Wish(**{k: None if v is None else _number(v) for k, v in wish.items()})
     then = check_array(
         tensors.get("selection.class_examples"), "selection.class_examples", np.int64, (None,)
     )
-    if len(then) > n_classes:
+    if len(then) > n_classes or (then < 0).any():
         raise ModelFileError("the model file is inconsistent: it chose for unknown classes")
-    return Selection(penalty, recoding, temperature, _count(entry.get("n_examples")), then)
+    n_examples = _count(entry.get("n_examples"))
+    return Selection(penalty, recoding, temperature, asked, n_examples, then)

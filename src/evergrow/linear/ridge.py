@@ -86,13 +86,15 @@ def _solve_standardised(moments: Moments, ridge: Ridge) -> Floats:
     gram = moments.gram[:n_inputs, :n_inputs]
     variance = np.diagonal(gram) / weight - mean**2
     # What rounding leaves of a constant feature is not spread.
-    varies = variance > 1e-12 * np.diagonal(gram) / weight
+    varies = variance > 1e-13 * np.diagonal(gram) / weight
     scale = np.ones(n_inputs)
     np.divide(1.0, np.sqrt(variance, where=varies, out=scale.copy()), out=scale, where=varies)
     if not ridge.intercept:
         scaled = gram * scale * scale[:, None]
         return back_substitute(factorise(scaled, ridge.penalty), sums * scale) * scale
-    # Centred features are orthogonal to the constant one: two problems instead of one.
+    # Centred features are orthogonal to the constant one: two problems instead of one. What is
+    # left of a feature that does not vary is rounding and would spoil the others.
+    scale = np.where(varies, scale, 0.0)
     centred = (gram - weight * np.outer(mean, mean)) * scale * scale[:, None]
     right = (sums - moments.class_weights[:, None] * mean) * scale
     slopes = back_substitute(factorise(centred, ridge.penalty), right) * scale

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from evergrow.examples import weighted
 from evergrow.labels import as_classes
+from evergrow.learner import check_forget_arguments
 from evergrow.linear import teach
 from evergrow.linear.estimator import RULES, LeastSquaresClassifier
-from evergrow.linear.feature_map import RFF, ReLU, resolve_map
+from evergrow.linear.feature_map import RFF, ReLU
 from evergrow.linear.fitted import FittedRLS
 from evergrow.params import Choice, Flag, Number, Rule
 from evergrow.turns import one_at_a_time
@@ -206,7 +207,7 @@ class RLSClassifier(LeastSquaresClassifier):
         self._check_parameters()
         known = self._learnt("model to update")
         X, y = self._checked_more(X, y)
-        self._check_growable(known)
+        self._check_can_learn(known, "update")
         X, y, weights = weighted(X, y, sample_weight)
         labels, codes = known.labels.extend_with(y, as_classes(classes))
         self._replace(
@@ -254,10 +255,7 @@ class RLSClassifier(LeastSquaresClassifier):
         self._check_parameters()
         known = self._learnt("examples to forget")
         self._check_can_learn(known, "forget")
-        if (X is None) != (y is None):
-            raise ValueError("forget needs both X and y, or neither")
-        if X is None and classes is None:
-            raise ValueError("forget needs examples (X and y), classes, or both")
+        check_forget_arguments(X, y, classes, sample_weight)
         if X is not None and y is not None:
             X, y = self._checked_more(X, y)
             X, y, weights = weighted(X, y, sample_weight)
@@ -297,7 +295,7 @@ class RLSClassifier(LeastSquaresClassifier):
             raise TypeError(f"only another RLSClassifier can be merged, got {other!r}")
         known, theirs = self._learnt("model to merge into"), other._learnt("model to merge")
         self._check_can_learn(known, "merge")
-        self._check_can_learn(theirs, "merge")
+        other._check_can_learn(theirs, "merge")
         differ = teach.differences(known, theirs)
         here, there = (getattr(model, "feature_names_in_", None) for model in (self, other))
         if here is not None and there is not None and here.tolist() != there.tolist():
@@ -360,28 +358,7 @@ class RLSClassifier(LeastSquaresClassifier):
             raise ValueError(
                 f"cannot {what}: the model was saved with inference_only=True and has only weights"
             )
-
-    def _check_growable(self, known: FittedRLS) -> None:
-        self._check_can_learn(known, "update")
-        features, wanted_map = known.features, resolve_map(self.feature_map)
-        now: dict[str, tuple[Any, Any]] = {
-            "fit_intercept": (bool(self.fit_intercept), known.intercept),
-            "n_random_features": (self.n_random_features, features.n_random),
-            "keep_class_statistics": (
-                bool(self.keep_class_statistics),
-                known.moments.class_settled is not None,
-            ),
-        }
-        if features.n_random:
-            now["feature_map"] = (wanted_map.name, features.kind)
-        if features.kind == "rff" and isinstance(wanted_map, RFF) and wanted_map.gamma != "scale":
-            now["gamma"] = (float(wanted_map.gamma), features.gamma)
-        for name, (wanted, fixed) in now.items():
-            if wanted != fixed:
-                raise ValueError(
-                    f"{name} is {wanted!r} but the model was trained with {fixed!r}: "
-                    "fit again to change it"
-                )
+        self._check_structure(known)
 
     @property
     def _recoding(self) -> float | None:

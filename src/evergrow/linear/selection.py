@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,13 @@ __all__ = [
     "DEFAULT_TEMPERATURE",
     "Selection",
     "Validation",
+    "Wish",
     "default_penalty",
+    "fit_temperature",
     "normalised",
     "recode",
     "select",
+    "suffices",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -31,8 +35,8 @@ Floats = npt.NDArray[np.float64]
 _ENOUGH = 30
 # From fewer held-out examples nothing is chosen.
 _FEWEST_HELD_OUT = 20
-# Penalties tried, as multiples of the mean of the Gram matrix's diagonal: a coarse grid first, then
-# the neighbours of its best.
+# Penalties tried, as multiples of the unit below: a coarse grid first, then the neighbours of its
+# best.
 _PENALTIES = tuple(10.0**k for k in range(-5, 2))
 _RECODINGS = tuple(k / 10 for k in range(11))
 # Where nothing was chosen yet.
@@ -40,29 +44,49 @@ _DEFAULT_MULTIPLE = 0.01
 DEFAULT_TEMPERATURE = 0.05
 
 
+@dataclass(frozen=True)
+class Wish:
+    """Numbers that a caller asks for; None is to be chosen."""
+
+    penalty: float | None
+    recoding: float | None
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether there is anything to choose."""
+        return self.penalty is None or self.recoding is None
+
+
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What was chosen, and after how many examples."""
+    """What was chosen, for which wish, and after how many examples."""
 
     penalty: float
     recoding: float
     temperature: float
+    wish: Wish
     # When the penalty was chosen, and when the rest was.
     n_examples: int
     class_examples: npt.NDArray[np.int64]
 
-    def penalty_is_due(self, moments: Moments) -> bool:
+    def penalty_is_due(self, moments: Moments, wish: Wish) -> bool:
         """Whether the number of examples has doubled, or halved, since the penalty was chosen."""
         n_now, n_then = moments.n_examples, self.n_examples
-        return n_now >= 2 * n_then or 2 * n_now <= n_then
+        moved = n_now >= 2 * n_then or 2 * n_now <= n_then
+        return wish.penalty != self.wish.penalty or moved
 
-    def is_due(self, moments: Moments) -> bool:
-        """Whether the number of examples of any class has doubled or halved, or one is new."""
+    def is_due(self, moments: Moments, wish: Wish) -> bool:
+        """Whether the number of examples of any class has doubled or halved, or one is new.
+
+        Or something else is asked for than then.
+        """
+        if wish != self.wish or self.penalty_is_due(moments, wish):
+            return True
         n_new = moments.n_classes - len(self.class_examples)
         then = np.pad(self.class_examples, (0, n_new))
         now = moments.class_examples
         moved = (now >= 2 * then) | (2 * now <= then)
-        return self.penalty_is_due(moments) or bool(moved[(now > 0) | (then > 0)].any())
+        return bool(moved[(now > 0) | (then > 0)].any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,32 +97,44 @@ class Validation:
     trained: Moments
     everything: Moments
 
-    @property
-    def suffices(self) -> bool:
-        """Whether there is enough to choose from."""
-        return len(self.held.codes) >= _FEWEST_HELD_OUT and len(np.unique(self.held.codes)) > 1
-
-    @property
+    @cached_property
     def votes(self) -> npt.NDArray[np.bool_]:
-        """Which held-out examples are of classes with enough examples.
+        """Which held-out examples are of classes with enough training examples.
 
-        Until any class has 30 these are the classes with half as many as the largest.
+        As long as no such class is among them these are the ones with half as many as the largest.
         """
-        counts = self.trained.class_examples
-        enough: npt.NDArray[np.bool_] = counts >= min(_ENOUGH, int(counts.max()) / 2)
-        if (counts >= _ENOUGH).any():
-            enough = counts >= _ENOUGH
-        return enough[self.held.codes]
+        counts = self.trained.class_examples[self.held.codes]
+        enough: npt.NDArray[np.bool_] = counts >= _ENOUGH
+        return enough if enough.any() else (counts > 0) & (2 * counts >= counts.max())
 
 
-def default_penalty(moments: Moments) -> float:
+def suffices(counts: npt.NDArray[np.int64]) -> bool:
+    """Whether so many held-out examples per class are enough to choose by."""
+    return int(counts.sum()) >= _FEWEST_HELD_OUT and int(np.count_nonzero(counts)) > 1
+
+
+def penalty_unit(moments: Moments, *, intercept: bool) -> float:
+    """What penalties are multiples of: the mean square of the features, times all weights.
+
+    About their mean where an intercept takes care of that, so that an offset changes nothing.
+    """
+    squares = moments.squares
+    if intercept:
+        total = moments.sums.sum(axis=0)
+        about_mean = squares - float(total @ total) / moments.weight
+        # What rounding leaves of features that do not vary is no unit.
+        squares = about_mean if about_mean > 1e-12 * squares else squares
+    return squares / moments.n_features if squares > 0 else 1.0
+
+
+def default_penalty(moments: Moments, *, intercept: bool) -> float:
     """A penalty for as long as none was chosen.
 
     A power of two, so that it stays the same for many examples in a row and the weights can follow
     them one by one.
     """
-    wanted = _DEFAULT_MULTIPLE * moments.squares / moments.n_features
-    return float(2.0 ** np.round(np.log2(wanted))) if wanted > 0 else _DEFAULT_MULTIPLE
+    wanted = _DEFAULT_MULTIPLE * penalty_unit(moments, intercept=intercept)
+    return float(2.0 ** np.round(np.log2(wanted)))
 
 
 def recode(moments: Moments, recoding: float) -> Floats:
@@ -113,34 +149,40 @@ def select(
     stream: Validation,
     last: Selection | None,
     ridge: Callable[[float], Ridge],
+    wish: Wish,
     *,
-    penalty: float | None,
-    recoding: float | None,
     again: bool = False,
 ) -> Selection | None:
-    """Choose what is None; the last choice where nothing is due, None where nothing can be.
+    """Choose what is wanted; the last choice where there is nothing to choose by.
 
     ``again`` chooses everything anew whether it is due or not.
     """
-    if not stream.suffices:
+    if not stream.votes.any():
         return last
-    n_examples, chosen = stream.everything.n_examples, penalty
+    n_examples, penalty = stream.everything.n_examples, wish.penalty
     if penalty is None:
-        if last is not None and not again and not last.penalty_is_due(stream.everything):
-            chosen, n_examples = last.penalty, last.n_examples
+        if last is None or again or last.penalty_is_due(stream.everything, wish):
+            penalty = _best_penalty(stream, ridge)
         else:
-            chosen = _best_penalty(stream, ridge)
-    scores = _scores(stream, ridge(float(chosen or 0.0)))
+            penalty, n_examples = last.penalty, last.n_examples
+    scores = _scores(stream, ridge(penalty))
+    recoding = wish.recoding
     if recoding is None:
         recoding = _largest_harmless(stream, scores)
-    logits = normalised(scores, stream.trained, recoding)
     return Selection(
-        float(chosen or 0.0),
+        penalty,
         recoding,
-        _best_temperature(logits, stream.held.codes, stream.held.weights),
+        _best_temperature(normalised(scores, stream.trained, recoding), stream.held),
+        wish,
         n_examples,
         stream.everything.class_examples,
     )
+
+
+def fit_temperature(stream: Validation, ridge: Ridge, recoding: float) -> float:
+    """The temperature for given numbers."""
+    scores = _scores(stream, ridge)
+    return _best_temperature(normalised(scores, stream.trained, recoding), stream.held)
 
 
 def _scores(stream: Validation, ridge: Ridge) -> Floats:
@@ -156,8 +198,7 @@ def _accuracy(scores: Floats, stream: Validation) -> float:
 
 def _best_penalty(stream: Validation, ridge: Callable[[float], Ridge]) -> float:
     """The penalty with the highest accuracy without recoding; of equals the largest."""
-    unit = stream.trained.squares / stream.trained.n_features
-    unit = unit if unit > 0 else 1.0
+    unit = penalty_unit(stream.trained, intercept=ridge(1.0).intercept)
     tried: dict[float, float] = {}
 
     def attempt(multiple: float) -> None:
@@ -198,20 +239,23 @@ def normalised(scores: Floats, moments: Moments, recoding: float) -> Floats:
     return recoded
 
 
-def _best_temperature(logits: Floats, codes: npt.NDArray[np.int32], weights: Floats) -> float:
+def _best_temperature(logits: Floats, held: Batch) -> float:
     """The temperature with the highest likelihood of the held-out examples."""
-    own = logits[np.arange(len(codes)), codes]
+    own = logits[np.arange(len(held.codes)), held.codes]
     # A class of which every example is held out has no score; it says nothing of the temperature.
     seen = np.isfinite(own)
 
     def loss(log_temperature: float) -> float:
         scaled = logits[seen] / np.exp(log_temperature)
         losses: Any = logsumexp(scaled, axis=1) - own[seen] / np.exp(log_temperature)
-        return float(np.average(losses, weights=weights[seen]))
+        return float(np.average(losses, weights=held.weights[seen]))
 
     if not seen.any():
         return DEFAULT_TEMPERATURE
     found = minimize_scalar(
-        loss, bounds=(np.log(1e-4), np.log(10.0)), method="bounded", options={"xatol": 0.01}
+        loss,
+        bounds=(np.log(1e-5), np.log(10.0)),
+        method="bounded",
+        options={"xatol": 0.01},
     )
     return float(np.exp(found.x))

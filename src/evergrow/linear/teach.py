@@ -18,6 +18,7 @@ from evergrow.examples import check_size
 from evergrow.labels import ClassList
 from evergrow.linear.fitted import FittedRLS
 from evergrow.linear.ridge import Ridge
+from evergrow.linear.selection import Wish
 from evergrow.moments import FEW, ForgetError
 from evergrow.progress import progress_bar
 
@@ -50,19 +51,13 @@ class Examples:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What an estimator's parameters ask for; None is to be chosen on held-out examples."""
+    """What an estimator's parameters ask for."""
 
-    penalty: float | None
-    recoding: float | None
+    wish: Wish
     ridge: Callable[[float], Ridge]
     validation_every: int
     max_held_out: int
     verbose: int
-
-    @property
-    def holds_out(self) -> bool:
-        """Whether there is anything to choose."""
-        return self.penalty is None or self.recoding is None
 
 
 def extend(known: FittedRLS, labels: ClassList, new: Examples, recipe: Recipe) -> FittedRLS:
@@ -70,13 +65,14 @@ def extend(known: FittedRLS, labels: ClassList, new: Examples, recipe: Recipe) -
     check_size(new.X)
     moments = known.moments.with_classes(len(labels))
     if len(new.X) < FEW:
-        (few,) = _batches(known, new)
-        moments = moments.add(few)
+        for few in _batches(known, new):
+            moments = moments.add(few)
     else:
         with progress_bar("adding examples", len(new.X), recipe.verbose) as progress:
             moments = moments.add_all(_batches(known, new, progress))
+    moments.check_finite()
     held_out = known.held_out.with_classes(len(labels))
-    if recipe.holds_out:
+    if recipe.wish.holds_out:
         held_out, _ = held_out.add(
             Batch(new.X, new.codes, new.weights),
             labels.classes.tolist(),
@@ -162,9 +158,7 @@ def _relabelled(
 
 
 def _chosen(known: FittedRLS, recipe: Recipe, *, again: bool = False) -> FittedRLS:
-    if not recipe.holds_out:
-        return known
-    return known.choose(recipe.ridge, penalty=recipe.penalty, recoding=recipe.recoding, again=again)
+    return known.choose(recipe.ridge, recipe.wish, again=again) if recipe.wish.holds_out else known
 
 
 def _batches(
