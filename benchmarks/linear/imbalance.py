@@ -103,14 +103,9 @@ def run(quick: bool) -> None:
         rows = []
         for n in counts:
             ours = [round(float(means[name, n][which]), 1) for name in METHODS]
-            theirs = PAPER[n][which] if is_mnist and n in PAPER else ("", "", "")
-            rows.append(
-                (
-                    n,
-                    *(f"{a} ({b})" if b else f"{a}" for a, b in zip(ours, theirs, strict=False)),
-                    ours[3],
-                )
-            )
+            theirs = PAPER[n][which] if is_mnist and n in PAPER else ()
+            printed = [f"{a} ({b})" for a, b in zip(ours, theirs, strict=False)]
+            rows.append((n, *(printed or ours[:3]), ours[3]))
         show_table(
             f"linear: {split.name}, accuracy % on {title} (paper), {n_trials} trials",
             ["new examples", *METHODS],

@@ -150,6 +150,9 @@ class Lives(RuleBasedStateMachine):
             recoding=0.5,
             fit_intercept=intercept,
             keep_class_statistics=statistics,
+            validation_every=3,
+            max_held_out=60,
+            random_state=0,
         )
         self.known: list[tuple[Array, str, float]] = []
         self.learn(3, False)
@@ -207,8 +210,11 @@ class Lives(RuleBasedStateMachine):
             self.model.rename_classes({first: second})
             self.known = [(x, second if c == first else c, w) for x, c, w in self.known]
 
-    @rule(penalty=st.sampled_from([0.1, 1.0, 10.0]), recoding=st.sampled_from([0.0, 0.5, 1.0]))
-    def ask_for_other_weights(self, penalty: float, recoding: float) -> None:
+    @rule(
+        penalty=st.sampled_from([0.1, 1.0, 10.0, "auto"]),
+        recoding=st.sampled_from([0.0, 0.5, 1.0, "auto"]),
+    )
+    def ask_for_other_weights(self, penalty: Any, recoding: Any) -> None:
         self.model.set_params(regularization=penalty, recoding=recoding)
 
     @invariant()
@@ -218,18 +224,20 @@ class Lives(RuleBasedStateMachine):
         X = with_constant(X) if self.intercept else X
         codes = np.array([classes.index(name) for name in y])
         counts = np.bincount(codes, weights, minlength=len(classes))
-        W = twin.weights(X, codes, len(classes), self.model.regularization, weights)
+        W = twin.weights(X, codes, len(classes), self.model.regularization_, weights)
         with np.errstate(divide="ignore"):
-            recoded = W * np.where(counts > 0, (counts.sum() / counts) ** self.model.recoding, 0)
+            recoded = W * np.where(counts > 0, (counts.sum() / counts) ** self.model.recoding_, 0)
         found = all_weights(self.model) if self.intercept else self.model.coef_.T
         assert difference(found, recoded) < 1e-9
         expected = np.bincount(codes, minlength=len(classes))
         assert self.model.class_counts_.tolist() == expected.tolist()
+        probabilities = self.model.predict_proba(self.arrays(self.known)[0][:3])
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
 
 
 TestLives = Lives.TestCase
 TestLives.settings = settings(
-    max_examples=60,
+    max_examples=150,
     stateful_step_count=25,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],

@@ -39,12 +39,13 @@ class RLSClassifier(LeastSquaresClassifier):
     recoding : float in [0, 1] or "auto", default="auto"
         How much rare classes are favoured (alpha): 0 not at all, 1 in proportion to how rare they
         are. ``"auto"`` is the largest of 0, 0.1, ... 1 that does not measurably cost accuracy on
-        held-out examples of classes with at least 30 examples. May change at any time.
+        held-out examples of classes with at least 30 others. May change at any time.
     fit_intercept : bool, default=True
         Add a constant feature. It is penalised like the others.
     standardize : bool, default=False
-        Centre each feature and divide it by its standard deviation, those of all examples so far.
-        Exact, but weights then have to be solved anew after every update.
+        Centre each feature and divide it by its standard deviation, those of all examples so far;
+        without an intercept only divide. Exact, but weights then have to be solved anew after
+        every update.
     n_random_features : int, default=0
         Replace the input by this many fixed random features; 0 takes it as it is. A few thousand
         make least squares as accurate as kernel methods, for a cost that grows with their square.
@@ -57,7 +58,8 @@ class RLSClassifier(LeastSquaresClassifier):
         Held-out examples kept at most, of all classes together: a uniform choice per class.
     refit_held_out : bool, default=True
         Predict with weights that have learnt held-out examples too; choices are made without them
-        all the same. False is the paper's way: they are never learnt. May change at any time.
+        all the same. False is the paper's way: they are never learnt, and weights are solved anew
+        after every update. May change at any time.
     keep_class_statistics : bool, default=False
         Keep sums per class, so that :meth:`forget` can take out a whole class without its examples.
         Costs memory: 8 bytes times the square of the number of features for each class.
