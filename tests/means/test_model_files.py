@@ -260,3 +260,24 @@ def test_a_flipped_bit_is_noticed(place: float, bit: int, tmp_path: Path) -> Non
     path.write_bytes(content)
     with pytest.raises(ModelFileError):
         evergrow.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("euclidean", {"metric": "mahalanobis"}),
+        ("mahalanobis", {"metric": "euclidean"}),
+        ("mahalanobis", {"keep_class_statistics": True}),
+        ("euclidean", {"metric": NCMMetric()}),
+        ("learnt", {"metric__shrinkage": 7.0}),
+    ],
+)
+def test_parameters_that_do_not_suit_what_was_learnt_leave_the_old_file(
+    name: str, change: dict[str, Any], tmp_path: Path
+) -> None:
+    model = METRICS[name]().fit(X, Y)
+    model.save(tmp_path / "model.evergrow")
+    before = (tmp_path / "model.evergrow").read_bytes()
+    with pytest.raises(ValueError, match=next(iter(change)).split("__")[-1]):
+        model.set_params(**change).save(tmp_path / "model.evergrow")
+    assert (tmp_path / "model.evergrow").read_bytes() == before

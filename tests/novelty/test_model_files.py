@@ -177,3 +177,14 @@ def test_models_inside_each_other_without_end_are_refused(saved: Path) -> None:
     write_model(saved, header, tensors)
     with pytest.raises(ModelFileError):
         evergrow.load(saved)
+
+
+@pytest.mark.parametrize("change", [{"measure": "estimator"}, {"unknown_label": 2}])
+def test_parameters_that_do_not_suit_what_was_learnt_leave_the_old_file(
+    saved: Path, change: dict[str, Any]
+) -> None:
+    before = saved.read_bytes()
+    model = evergrow.load(saved).set_params(**change)
+    with pytest.raises(ValueError, match=next(iter(change))):
+        model.save(saved)
+    assert saved.read_bytes() == before

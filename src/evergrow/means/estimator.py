@@ -180,12 +180,14 @@ class MeansClassifier(ScoringClassifier):
     def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Header and arrays of a model file, or of a part of another model's file."""
         reader = self._checked_to_save()
-        fitted = reader._fitted
+        # Else the file could not be loaded: its sums would not suit its parameters.
+        fitted = reader._checked_known("model to save")
         parameters = plain_parameters(reader.get_params(deep=False))
         tensors = fitted.moments.to_tensors()
         learnt = None
         if isinstance(reader.metric, NCMMetric):
             options = plain_parameters(reader.metric.get_params(deep=False))
+            check_parameters(options, NCMMetric._rules)
             parameters["metric"] = {"estimator": NCMMetric.__name__, "parameters": options}
         if hasattr(reader, "metric_"):
             learnt, arrays = reader.metric_._to_file()

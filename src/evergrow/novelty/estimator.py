@@ -312,6 +312,9 @@ class RejectingClassifier(GrowingRejection):
         """Header and arrays of a model file, or of a part of another model's file."""
         reader = self._checked_to_save()
         fitted: FittedRejection = reader._fitted
+        # Else the file could not be loaded.
+        reader._check_same_measure(fitted)
+        answers_of(fitted.labels, reader.unknown_label)
         check_saveable(type(fitted.estimator))
         parameters = plain_parameters(reader.get_params(deep=False))
         del parameters["estimator"]
