@@ -55,7 +55,7 @@ class Mahalanobis:
         except LinAlgError as error:
             raise ValueError(
                 "the examples vary in too few directions to tell distances in all of them: "
-                f"set shrinkage above {self.shrinkage:g} and train again"
+                f"set shrinkage above {self.shrinkage:g}"
             ) from error
         return np.ascontiguousarray(cho_solve(factor, means.T).T)
 

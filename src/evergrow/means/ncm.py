@@ -12,7 +12,7 @@ from sklearn.base import clone
 from evergrow.examples import add_examples, check_size, plain_batches, weighted
 from evergrow.labels import ClassList, as_classes
 from evergrow.means.columns import differences, merge, rename, without_classes
-from evergrow.means.estimator import MeansClassifier
+from evergrow.means.estimator import MeansClassifier, fitted_means
 from evergrow.means.fitted import FittedMeans
 from evergrow.means.metric import NCMMetric
 from evergrow.moments import ForgetError, Moments
@@ -42,7 +42,7 @@ class NCMClassifier(MeansClassifier):
         For ``"mahalanobis"``: share of a common variance in the covariance of the features, from 0
         to 1. More for few examples of many features: 0.3 if there are not many times more examples
         than features. With 0 there must be enough examples to vary in every direction. May change
-        between updates.
+        at any time: predictions follow it at once.
     keep_class_statistics : bool, default=False
         For ``"mahalanobis"``: keep the covariance of each class too, so that whole classes can be
         forgotten without their examples. Takes ``n_features ** 2`` numbers per class.
@@ -234,7 +234,7 @@ class NCMClassifier(MeansClassifier):
         Parameters
         ----------
         other : NCMClassifier
-            A model with the same metric, features and parameters, taught on other examples, of the
+            A model with the same metric and features, taught on other examples, of the
             same classes or others. It stays as it is. Two models that each learnt a metric of
             their own cannot be merged: learn one :class:`NCMMetric` first, and use it in a
             pipeline before both.
@@ -315,13 +315,12 @@ class NCMClassifier(MeansClassifier):
         learnt = None
         if isinstance(self.metric, NCMMetric):
             learnt = clone(self.metric).fit(checked, codes, weights)
-        fitted = FittedMeans(labels, moments, self._distance(learnt))
-        self._become(fitted, names, metric_=learnt)
+        self._become(fitted_means(labels, moments, learnt), names, metric_=learnt)
 
     def _replace(self, labels: ClassList, moments: Moments) -> None:
         learnt = getattr(self, "metric_", None)
-        fitted = FittedMeans(labels, moments, self._distance(learnt))
-        self._become(fitted, getattr(self, "feature_names_in_", None), metric_=learnt)
+        names = getattr(self, "feature_names_in_", None)
+        self._become(fitted_means(labels, moments, learnt), names, metric_=learnt)
 
     def _without_examples(
         self,
