@@ -11,25 +11,25 @@ from sklearn.linear_model import Perceptron, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from evergrow import NCMForestClassifier, RejectingClassifier
-from tests.novelty.cones import MeansClassifier, cones, rejecting
+from tests.novelty.cones import RememberingClassifier, cones, rejecting
 
 X, Y = cones(40, range(3))
 
 
-class Interrupted(MeansClassifier):
+class Interrupted(RememberingClassifier):
     """Learns, and is then interrupted when told so."""
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> MeansClassifier:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> RememberingClassifier:
         super().partial_fit(X, y, sample_weight)
         if y[0] == 99:
             raise KeyboardInterrupt
         return self
 
 
-class Deaf(MeansClassifier):
+class Deaf(RememberingClassifier):
     """Takes labels that it does not know without a word."""
 
-    def _of(self, rows: list[Any]) -> MeansClassifier:
+    def _of(self, rows: list[Any]) -> RememberingClassifier:
         known = getattr(self, "classes_", None)
         super()._of(rows)
         self.classes_ = self.classes_ if known is None else known
@@ -150,7 +150,7 @@ def test_an_estimator_whose_classes_cannot_grow_is_named(estimator: Any) -> None
 
 
 def test_an_estimator_without_scores_has_none_to_measure() -> None:
-    class Scoreless(MeansClassifier):
+    class Scoreless(RememberingClassifier):
         decision_function = property()  # type: ignore[assignment]
 
     with pytest.raises(TypeError, match="decision_function or predict_proba"):

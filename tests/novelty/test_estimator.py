@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evergrow import NCMClassifier, RejectingClassifier, RLSClassifier
-from tests.novelty.cones import MeansClassifier, cones, rejecting
+from tests.novelty.cones import RememberingClassifier, cones, rejecting
 
 every_measure = pytest.mark.parametrize("measure", ["cosine", "estimator"])
 
@@ -141,7 +141,7 @@ def test_the_only_example_of_a_class_is_no_example_of_what_is_usual() -> None:
     model = rejecting(validation_every=2).fit(*cones(60, range(4)))
     # The second of class 9 is held out; then it is the only one left.
     X, y = cones(2, [9])
-    model.set_params(estimator=MeansClassifier()).fit(*cones(60, range(4))).partial_fit(X, y)
+    model.set_params(estimator=RememberingClassifier()).fit(*cones(60, range(4))).partial_fit(X, y)
     n_before = len(model._fitted.calibration.novelties)
     model.forget(X[:1], y[:1])
     assert model.n_held_out_[-1] == 1
@@ -150,7 +150,7 @@ def test_the_only_example_of_a_class_is_no_example_of_what_is_usual() -> None:
 
 def test_with_its_own_score_the_estimator_never_sees_held_out_examples() -> None:
     X, y = cones(20, range(3))
-    model = RejectingClassifier(MeansClassifier(), measure="estimator", validation_every=4)
+    model = RejectingClassifier(RememberingClassifier(), measure="estimator", validation_every=4)
     model.fit(X[:31], y[:31]).partial_fit(X[31:32], y[31:32]).partial_fit(X[32:], y[32:])
     seen = {row for _, _, row in model.estimator_.rows_}
     held_out = set(map(tuple, model._fitted.held_out.batch.rows.tolist()))
@@ -159,7 +159,7 @@ def test_with_its_own_score_the_estimator_never_sees_held_out_examples() -> None
 
 
 def test_with_the_cosine_the_estimator_sees_every_example() -> None:
-    model = RejectingClassifier(MeansClassifier()).fit(*cones(20, range(3)))
+    model = RejectingClassifier(RememberingClassifier()).fit(*cones(20, range(3)))
     assert len(model.estimator_.rows_) == 60
 
 
@@ -243,7 +243,7 @@ def test_two_classes_with_one_column_of_scores_work() -> None:
 @every_measure
 def test_weights_of_whole_numbers_are_like_examples_that_came_together(measure: Any) -> None:
     X, y = cones(60, range(3))
-    heavy = RejectingClassifier(MeansClassifier(), measure=measure, random_state=0)
+    heavy = RejectingClassifier(RememberingClassifier(), measure=measure, random_state=0)
     plain = clone(heavy).fit(X, y)
     heavy.fit(X, y, sample_weight=np.full(len(X), 3.0))
     np.testing.assert_allclose(heavy.novelty(X), plain.novelty(X), atol=1e-12)
@@ -255,7 +255,7 @@ def test_weights_of_whole_numbers_are_like_examples_that_came_together(measure: 
 
 def test_weights_of_held_out_examples_count_for_the_level() -> None:
     X, y = cones(120, range(3))
-    model = RejectingClassifier(MeansClassifier(), random_state=0).fit(X, y)
+    model = RejectingClassifier(RememberingClassifier(), random_state=0).fit(X, y)
     strange = model.novelty(X) > np.quantile(model.novelty(X), 0.7)
     weighted = clone(model).fit(X, y, sample_weight=np.where(strange, 1e-6, 1.0))
     assert weighted.level_ < model.level_
@@ -303,3 +303,43 @@ def test_most_unknown_objects_are_found(measuring_data: Path) -> None:
         found.append((~model.is_known(X[~train & ~known])).mean())
     assert abs(np.mean(alarms) - 0.1) < 0.02
     assert np.mean(found) > 0.7
+
+
+class Unsure(RememberingClassifier):
+    """Gives some examples scores that are no numbers."""
+
+    def decision_function(self, X: Any) -> Any:
+        scores = super().decision_function(X)
+        scores[np.asarray(X)[:, 0] > 1] = self.worst
+        return scores
+
+    worst = np.nan
+
+
+class Hopeless(Unsure):
+    worst = -np.inf
+
+
+@pytest.mark.parametrize(("estimator", "stays"), [(Unsure(), True), (Hopeless(), False)])
+def test_scores_that_are_no_numbers_are_no_part_of_what_is_usual(
+    estimator: Any, stays: bool
+) -> None:
+    X, y = cones(120, range(4))
+    model = RejectingClassifier(estimator, measure="estimator", random_state=0).fit(X, y)
+    assert np.isfinite(model.level_)
+    assert np.isfinite(model.usual_scores_).all()
+    fine = X[:, 0] <= 1
+    assert 0.02 < (~model.is_known(X[fine])).mean() < 0.25
+    # Minus infinity is below anything usual; what has no score at all stays with the estimator.
+    assert (model.is_known(X[~fine]) == stays).all()
+
+
+def test_scores_that_are_no_numbers_reject_nothing_while_nothing_is_rejected() -> None:
+    X, y = cones(1, range(4))
+    model = RejectingClassifier(GaussianNB(), measure="estimator").partial_fit(
+        X, y, classes=range(6)
+    )
+    assert model.level_ == np.inf
+    assert model.is_known(cones(5, range(8))[0]).all()
+    hopeless = RejectingClassifier(Hopeless(), measure="estimator").fit(*cones(5, range(3)))
+    assert hopeless.is_known(cones(5, range(8))[0]).all()

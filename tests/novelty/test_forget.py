@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 
 from evergrow import RejectingClassifier
-from tests.novelty.cones import MeansClassifier, cones, rejecting
+from tests.novelty.cones import RememberingClassifier, cones, rejecting
 from tests.novelty.test_twin import same_calibration
 
 every_measure = pytest.mark.parametrize("measure", ["cosine", "estimator"])
@@ -18,7 +18,7 @@ every_measure = pytest.mark.parametrize("measure", ["cosine", "estimator"])
 
 def means(**options: Any) -> RejectingClassifier:
     return RejectingClassifier(
-        MeansClassifier(), **{"validation_every": 3, "random_state": 0, **options}
+        RememberingClassifier(), **{"validation_every": 3, "random_state": 0, **options}
     )
 
 

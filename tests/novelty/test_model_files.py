@@ -12,7 +12,7 @@ from sklearn.linear_model import RidgeClassifier
 import evergrow
 from evergrow import ModelFileError, RejectingClassifier
 from evergrow.files import read_model, write_model
-from tests.novelty.cones import MeansClassifier, cones, rejecting
+from tests.novelty.cones import RememberingClassifier, cones, rejecting
 
 every_measure = pytest.mark.parametrize("measure", ["cosine", "estimator"])
 
@@ -75,7 +75,7 @@ def test_string_classes_and_feature_names_survive(tmp_path: Path) -> None:
         loaded.predict(frame[frame.columns[::-1]])
 
 
-@pytest.mark.parametrize("estimator", [RidgeClassifier(), MeansClassifier()])
+@pytest.mark.parametrize("estimator", [RidgeClassifier(), RememberingClassifier()])
 def test_a_foreign_estimator_cannot_be_saved(estimator: Any, tmp_path: Path) -> None:
     model = RejectingClassifier(estimator).fit(*cones(10, range(3)))
     with pytest.raises(TypeError, match="only Evergrow's own estimators can be saved"):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from evergrow import RejectingClassifier
-from tests.novelty.cones import MeansClassifier, cones, rejecting
+from tests.novelty.cones import RememberingClassifier, cones, rejecting
 from tests.reference import rejection
 
 OPTIONS = {"validation_every": 3, "max_held_out": 60, "false_alarms": 0.2}
@@ -61,7 +61,7 @@ def test_any_split_into_calls_gives_the_same_calibration(
 ) -> None:
     X, y = small_integers(60, 0)
     order = np.arange(240) if shuffle else np.argsort(y, kind="stable")
-    model = RejectingClassifier(MeansClassifier(), random_state=0, measure=measure, **OPTIONS)
+    model = RejectingClassifier(RememberingClassifier(), random_state=0, measure=measure, **OPTIONS)
     at_once = clone(model).fit(X[order], y[order])
     for part in np.split(order, sorted(cuts)):
         model.partial_fit(X[part], y[part])

@@ -194,7 +194,11 @@ class RejectingClassifier(GrowingRejection):
         return reader._accepted(X)
 
     def _accepted(self, X: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        accepted: npt.NDArray[np.bool_] = self._fitted.novelty(X) <= self.level_
+        level = self.level_
+        if level == float("inf"):
+            return np.ones(len(X), dtype=bool)
+        # Not "at most the level": what has no score is no proof of being strange.
+        accepted: npt.NDArray[np.bool_] = ~(self._fitted.novelty(X) > level)
         return accepted
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:

@@ -57,6 +57,8 @@ class FittedRejection:
         score = MEASURES[self.measure].best_held_out
         (columns, scores), usable = score(self.estimator, self.moments, batch)
         weights = batch.weights * self.held_out.represented
+        # What an estimator cannot score says nothing about what is usual.
+        usable = usable & np.isfinite(scores)
         return Calibration.of(columns[usable], scores[usable], weights[usable], len(self.labels))
 
     def novelty(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
