@@ -343,3 +343,13 @@ def test_scores_that_are_no_numbers_reject_nothing_while_nothing_is_rejected() -
     assert model.is_known(cones(5, range(8))[0]).all()
     hopeless = RejectingClassifier(Hopeless(), measure="estimator").fit(*cones(5, range(3)))
     assert hopeless.is_known(cones(5, range(8))[0]).all()
+
+
+@pytest.mark.parametrize("classes", [range(2), range(5)])
+@pytest.mark.parametrize("metric", ["euclidean", "mahalanobis"])
+def test_far_from_all_class_means_is_unknown(classes: Any, metric: Any) -> None:
+    model = RejectingClassifier(NCMClassifier(metric=metric), measure="estimator", random_state=0)
+    model.fit(*cones(200, classes))
+    X, _ = cones(200, classes, seed=1)
+    assert 0.04 < (~model.is_known(X)).mean() < 0.2
+    assert not model.is_known(20 * X).any()

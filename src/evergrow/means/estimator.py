@@ -121,6 +121,9 @@ class MeansClassifier(ScoringClassifier):
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
         return self._fitted.score_blocks(X, self._distance())
 
+    def _fit_scores(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        return self._fitted.fit_scores(X, self._distance())
+
     def _scores(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         return self._fitted.scores(X, self._distance())
 

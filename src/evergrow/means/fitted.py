@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evergrow.blocks import float_blocks
 from evergrow.errors import ModelFileError
 from evergrow.labels import ClassList
-from evergrow.means.distances import Distance, Euclidean, Learnt, Mahalanobis
+from evergrow.means.distances import Distance, Euclidean, Form, Learnt, Mahalanobis
 from evergrow.modelfile import check_array
 from evergrow.moments import Moments
 
@@ -30,9 +30,15 @@ _FARTHEST = 1e140
 class Planes:
     """The scores are ``(X - centre) @ directions + offsets``."""
 
+    form: Form
     centre: Floats
     directions: Floats
     offsets: Floats
+
+    def scores(self, block: Floats) -> tuple[Floats, Floats]:
+        """Scores of some rows, and the rows from the centre."""
+        centred = np.clip(block - self.centre, -_FARTHEST, _FARTHEST)
+        return centred @ self.directions + self.offsets, centred
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +76,10 @@ class FittedMeans:
         # Distances do not depend on the origin, rounding does.
         centre = self.moments.sums[present].sum(axis=0) / self.moments.class_weights[present].sum()
         means = np.where(present[:, None], self.moments.means - centre, 0.0)
-        directions = distance.directions(means, self.moments)
+        form = distance.form(self.moments)
+        directions = form.directions(means)
         offsets = np.where(present, -0.5 * np.einsum("ij,ij->i", means, directions), -np.inf)
-        return Planes(centre, np.ascontiguousarray(directions.T), offsets)
+        return Planes(form, centre, np.ascontiguousarray(directions.T), offsets)
 
     def score_blocks(
         self, X: npt.NDArray[Any], distance: Distance
@@ -81,14 +88,24 @@ class FittedMeans:
         planes = self.planes(distance)
         max_rows = max(64, min(16384, _PREDICT_BYTES // (8 * len(self.labels))))
         for rows, block in float_blocks(X, max_rows):
-            centred = np.clip(block - planes.centre, -_FARTHEST, _FARTHEST)
-            yield rows, centred @ planes.directions + planes.offsets
+            yield rows, planes.scores(block)[0]
 
     def scores(self, X: npt.NDArray[Any], distance: Distance) -> Floats:
         """``mu' P x - mu' P mu / 2`` per class, means and rows taken from their common centre."""
         out = np.empty((X.shape[0], len(self.labels)))
         for rows, block in self.score_blocks(X, distance):
             out[rows] = block
+        return out
+
+    def fit_scores(self, X: npt.NDArray[Any], distance: Distance) -> Floats:
+        """``-(x - mu)' P (x - mu) / 2`` per class, which far-out rows have little of."""
+        planes = self.planes(distance)
+        out = np.empty((X.shape[0], len(self.labels)))
+        for rows, block in float_blocks(X):
+            scores, centred = planes.scores(block)
+            # What lies too far out for a number fits nothing.
+            with np.errstate(over="ignore"):
+                out[rows] = scores - planes.form.squared_lengths(centred)[:, None] / 2
         return out
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FittedMeans:

@@ -72,7 +72,8 @@ class RejectingClassifier(GrowingRejection):
     measure : {"cosine", "estimator"}, default="cosine"
         What the score is. The cosine needs nothing of the estimator, which learns from every
         example; take the estimator's own score if it knows better than class means what belongs
-        together.
+        together. Scores of linear models grow with the distance from the border between classes, so
+        that things far out may look well known.
     validation_every : int, default=6
         Every how many-th example of a class is held out. Lower it for a level that is more exact
         with few examples; with ``measure="estimator"`` these are lost to learning.
