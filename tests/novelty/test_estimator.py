@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import RidgeClassifier
+from sklearn.linear_model import RidgeClassifier, SGDClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -353,3 +353,35 @@ def test_far_from_all_class_means_is_unknown(classes: Any, metric: Any) -> None:
     X, _ = cones(200, classes, seed=1)
     assert 0.04 < (~model.is_known(X)).mean() < 0.2
     assert not model.is_known(20 * X).any()
+
+
+def test_parameters_of_the_estimator_take_effect_with_the_next_update() -> None:
+    X, y = cones(40, range(3))
+    model = RejectingClassifier(RLSClassifier(regularization=1.0)).fit(X[:60], y[:60])
+    before = model.estimator_.coef_
+    model.set_params(estimator__regularization=100.0)
+    np.testing.assert_array_equal(model.estimator_.coef_, before)
+    model.partial_fit(X[60:], y[60:])
+    expected = RejectingClassifier(RLSClassifier(regularization=100.0)).fit(X, y)
+    np.testing.assert_allclose(model.estimator_.coef_, expected.estimator_.coef_, rtol=1e-6)
+    model.set_params(estimator__regularization=1.0).forget(X[60:], y[60:])
+    np.testing.assert_allclose(model.estimator_.coef_, before, rtol=1e-6)
+
+
+def test_a_generator_of_the_estimator_goes_on_where_it_is() -> None:
+    X, y = cones(40, range(3))
+    estimator = SGDClassifier(random_state=np.random.RandomState(0))
+    model = RejectingClassifier(estimator).fit(X, y)
+    states = []
+    for _ in range(2):
+        model.partial_fit(X, y)
+        states.append(model.estimator_.random_state.get_state()[2])
+    assert states[0] != states[1]
+
+
+def test_another_estimator_needs_fitting_again() -> None:
+    X, y = cones(40, range(3))
+    model = rejecting().fit(X, y).set_params(estimator=GaussianNB())
+    with pytest.raises(ValueError, match="GaussianNB but the model was trained with a NCMForest"):
+        model.partial_fit(X, y)
+    assert model.fit(X, y).partial_fit(X, y).classes_.tolist() == [0, 1, 2]

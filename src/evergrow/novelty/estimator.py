@@ -62,7 +62,8 @@ class RejectingClassifier(GrowingRejection):
     ----------
     estimator : classifier
         What classifies; it is cloned. It needs ``fit``, for growing ``partial_fit``, and for
-        taking back ``forget`` and ``rename_classes``.
+        taking back ``forget`` and ``rename_classes``. Its parameters may change between updates,
+        where it allows that; they take effect with the next one.
     false_alarms : float, default=0.1
         Share of the examples of known classes that may be rejected. Raise it to find more of the
         unknown ones, lower it where asking for help is expensive. May be changed at any time.
