@@ -385,3 +385,30 @@ def test_another_estimator_needs_fitting_again() -> None:
     with pytest.raises(ValueError, match="GaussianNB but the model was trained with a NCMForest"):
         model.partial_fit(X, y)
     assert model.fit(X, y).partial_fit(X, y).classes_.tolist() == [0, 1, 2]
+
+
+def test_a_wide_class_has_hardly_more_false_alarms_than_a_narrow_one() -> None:
+    centres, widths = cones(1, range(2))[0], np.array([1.0, 2.0])
+
+    def draw(n: int, seed: int) -> tuple[Any, Any]:
+        y = np.arange(n) % 2
+        noise = np.random.default_rng(seed).normal(size=(n, centres.shape[1]))
+        return centres[y] + widths[y, None] * noise, y
+
+    model = RejectingClassifier(NCMClassifier(), random_state=0).fit(*draw(12000, 0))
+    assert model.spreads_[1] > 2 * model.spreads_[0]
+    X, y = draw(2000, 1)
+    alarms = [(~model.is_known(X[y == c])).mean() for c in range(2)]
+    # The same without spreads: all that is above one common distance from the usual score.
+    distance = model.novelty(X) * model.spreads_[model.predict_known(X)]
+    common = distance > np.quantile(distance, 1 - np.mean(alarms))
+    before = [common[y == c].mean() for c in range(2)]
+    assert abs(alarms[1] - alarms[0]) < 0.5 * abs(before[1] - before[0])
+
+
+@every_measure
+def test_scores_that_do_not_differ_spread_by_one(measure: Any) -> None:
+    model = RejectingClassifier(NCMClassifier(), measure=measure, random_state=0)
+    model.fit(np.repeat(np.eye(2), 90, axis=0), np.repeat([0, 1], 90))
+    assert model.spreads_.tolist() == [1.0, 1.0]
+    assert model.is_known(np.eye(2)).all()

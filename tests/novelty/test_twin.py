@@ -27,6 +27,7 @@ def same_calibration(model: RejectingClassifier, other: RejectingClassifier) -> 
     columns = [other.classes_.tolist().index(name) for name in model.classes_.tolist()]
     assert model.level_ == pytest.approx(other.level_, abs=1e-12)
     np.testing.assert_allclose(model.usual_scores_, other.usual_scores_[columns], atol=1e-12)
+    np.testing.assert_allclose(model.spreads_, other.spreads_[columns], atol=1e-12)
     np.testing.assert_array_equal(model.n_held_out_, other.n_held_out_[columns])
 
 
@@ -45,6 +46,8 @@ def test_it_does_what_the_twin_does(n: int, seed: int) -> None:
     assert model.level_ == pytest.approx(twin.level, abs=1e-12)
     usual = [twin.usual[name] for name in model.classes_.tolist()]
     np.testing.assert_allclose(model.usual_scores_, usual, atol=1e-12)
+    spreads = [twin.spreads[name] for name in model.classes_.tolist()]
+    np.testing.assert_allclose(model.spreads_, spreads, atol=1e-12)
     query = small_integers(5, seed + 9)[0]
     novelties = [twin.novelty(x) for x in query]
     np.testing.assert_allclose(model.novelty(query), novelties, atol=1e-12)

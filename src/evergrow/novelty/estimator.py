@@ -43,18 +43,19 @@ class RejectingClassifier(GrowingRejection):
 
     An example's score is the cosine between its features and the nearest class mean, both seen from
     half way between zero and the mean of all classes, or the best score of the wrapped estimator.
-    Its novelty is how far this score lies below what is usual for that class, and it is rejected
-    when that exceeds ``level_``. Usual scores and the level come from held-out examples, so that
-    about ``false_alarms`` of the examples of known classes are rejected, whatever the features and
-    however many classes there are.
+    Its novelty is how far this score lies below what is usual for that class, in units of how far
+    the scores of that class spread, and it is rejected when that exceeds ``level_``. Usual scores,
+    spreads and the level come from held-out examples, so that about ``false_alarms`` of the
+    examples of known classes are rejected, whatever the features and however many classes there
+    are.
 
     Every ``validation_every``-th example of each class is held out. With ``measure="cosine"`` the
     estimator learns it all the same: each held-out example is compared with the mean of its own
     class taken without it, which is exactly the mean there would be had it never come. With
-    ``measure="estimator"`` the estimator never sees it. A class's usual score is drawn towards the
-    one of all classes as by 30 more examples, so that a class with few held-out examples, or none,
-    gets a sensible one. Below 20 held-out examples in all nothing is rejected yet: ``level_`` is
-    then infinite.
+    ``measure="estimator"`` the estimator never sees it. A class's usual score and spread are drawn
+    towards those of all classes as by 30 more examples, so that a class with few held-out examples,
+    or none, gets sensible ones. Below 20 held-out examples in all nothing is rejected yet:
+    ``level_`` is then infinite.
 
     The set of classes grows with :meth:`partial_fit` if the wrapped estimator's does.
 
@@ -94,6 +95,8 @@ class RejectingClassifier(GrowingRejection):
         Novelty above which an example is rejected; infinite as long as nothing is.
     usual_scores_ : ndarray of shape (n_classes,)
         The score that is usual for each class.
+    spreads_ : ndarray of shape (n_classes,)
+        How far scores of each class lie from the usual one.
     n_held_out_ : ndarray of shape (n_classes,)
         Number of held-out examples that are kept.
 
@@ -149,6 +152,12 @@ class RejectingClassifier(GrowingRejection):
         return usual.copy()
 
     @property
+    def spreads_(self) -> npt.NDArray[np.float64]:
+        """How far scores of each class lie from the usual one: the root of the mean square."""
+        spreads: npt.NDArray[np.float64] = self._learnt("spreads_").calibration.spreads
+        return spreads.copy()
+
+    @property
     def n_held_out_(self) -> npt.NDArray[np.int64]:
         """Number of held-out examples of each class that are kept."""
         counts: npt.NDArray[np.int64] = self._learnt("n_held_out_").held_out.counts
@@ -165,8 +174,8 @@ class RejectingClassifier(GrowingRejection):
         Returns
         -------
         novelty : ndarray of shape (n_samples,)
-            How far the best score lies below what is usual for that class: the larger the
-            stranger, about 0 for a common example.
+            How far the best score lies below what is usual for that class, in units of
+            ``spreads_``: the larger the stranger, about 0 for a common example.
 
         Examples
         --------

@@ -62,7 +62,7 @@ class FittedRejection:
         return Calibration.of(columns[usable], scores[usable], weights[usable], len(self.labels))
 
     def novelty(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """How far each row's best score lies below what is usual for that class."""
+        """How far each row's best score lies below what is usual for that class, in spreads."""
         columns, scores = MEASURES[self.measure].best(self.estimator, self.moments, X)
         return self.calibration.novelty(columns, scores)
 
