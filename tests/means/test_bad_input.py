@@ -243,7 +243,11 @@ FRAME = pd.DataFrame(X, columns=list("abcde"))
             "differ in keep_class_statistics",
         ),
         (NCMClassifier().fit(X, Y), NCMClassifier().fit(X[:, :2], Y), "the number of features"),
-        (NCMClassifier().fit(FRAME, Y), NCMClassifier().fit(X, Y), "the names of the features"),
+        (
+            NCMClassifier().fit(FRAME, Y),
+            NCMClassifier().fit(FRAME.rename(columns={"a": "z"}), Y),
+            "the names of the features",
+        ),
         (NCMClassifier().fit(X, Y), NCMClassifier().fit(X, NAMES[Y]), "must be numbers"),
     ],
 )

@@ -259,3 +259,19 @@ def test_a_metric_learnt_from_few_classes_serves_the_others_less_well(
     all_at_once = clone(model).fit(X, y).score(X_test, y_test)
     model.fit(X[few], y[few]).partial_fit(X[~few], y[~few])
     assert model.score(X_test, y_test) < all_at_once - 0.03
+
+
+def test_mahalanobis_means_the_same_whatever_the_units_of_single_features_are() -> None:
+    X, y = blobs()
+    units = np.array([1.0, 1e-3, 1e4, 10.0, 0.2])
+    model = NCMClassifier(metric="mahalanobis", shrinkage=0.5)
+    plain = clone(model).fit(X, y).predict_log_proba(X)
+    np.testing.assert_allclose(model.fit(X * units, y).predict_log_proba(X * units), plain)
+
+
+def test_one_example_per_class_needs_no_shrinkage_but_the_classes_own_variance() -> None:
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0], [4.0, 4.0]]), [0, 1, 2]
+    for shrinkage in (0.0, 0.1, 1.0):
+        model = NCMClassifier(metric="mahalanobis", shrinkage=shrinkage).fit(X, y)
+        distances = ((X[:, None] - X[None]) ** 2 / X.var(axis=0)).sum(axis=2)
+        np.testing.assert_allclose(model._fit_scores(X), -distances / 2, atol=1e-9)

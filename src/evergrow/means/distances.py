@@ -25,13 +25,14 @@ __all__ = [
     "Mahalanobis",
     "spread",
     "unitless_covariance",
-    "within_covariance",
 ]
 
 Floats = npt.NDArray[np.float64]
 
 # Of differences between sums, what rounding alone may leave, relative to the sums.
 _ROUNDING = 1e-14
+# Of squares of forgotten examples, what rounding may leave, relative to those of common features.
+_RESIDUE = 1e-15
 
 
 class Form(Protocol):
@@ -108,7 +109,7 @@ class Mahalanobis:
     def form(self, moments: Moments) -> Form:
         """``P`` by the sums over the examples."""
         try:
-            factor = cho_factor(within_covariance(moments, self.shrinkage), overwrite_a=True)
+            factor = cho_factor(unitless_covariance(moments, self.shrinkage), overwrite_a=True)
         except LinAlgError as error:
             raise ValueError(
                 "the examples vary in too few directions to tell distances in all of them: "
@@ -150,33 +151,25 @@ def spread(moments: Moments) -> float:
     return within / (moments.weight * moments.n_features)
 
 
-def within_covariance(moments: Moments, shrinkage: float) -> Floats:
-    """Covariance of what class means leave, shrunk towards the same variance everywhere."""
-    common = spread(moments)
-    covariance = _left_by_means(moments)
-    if float(np.trace(covariance)) / moments.n_features < common / 2:
-        # Nothing but rounding: there was one example per class.
-        return common * np.eye(moments.n_features)
-    covariance *= 1 - shrinkage
-    covariance[np.diag_indices_from(covariance)] += shrinkage * common
-    return covariance
-
-
 def unitless_covariance(moments: Moments, shrinkage: float) -> Floats:
     """Covariance of what class means leave, shrunk towards each feature's own variance.
 
     Unlike a common variance, that means the same whatever the features' units are. Features that
-    never vary within a class are given their variance among classes, or 1 if they have none.
+    never vary within a class, all of them if there is one example per class, are given their
+    variance among classes, or 1 if they have none.
     """
     covariance = _left_by_means(moments)
     mean_squares = np.diagonal(moments.gram) / moments.weight
     total = mean_squares - (moments.sums.sum(axis=0) / moments.weight) ** 2
-    within = np.diagonal(covariance)
-    rounding = 100 * _ROUNDING * mean_squares
-    variances = np.where(total > rounding, total, 1.0)
-    variances = np.where(within > rounding, within, variances)
-    covariance *= 1 - shrinkage
-    covariance[np.diag_indices_from(covariance)] += shrinkage * variances
+    within = np.diagonal(covariance).copy()
+    # Of a feature that is nothing but what forgotten examples left, its own size says nothing.
+    residue = _RESIDUE * float(np.median(mean_squares))
+    rounding = 10 * _ROUNDING * mean_squares + residue
+    varies = within > rounding
+    variances = np.where(varies, within, np.where(total > rounding, total, 1.0))
+    # What is left of the others is rounding.
+    covariance *= (1 - shrinkage) * np.outer(varies, varies)
+    covariance[np.diag_indices_from(covariance)] = variances
     return covariance
 
 

@@ -39,10 +39,10 @@ class NCMClassifier(MeansClassifier):
         of :meth:`fit` or of the first :meth:`partial_fit`; it stays as it is when classes are
         added later, and serves those less well than the ones it was learnt from.
     shrinkage : float, default=0.1
-        For ``"mahalanobis"``: share of a common variance in the covariance of the features, from 0
-        to 1. More for few examples of many features: 0.3 if there are not many times more examples
-        than features. With 0 there must be enough examples to vary in every direction. May change
-        at any time: predictions follow it at once.
+        For ``"mahalanobis"``: how far the covariance of the features takes them for independent,
+        from 0 to 1, each keeping its own variance. More for few examples of many features: 0.3 if
+        there are not many times more examples than features. With 0 there must be enough examples
+        to vary in every direction. May change at any time: predictions follow it at once.
     keep_class_statistics : bool, default=False
         For ``"mahalanobis"``: keep the covariance of each class too, so that whole classes can be
         forgotten without their examples. Takes ``n_features ** 2`` numbers per class.
@@ -235,7 +235,8 @@ class NCMClassifier(MeansClassifier):
         ----------
         other : NCMClassifier
             A model with the same metric and features, taught on other examples, of the
-            same classes or others. It stays as it is. Two models that each learnt a metric of
+            same classes or others. It stays as it is; feature names must agree where both have
+            some. Two models that each learnt a metric of
             their own cannot be merged: learn one :class:`NCMMetric` first, and use it in a
             pipeline before both.
 
@@ -262,7 +263,8 @@ class NCMClassifier(MeansClassifier):
         theirs = reader._checked_known("classes to merge")
         differing = differences(known, theirs)
         names = [list(getattr(model, "feature_names_in_", [])) for model in (self, reader)]
-        if names[0] != names[1]:
+        # One without names may well mean the same features.
+        if all(names) and names[0] != names[1]:
             differing.append("the names of the features")
         if differing:
             raise ValueError(f"cannot merge models that differ in {', '.join(differing)}")
