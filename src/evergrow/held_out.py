@@ -28,6 +28,8 @@ Mask = npt.NDArray[np.bool_]
 _GONE = -1
 # More examples than this in a file are no numbers of examples.
 _MOST = 1 << 62
+# Nothing larger is learnt: sums of squares would be no numbers any more.
+_LARGEST = 1e140
 _PREFIX = "held_out."
 
 
@@ -270,6 +272,8 @@ class HeldOut:
                 codes.min() >= 0 and codes.max() < n_classes and weights.min() > 0
             ):
                 raise ModelFileError("the model file is inconsistent: held out from no class")
+            if len(rows) and max(np.abs(rows).max(initial=0.0), weights.max()) > _LARGEST:
+                raise ModelFileError("the model file is inconsistent: it holds out what is too big")
             for row, code, weight, priority in zip(
                 rows, codes.tolist(), weights.tolist(), priorities, strict=True
             ):

@@ -223,6 +223,11 @@ HOSTILE = {
     "a learnt metric without parameters": ("learnt", in_metric(parameters=None)),
     "a learnt metric of other features": ("learnt", put("metric.components", np.ones((2, 4)))),
     "a learnt metric not finite": ("learnt", set_first("metric.components", np.inf)),
+    "a learnt metric beyond all features": ("learnt", set_first("metric.components", 1e150)),
+    "a learnt metric that gives no numbers": (
+        "learnt",
+        put("metric.components", np.full((2, 5), 1e139)),
+    ),
     "a learnt metric without components": ("learnt", drop("metric.components")),
     "an empty metric": ("learnt", put("metric.components", np.ones((0, 5)))),
     "no likelihoods": ("learnt", drop("metric.log_likelihoods")),

@@ -289,6 +289,15 @@ def test_copies_go_on_alike_and_apart(duplicate: Any) -> None:
     np.testing.assert_array_equal(model.novelty(X), before)
 
 
+@pytest.mark.parametrize("estimator", [RememberingClassifier(), NCMClassifier(), RLSClassifier()])
+def test_who_teaches_the_estimator_of_a_copy_leaves_the_original_alone(estimator: Any) -> None:
+    X, y = cones(30, range(3))
+    model = RejectingClassifier(estimator).fit(X, y)
+    before = model.predict_known(X)
+    copy.deepcopy(model).estimator_.partial_fit(X, (y + 1) % 3).partial_fit(X, (y + 1) % 3)
+    np.testing.assert_array_equal(model.predict_known(X), before)
+
+
 def test_most_unknown_objects_are_found(measuring_data: Path) -> None:
     with np.load(measuring_data / "caltech101_efflite0_224.npz") as data:
         X, y, train = data["X"].astype(np.float32), data["y"], data["split"] == "train"

@@ -225,7 +225,13 @@ class MeansClassifier(ScoringClassifier):
         if learnt is not None and learnt.components_.shape[1] != moments.n_features:
             raise ModelFileError("the model file is inconsistent: its metric has other features")
         names = feature_names(header, moments.n_features)
-        estimator._become(fitted_means(labels, moments, learnt), names, metric_=learnt)
+        fitted = fitted_means(labels, moments, learnt)
+        if fitted.learnt is not None:
+            with np.errstate(all="ignore"):
+                are_finite = fitted.planes(fitted.learnt).are_finite
+            if not are_finite:
+                raise ModelFileError("the model file is inconsistent: its metric gives no numbers")
+        estimator._become(fitted, names, metric_=learnt)
         return estimator
 
     def _checked_known(self, what: str) -> FittedMeans:

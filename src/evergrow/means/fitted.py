@@ -35,6 +35,13 @@ class Planes:
     directions: Floats
     offsets: Floats
 
+    @property
+    def are_finite(self) -> bool:
+        """Whether all scores are numbers; those of classes without examples are minus infinity."""
+        farthest = np.abs(self.directions).sum(axis=0) * _FARTHEST
+        fine = np.isfinite(farthest).all() and (self.offsets < np.inf).all()
+        return bool(fine and np.isfinite(self.offsets[farthest > 0]).all())
+
     def scores(self, block: Floats) -> tuple[Floats, Floats]:
         """Scores of some rows, and the rows from the centre."""
         centred = np.clip(block - self.centre, -_FARTHEST, _FARTHEST)

@@ -80,8 +80,9 @@ class RejectingClassifier(GrowingRejection):
         Every how many-th example of a class is held out. Lower it for a level that is more exact
         with few examples; with ``measure="estimator"`` these are lost to learning.
     max_held_out : int, default=2000
-        How many held-out examples are kept in memory as 8 bytes per feature, in equal shares per
-        class and at least one of each. Each class keeps a uniform choice of all it had.
+        How many held-out examples are kept in memory as 8 bytes per feature, twice once something
+        was asked, in equal shares per class and at least one of each. Each class keeps a uniform
+        choice of all it had.
     random_state : int, RandomState or None, default=None
         Seed of that choice. The estimator has its own.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -38,8 +39,13 @@ class FittedRejection:
     measure: str
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FittedRejection:
-        """Copies share what never changes."""
-        return self
+        """Copies share what never changes, which a wrapped estimator may do in the caller's hands.
+
+        Copies of Evergrow's own estimators cost next to nothing.
+        """
+        twin = copy.copy(self)
+        object.__setattr__(twin, "estimator", copy.deepcopy(self.estimator, memo))
+        return twin
 
     @property
     def n_features(self) -> int:
