@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evergrow import NCMClassifier, RejectingClassifier, RLSClassifier
 from tests.novelty.cones import RememberingClassifier, cones, rejecting
+from tests.novelty.test_twin import same_calibration
 
 every_measure = pytest.mark.parametrize("measure", ["cosine", "estimator"])
 
@@ -241,16 +242,27 @@ def test_two_classes_with_one_column_of_scores_work() -> None:
 
 
 @every_measure
-def test_weights_of_whole_numbers_are_like_examples_that_came_together(measure: Any) -> None:
+def test_ratios_of_weights_count_and_their_unit_does_not(measure: Any) -> None:
     X, y = cones(60, range(3))
-    heavy = RejectingClassifier(RememberingClassifier(), measure=measure, random_state=0)
-    plain = clone(heavy).fit(X, y)
-    heavy.fit(X, y, sample_weight=np.full(len(X), 3.0))
-    np.testing.assert_allclose(heavy.novelty(X), plain.novelty(X), atol=1e-12)
-    assert heavy.level_ == pytest.approx(plain.level_)
-    weights = np.where(np.arange(len(X)) < 90, 1.0, 0.0)
-    some = clone(heavy).fit(X, y, sample_weight=weights)
-    np.testing.assert_allclose(some.novelty(X), clone(heavy).fit(X[:90], y[:90]).novelty(X))
+    weights = np.random.default_rng(0).uniform(0.1, 4.0, len(X))
+    model = RejectingClassifier(RememberingClassifier(), measure=measure, random_state=0)
+    plain = clone(model).fit(X, y)
+    light = clone(model).fit(X, y, sample_weight=weights)
+    heavy = clone(model).fit(X, y, sample_weight=3 * weights)
+    same_calibration(heavy, light)
+    np.testing.assert_allclose(heavy.novelty(X), light.novelty(X), atol=1e-12)
+    assert np.abs(light.usual_scores_ - plain.usual_scores_).min() > 1e-4
+    assert np.abs(light.novelty(X) - plain.novelty(X)).mean() > 0.01
+    means = [np.average(X[y == c], axis=0, weights=weights[y == c]) for c in range(3)]
+    np.testing.assert_allclose(light._fitted.moments.means, means, atol=1e-12)
+
+
+@every_measure
+def test_an_example_of_no_weight_is_as_if_it_had_not_come(measure: Any) -> None:
+    X, y = cones(60, range(3))
+    model = RejectingClassifier(RememberingClassifier(), measure=measure, random_state=0)
+    some = clone(model).fit(X, y, sample_weight=np.where(np.arange(len(X)) < 90, 1.0, 0.0))
+    np.testing.assert_allclose(some.novelty(X), model.fit(X[:90], y[:90]).novelty(X))
 
 
 def test_weights_of_held_out_examples_count_for_the_level() -> None:
