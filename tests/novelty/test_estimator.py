@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evergrow import NCMClassifier, RejectingClassifier, RLSClassifier
+from evergrow.novelty.measures import MEASURES
 from tests.novelty.cones import RememberingClassifier, cones, rejecting
 from tests.novelty.test_twin import same_calibration
 
@@ -254,7 +255,18 @@ def test_ratios_of_weights_count_and_their_unit_does_not(measure: Any) -> None:
     assert np.abs(light.usual_scores_ - plain.usual_scores_).min() > 1e-4
     assert np.abs(light.novelty(X) - plain.novelty(X)).mean() > 0.01
     means = [np.average(X[y == c], axis=0, weights=weights[y == c]) for c in range(3)]
-    np.testing.assert_allclose(light._fitted.moments.means, means, atol=1e-12)
+    fitted = light._fitted
+    np.testing.assert_allclose(fitted.moments.means, means, atol=1e-12)
+    held = fitted.held_out.batch
+    score = MEASURES[measure].best_held_out
+    (columns, scores), _ = score(fitted.estimator, fitted.moments, held)
+    pooled = np.average(scores, weights=held.weights)
+    for c in range(3):
+        # As by thirty examples of mean weight and mean score.
+        mine = columns == c
+        drawn = [*scores[mine], pooled]
+        drawn_weights = [*held.weights[mine], 30 * held.weights.mean()]
+        assert light.usual_scores_[c] == pytest.approx(np.average(drawn, weights=drawn_weights))
 
 
 @every_measure

@@ -45,9 +45,8 @@ class RejectingClassifier(GrowingRejection):
     half way between zero and the mean of all classes, or the best score of the wrapped estimator.
     Its novelty is how far this score lies below what is usual for that class, in units of how far
     the scores of that class spread, and it is rejected when that exceeds ``level_``. Usual scores,
-    spreads and the level come from held-out examples, so that about ``false_alarms`` of the
-    examples of known classes are rejected, whatever the features and however many classes there
-    are.
+    spreads and the level come from held-out examples, so that about ``false_alarms`` of the known
+    examples are rejected, whatever the features and however many classes there are.
 
     Every ``validation_every``-th example of each class is held out. With ``measure="cosine"`` the
     estimator learns it all the same: each held-out example is compared with the mean of its own
@@ -142,7 +141,8 @@ class RejectingClassifier(GrowingRejection):
     @property
     def level_(self) -> float:
         """Novelty above which an example is rejected; infinite as long as nothing is."""
-        check_parameters({"false_alarms": self.false_alarms}, _only("false_alarms"))
+        name = "false_alarms"
+        check_parameters({name: self.false_alarms}, {name: self._rules[name]})
         level: float = self._learnt("level_").calibration.level(self.false_alarms)
         return level
 
@@ -206,12 +206,10 @@ class RejectingClassifier(GrowingRejection):
         return reader._accepted(X)
 
     def _accepted(self, X: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        level = self.level_
-        if level == float("inf"):
+        if (level := self.level_) == float("inf"):
             return np.ones(len(X), dtype=bool)
         # Not "at most the level": what has no score is no proof of being strange.
-        accepted: npt.NDArray[np.bool_] = ~(self._fitted.novelty(X) > level)
-        return accepted
+        return ~np.greater(self._fitted.novelty(X), level)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Class of each example as the estimator sees it, or the unknown label.
@@ -350,7 +348,3 @@ class RejectingClassifier(GrowingRejection):
         answers_of(fitted.labels, model.unknown_label)
         model._become(fitted, feature_names(header, fitted.n_features))
         return model
-
-
-def _only(name: str) -> dict[str, Any]:
-    return {name: RejectingClassifier._rules[name]}
