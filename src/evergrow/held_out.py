@@ -26,6 +26,10 @@ Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 _GONE = -1
+# More examples than this in a file are no numbers of examples.
+_MOST = 1 << 62
+# Nothing larger is learnt: sums of squares would be no numbers any more.
+_LARGEST = 1e140
 _PREFIX = "held_out."
 
 
@@ -37,23 +41,60 @@ class _Example:
     row: Floats
     weight: float
 
-    def equals(self, row: Floats, weight: float) -> bool:
-        return self.weight == weight and np.array_equal(self.row, row)
-
 
 @dataclass(frozen=True, eq=False)
 class _OfClass:
-    """The examples of one class that are kept, by priority, and how many ever came."""
+    """The examples of one class that are kept, by priority, and what is known of the others.
+
+    Attributes
+    ----------
+    n_seen, n_gone : int
+        How many ever came, and how many of them were forgotten.
+    n_chosen : int
+        How many of those still there were held out. An estimate once some that are not kept may
+        have been forgotten.
+    let_go : bool
+        Whether some that were held out were ever not kept.
+    """
 
     examples: tuple[_Example, ...] = ()
     n_seen: int = 0
+    n_gone: int = 0
     n_chosen: int = 0
+    let_go: bool = False
 
     def joined(self, other: _OfClass, share: int) -> _OfClass:
         """With the examples of another, those of the lowest priorities."""
-        both = sorted(self.examples + other.examples, key=lambda example: example.priority)
-        n_seen, n_chosen = self.n_seen + other.n_seen, self.n_chosen + other.n_chosen
-        return _OfClass(tuple(both[:share]), n_seen, n_chosen)
+        both = sorted(self.examples + other.examples, key=lambda example: example.priority)[:share]
+        n_chosen = self.n_chosen + other.n_chosen
+        return _OfClass(
+            tuple(both),
+            self.n_seen + other.n_seen,
+            self.n_gone + other.n_gone,
+            n_chosen,
+            self.let_go or other.let_go or n_chosen > len(both),
+        )
+
+    def without(self, places: set[int], n_others: int) -> _OfClass:
+        """Without the examples at some places, and as many others that are not kept."""
+        left = tuple(e for place, e in enumerate(self.examples) if place not in places)
+        n_hidden = self.n_chosen - len(self.examples)
+        n_not_kept = self.n_seen - self.n_gone - len(self.examples)
+        # Some may have come while nothing was counted.
+        n_others = min(n_others, n_not_kept)
+        # Which of them had been held out is not known any more: as many as is to be expected.
+        n_lost = round(n_others * n_hidden / n_not_kept) if n_not_kept else 0
+        return replace(
+            self,
+            examples=left,
+            n_gone=self.n_gone + len(places) + n_others,
+            n_chosen=self.n_chosen - len(places) - n_lost,
+        )
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """The numbers as a file holds them."""
+        return self.n_seen, self.n_gone, self.n_chosen, int(self.let_go)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +153,8 @@ class HeldOut:
         return replace(self, classes=self.classes + (_OfClass(),) * n_new) if n_new else self
 
     def is_whole(self, column: int) -> bool:
-        """Whether all examples of a class that were ever held out are still there."""
-        return len(self.classes[column].examples) == self.classes[column].n_chosen
+        """Whether all examples of a class that were held out are kept, but for those forgotten."""
+        return not self.classes[column].let_go
 
     def add(
         self, batch: Batch, names: Sequence[Any], *, every: int, max_held_out: int
@@ -150,7 +191,7 @@ class HeldOut:
             new = _new_examples(
                 batch, mine[taken], _priorities(self.seed, names[column], numbers[taken]), share
             )
-            added = _OfClass(new, len(mine), int(taken.sum()))
+            added = _OfClass(new, len(mine), 0, int(taken.sum()))
             classes[column] = classes[column].joined(added, share)
         return HeldOut(tuple(classes), share, self.seed), chosen
 
@@ -158,14 +199,21 @@ class HeldOut:
         """Without these examples, and which of them were kept here."""
         classes = list(self.classes)
         found = np.zeros(len(batch.rows), dtype=bool)
-        for i, column in enumerate(batch.codes.tolist()):
+        for column in np.unique(batch.codes).tolist():
             held = classes[column]
-            row, weight = np.asarray(batch.rows[i], dtype=np.float64), float(batch.weights[i])
-            place = next((p for p, e in enumerate(held.examples) if e.equals(row, weight)), None)
-            if place is not None:
-                found[i] = True
-                examples = held.examples[:place] + held.examples[place + 1 :]
-                classes[column] = replace(held, examples=examples, n_chosen=held.n_chosen - 1)
+            places: dict[tuple[bytes, float], list[int]] = {}
+            for place in range(len(held.examples) - 1, -1, -1):
+                example = held.examples[place]
+                places.setdefault(_key(example.row, example.weight), []).append(place)
+            mine = np.flatnonzero(batch.codes == column)
+            gone = set[int]()
+            for i in mine.tolist():
+                # Equal examples go one by one, the first first.
+                same = places.get(_key(batch.rows[i], float(batch.weights[i])))
+                if same:
+                    gone.add(same.pop())
+                    found[i] = True
+            classes[column] = held.without(gone, len(mine) - len(gone))
         return replace(self, classes=tuple(classes)), found
 
     def relabel(self, columns: Sequence[int], n_classes: int) -> HeldOut:
@@ -188,8 +236,8 @@ class HeldOut:
 
     def to_tensors(self) -> dict[str, npt.NDArray[Any]]:
         """As named arrays; seed and share belong in the header."""
-        counts = [(held.n_seen, held.n_chosen) for held in self.classes]
-        tensors = {f"{_PREFIX}counts": np.array(counts, dtype=np.int64).reshape(-1, 2)}
+        counts = [held.counts for held in self.classes]
+        tensors = {f"{_PREFIX}counts": np.array(counts, dtype=np.int64).reshape(-1, 4)}
         if not len(self):
             return tensors
         priorities = [e.priority for held in self.classes for e in held.examples]
@@ -213,27 +261,46 @@ class HeldOut:
             return check_array(tensors.get(_PREFIX + name), _PREFIX + name, dtype, shape)
 
         n_features, n_classes = sizes
-        counts = read("counts", np.int64, (n_classes, 2))
-        if not (counts[:, 0] >= counts[:, 1]).all() or (counts < 0).any():
-            raise ModelFileError("the model file is inconsistent: more held out than there were")
-        if f"{_PREFIX}rows" not in tensors:
-            return cls(tuple(_OfClass((), *pair) for pair in counts.tolist()), share, seed)
-        rows = read("rows", np.float64, (None, n_features))
-        codes = read("codes", np.int32, (len(rows),))
-        weights = read("weights", np.float64, (len(rows),))
-        priorities = read("priorities", np.int64, (len(rows),)).tolist()
-        if len(rows) and not (codes.min() >= 0 and codes.max() < n_classes and weights.min() > 0):
-            raise ModelFileError("the model file is inconsistent: held out from no class")
-        kept = np.bincount(codes, minlength=n_classes)
-        if (kept > share).any() or (kept > counts[:, 1]).any():
-            raise ModelFileError("the model file is inconsistent: more held out than there were")
+        counts = read("counts", np.int64, (n_classes, 4))
         examples: list[list[_Example]] = [[] for _ in range(n_classes)]
-        for row, code, weight, priority in zip(
-            rows, codes.tolist(), weights.tolist(), priorities, strict=True
-        ):
-            examples[code].append(_Example(priority, row, weight))
-        joined = zip(examples, counts.tolist(), strict=True)
-        return cls(tuple(_OfClass(tuple(some), *pair) for some, pair in joined), share, seed)
+        if f"{_PREFIX}rows" in tensors:
+            rows = read("rows", np.float64, (None, n_features))
+            codes = read("codes", np.int32, (len(rows),))
+            weights = read("weights", np.float64, (len(rows),))
+            priorities = read("priorities", np.int64, (len(rows),)).tolist()
+            if len(rows) and not (
+                codes.min() >= 0 and codes.max() < n_classes and weights.min() > 0
+            ):
+                raise ModelFileError("the model file is inconsistent: held out from no class")
+            if len(rows) and max(np.abs(rows).max(initial=0.0), weights.max()) > _LARGEST:
+                raise ModelFileError("the model file is inconsistent: it holds out what is too big")
+            for row, code, weight, priority in zip(
+                rows, codes.tolist(), weights.tolist(), priorities, strict=True
+            ):
+                examples[code].append(_Example(priority, row, weight))
+        _check_counts(counts, np.array([len(some) for some in examples]), share)
+        classes = (
+            _OfClass(tuple(some), seen, gone, chosen, bool(let_go))
+            for some, (seen, gone, chosen, let_go) in zip(examples, counts.tolist(), strict=True)
+        )
+        return cls(tuple(classes), share, seed)
+
+
+def _check_counts(counts: Integers, kept: Integers, share: int) -> None:
+    seen, gone, chosen, let_go = counts.T
+    # Differences of what is not negative cannot overflow.
+    fits = (counts >= 0).all() and (seen < _MOST).all() and (gone <= seen).all()
+    fits = fits and (chosen <= seen - gone).all() and (kept <= chosen).all()
+    if not fits or (kept > share).any():
+        raise ModelFileError("the model file is inconsistent: more held out than there were")
+    if (let_go > 1).any() or ((chosen > kept) & (let_go == 0)).any():
+        raise ModelFileError("the model file is inconsistent: held-out examples are missing")
+
+
+def _key(row: npt.NDArray[Any], weight: float) -> tuple[bytes, float]:
+    """The same for equal examples, whatever their type."""
+    # There are two zeros; adding one of them makes them the same.
+    return (np.asarray(row, dtype=np.float64) + 0.0).tobytes(), weight
 
 
 def _new_examples(

@@ -24,6 +24,10 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         """Scores a block of rows at a time: (rows, scores of shape (n_rows, n_classes))."""
 
+    def _fit_scores(self, X: npt.NDArray[Any]) -> Floats:
+        """How well each row fits each class, comparable between rows; shape (n_rows, n_classes)."""
+        return np.concatenate([block for _, block in self._score_blocks(X)])
+
     @abstractmethod
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
         """Class probabilities."""

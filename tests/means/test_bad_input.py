@@ -239,13 +239,15 @@ FRAME = pd.DataFrame(X, columns=list("abcde"))
         ),
         (
             NCMClassifier(metric="mahalanobis").fit(X, Y),
-            NCMClassifier(metric="mahalanobis", shrinkage=0.5, keep_class_statistics=True).fit(
-                X, Y
-            ),
-            "differ in shrinkage, keep_class_statistics",
+            NCMClassifier(metric="mahalanobis", keep_class_statistics=True).fit(X, Y),
+            "differ in keep_class_statistics",
         ),
         (NCMClassifier().fit(X, Y), NCMClassifier().fit(X[:, :2], Y), "the number of features"),
-        (NCMClassifier().fit(FRAME, Y), NCMClassifier().fit(X, Y), "the names of the features"),
+        (
+            NCMClassifier().fit(FRAME, Y),
+            NCMClassifier().fit(FRAME.rename(columns={"a": "z"}), Y),
+            "the names of the features",
+        ),
         (NCMClassifier().fit(X, Y), NCMClassifier().fit(X, NAMES[Y]), "must be numbers"),
     ],
 )
@@ -274,7 +276,7 @@ def test_what_the_sums_depend_on_cannot_change_without_fitting_again(
 
 def test_examples_of_too_few_directions_ask_for_shrinkage() -> None:
     model = NCMClassifier(metric="mahalanobis", shrinkage=0.0).fit(X[:5], Y[:5])
-    with pytest.raises(ValueError, match="set shrinkage above 0 and train again"):
+    with pytest.raises(ValueError, match="set shrinkage above 0"):
         model.predict(X)
     model.partial_fit(X[5:], Y[5:])
     assert model.score(X, Y) > 0.8

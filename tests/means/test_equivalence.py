@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -219,3 +220,15 @@ def test_memory_mapped_data_in_many_blocks_are_learnt(tmp_path: Path) -> None:
     np.testing.assert_allclose(model.means_, expected, rtol=1e-9, atol=1e-12)
     model.forget(mapped[:2000], labels[:2000])
     assert model.class_counts_.tolist() == [333, 333, 334]
+
+
+@pytest.mark.parametrize("named", [0, 1])
+def test_a_model_without_feature_names_merges_with_one_that_has_some(named: int) -> None:
+    X, y = blobs()
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    parts: list[Any] = [X, X]
+    parts[named] = frame
+    ours, theirs = (NCMClassifier().fit(part, y) for part in parts)
+    ours.merge(theirs)
+    assert ours.class_counts_.sum() == 2 * len(X)
+    assert hasattr(ours, "feature_names_in_") == (named == 0)

@@ -18,9 +18,10 @@ from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import evergrow
 from evergrow import NCMClassifier, NCMMetric
 from tests.conftest import Arrays
-from tests.means.cases import METRICS, blobs, quick_metric
+from tests.means.cases import METRICS, assert_same, blobs, quick_metric
 
 every_metric = pytest.mark.parametrize("name", METRICS)
 
@@ -191,12 +192,36 @@ def test_it_works_inside_scikit_learns_tools(digits: Arrays) -> None:
     assert pipeline.fit(X, y).score(X_test, y_test) > 0.9
 
 
-def test_shrinkage_may_change_between_updates() -> None:
+def test_predictions_follow_shrinkage_at_once() -> None:
     X, y = blobs()
-    model = NCMClassifier(metric="mahalanobis", shrinkage=0.9).fit(X[:60], y[:60])
-    model.set_params(shrinkage=0.0).partial_fit(X[60:], y[60:])
+    model = NCMClassifier(metric="mahalanobis", shrinkage=0.9).fit(X, y)
+    before = model.predict_proba(X)
+    model.set_params(shrinkage=0.0)
     expected = NCMClassifier(metric="mahalanobis", shrinkage=0.0).fit(X, y)
-    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), rtol=1e-8)
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+    np.testing.assert_array_equal(model.set_params(shrinkage=0.9).predict_proba(X), before)
+
+
+def test_a_changed_shrinkage_means_the_same_after_loading(tmp_path: Path) -> None:
+    X, y = blobs()
+    model = NCMClassifier(metric="mahalanobis").fit(X, y).set_params(shrinkage=0.9)
+    model.save(tmp_path / "model.evergrow")
+    loaded = evergrow.load(tmp_path / "model.evergrow")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+def test_a_shrinkage_out_of_range_is_refused_when_predicting() -> None:
+    X, y = blobs()
+    model = NCMClassifier(metric="mahalanobis").fit(X, y).set_params(shrinkage=2.0)
+    with pytest.raises(ValueError, match="shrinkage must be a float in"):
+        model.predict(X)
+
+
+def test_models_of_different_shrinkage_can_be_merged() -> None:
+    X, y = blobs()
+    model = NCMClassifier(metric="mahalanobis", shrinkage=0.3).fit(X[:60], y[:60])
+    model.merge(NCMClassifier(metric="mahalanobis", shrinkage=0.9).fit(X[60:], y[60:]))
+    assert_same(model, NCMClassifier(metric="mahalanobis", shrinkage=0.3).fit(X, y), X)
 
 
 @every_metric
@@ -234,3 +259,19 @@ def test_a_metric_learnt_from_few_classes_serves_the_others_less_well(
     all_at_once = clone(model).fit(X, y).score(X_test, y_test)
     model.fit(X[few], y[few]).partial_fit(X[~few], y[~few])
     assert model.score(X_test, y_test) < all_at_once - 0.03
+
+
+def test_mahalanobis_means_the_same_whatever_the_units_of_single_features_are() -> None:
+    X, y = blobs()
+    units = np.array([1.0, 1e-3, 1e4, 10.0, 0.2])
+    model = NCMClassifier(metric="mahalanobis", shrinkage=0.5)
+    plain = clone(model).fit(X, y).predict_log_proba(X)
+    np.testing.assert_allclose(model.fit(X * units, y).predict_log_proba(X * units), plain)
+
+
+def test_one_example_per_class_needs_no_shrinkage_but_the_classes_own_variance() -> None:
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0], [4.0, 4.0]]), [0, 1, 2]
+    for shrinkage in (0.0, 0.1, 1.0):
+        model = NCMClassifier(metric="mahalanobis", shrinkage=shrinkage).fit(X, y)
+        distances = ((X[:, None] - X[None]) ** 2 / X.var(axis=0)).sum(axis=2)
+        np.testing.assert_allclose(model._fit_scores(X), -distances / 2, atol=1e-9)

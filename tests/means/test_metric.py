@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from evergrow import NCMMetric
 from evergrow.means import learning
+from evergrow.means import metric as module
 from tests.conftest import Arrays
 from tests.means.cases import blobs, quick_metric
 
@@ -146,8 +147,40 @@ def test_it_serves_other_estimators(digits: Arrays) -> None:
     assert pipeline.fit(data, y).score(X_test, y_test) > 0.95
 
 
-def test_verbose_shows_a_progress_bar(capsys: pytest.CaptureFixture[str]) -> None:
-    NCMMetric(max_iter=2, verbose=1).fit(X, Y)
+@pytest.mark.parametrize("verbose", [1, True])
+def test_verbose_shows_a_progress_bar(verbose: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    NCMMetric(max_iter=2, verbose=verbose).fit(X, Y)
     shown = capsys.readouterr()
     assert "learning a metric" in shown.err
     assert shown.out == ""
+
+
+def test_what_was_learnt_cannot_be_written_to() -> None:
+    metric = NCMMetric(max_iter=1, random_state=0).fit(X, Y)
+    for array in (metric.components_, metric.log_likelihoods_):
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 0.0
+
+
+@pytest.mark.parametrize("use", ["transform", "_to_file"])
+def test_a_metric_that_is_learnt_anew_meanwhile_answers_as_it_was(
+    use: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metric = NCMMetric(max_iter=1, random_state=0).fit(X, Y)
+    other = NCMMetric(max_iter=1, random_state=0).fit(X[:, :2], Y)
+    expected = metric.components_
+
+    def meanwhile(plain: Any) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
+            found = plain(*arguments, **options)
+            metric.__dict__ = dict(vars(other))
+            return found
+
+        return call
+
+    for name in ("validate_data", "check_parameters"):
+        monkeypatch.setattr(f"evergrow.means.metric.{name}", meanwhile(getattr(module, name)))
+    if use == "transform":
+        np.testing.assert_allclose(metric.transform(X), X @ expected.T)
+    else:
+        np.testing.assert_array_equal(metric._to_file()[1]["components"], expected)

@@ -223,6 +223,11 @@ HOSTILE = {
     "a learnt metric without parameters": ("learnt", in_metric(parameters=None)),
     "a learnt metric of other features": ("learnt", put("metric.components", np.ones((2, 4)))),
     "a learnt metric not finite": ("learnt", set_first("metric.components", np.inf)),
+    "a learnt metric beyond all features": ("learnt", set_first("metric.components", 1e150)),
+    "a learnt metric that gives no numbers": (
+        "learnt",
+        put("metric.components", np.full((2, 5), 1e139)),
+    ),
     "a learnt metric without components": ("learnt", drop("metric.components")),
     "an empty metric": ("learnt", put("metric.components", np.ones((0, 5)))),
     "no likelihoods": ("learnt", drop("metric.log_likelihoods")),
@@ -260,3 +265,24 @@ def test_a_flipped_bit_is_noticed(place: float, bit: int, tmp_path: Path) -> Non
     path.write_bytes(content)
     with pytest.raises(ModelFileError):
         evergrow.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("euclidean", {"metric": "mahalanobis"}),
+        ("mahalanobis", {"metric": "euclidean"}),
+        ("mahalanobis", {"keep_class_statistics": True}),
+        ("euclidean", {"metric": NCMMetric()}),
+        ("learnt", {"metric__shrinkage": 7.0}),
+    ],
+)
+def test_parameters_that_do_not_suit_what_was_learnt_leave_the_old_file(
+    name: str, change: dict[str, Any], tmp_path: Path
+) -> None:
+    model = METRICS[name]().fit(X, Y)
+    model.save(tmp_path / "model.evergrow")
+    before = (tmp_path / "model.evergrow").read_bytes()
+    with pytest.raises(ValueError, match=next(iter(change)).split("__")[-1]):
+        model.set_params(**change).save(tmp_path / "model.evergrow")
+    assert (tmp_path / "model.evergrow").read_bytes() == before

@@ -104,3 +104,17 @@ def test_the_reported_likelihood_is_that_of_the_examples_when_none_are_held_out(
     means = twin.class_means(X, y, UNEVEN)
     expected = metric_twin.log_likelihood(metric.components_, means, X, y, UNEVEN)
     assert metric.log_likelihoods_[0] == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "mahalanobis", "learnt"])
+def test_how_well_an_example_fits_a_class_is_minus_half_the_squared_distance(metric: str) -> None:
+    X, y = blobs()
+    found = NCMClassifier(metric=quick_metric(3) if metric == "learnt" else metric).fit(X, y)
+    if metric == "learnt":
+        W = found.metric_.components_
+        P = W.T @ W
+    else:
+        P = twin.precision(metric, 0.1, X, y, EVEN)
+    queries = np.concatenate([X, 100 * X])
+    expected = -0.5 * twin.squared_distances(queries, twin.class_means(X, y, EVEN), P)
+    np.testing.assert_allclose(found._fit_scores(queries), expected, rtol=1e-8, atol=1e-8)

@@ -29,14 +29,14 @@ def rejecting(**options: Any) -> RejectingClassifier:
     return RejectingClassifier(forest, **{"random_state": 0, **options})
 
 
-class MeansClassifier(ClassifierMixin, BaseEstimator):
+class RememberingClassifier(ClassifierMixin, BaseEstimator):
     """Nearest class mean by sums: learns, weighs, forgets and renames, and remembers all it saw."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MeansClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RememberingClassifier:
         self.rows_: list[tuple[Any, float, tuple[float, ...]]] = []
         return self.partial_fit(X, y, sample_weight=sample_weight)
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> MeansClassifier:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> RememberingClassifier:
         rows = getattr(self, "rows_", [])
         weights = np.ones(len(X)) if sample_weight is None else sample_weight
         rows += list(zip(y.tolist(), weights.tolist(), map(tuple, X.tolist()), strict=True))
@@ -44,7 +44,7 @@ class MeansClassifier(ClassifierMixin, BaseEstimator):
 
     def forget(
         self, X: Any = None, y: Any = None, *, classes: Any = None, sample_weight: Any = None
-    ) -> MeansClassifier:
+    ) -> RememberingClassifier:
         if X is not None:
             weights = np.ones(len(X)) if sample_weight is None else sample_weight
             for row in zip(y.tolist(), weights.tolist(), map(tuple, X.tolist()), strict=True):
@@ -53,12 +53,12 @@ class MeansClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = self.classes_[~np.isin(self.classes_, gone)]
         return self._of([row for row in self.rows_ if row[0] not in gone])
 
-    def rename_classes(self, names: Any) -> MeansClassifier:
+    def rename_classes(self, names: Any) -> RememberingClassifier:
         renamed = [names.get(name, name) for name in self.classes_.tolist()]
         self.classes_ = np.array(list(dict.fromkeys(renamed)))
         return self._of([(names.get(row[0], row[0]), *row[1:]) for row in self.rows_])
 
-    def _of(self, rows: list[Any]) -> MeansClassifier:
+    def _of(self, rows: list[Any]) -> RememberingClassifier:
         self.rows_ = rows
         old = list(getattr(self, "classes_", []))
         new = sorted({row[0] for row in rows} - set(old))

@@ -7,29 +7,29 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import Perceptron, RidgeClassifier
+from sklearn.linear_model import LinearRegression, Perceptron, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from evergrow import NCMForestClassifier, RejectingClassifier
-from tests.novelty.cones import MeansClassifier, cones, rejecting
+from evergrow import NCMClassifier, NCMForestClassifier, RejectingClassifier
+from tests.novelty.cones import RememberingClassifier, cones, rejecting
 
 X, Y = cones(40, range(3))
 
 
-class Interrupted(MeansClassifier):
+class Interrupted(RememberingClassifier):
     """Learns, and is then interrupted when told so."""
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> MeansClassifier:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> RememberingClassifier:
         super().partial_fit(X, y, sample_weight)
         if y[0] == 99:
             raise KeyboardInterrupt
         return self
 
 
-class Deaf(MeansClassifier):
+class Deaf(RememberingClassifier):
     """Takes labels that it does not know without a word."""
 
-    def _of(self, rows: list[Any]) -> MeansClassifier:
+    def _of(self, rows: list[Any]) -> RememberingClassifier:
         known = getattr(self, "classes_", None)
         super()._of(rows)
         self.classes_ = self.classes_ if known is None else known
@@ -150,7 +150,7 @@ def test_an_estimator_whose_classes_cannot_grow_is_named(estimator: Any) -> None
 
 
 def test_an_estimator_without_scores_has_none_to_measure() -> None:
-    class Scoreless(MeansClassifier):
+    class Scoreless(RememberingClassifier):
         decision_function = property()  # type: ignore[assignment]
 
     with pytest.raises(TypeError, match="decision_function or predict_proba"):
@@ -207,3 +207,42 @@ def test_bad_queries_are_refused(method: str, query: Any, message: str) -> None:
 def test_unfitted_use_says_so(use: Any) -> None:
     with pytest.raises(NotFittedError, match="not fitted"):
         use(rejecting())
+
+
+def test_classes_listed_in_a_call_that_is_held_out_whole_ask_for_one_more_example() -> None:
+    X, y = cones(6, [0])
+    model = RejectingClassifier(NCMClassifier(), measure="estimator").fit(X[:5], y[:5])
+    with pytest.raises(ValueError, match=r"all examples of this call were held out.*one more"):
+        model.partial_fit(X[5:], y[5:], classes=[7])
+    model.partial_fit(X[5:], y[5:])
+    assert model.n_held_out_.tolist() == [1]
+
+
+class Moody(RememberingClassifier):
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Moody:
+        if hasattr(self, "classes_"):
+            raise ValueError("not today")
+        super().partial_fit(X, y, sample_weight)
+        return self
+
+
+class MoodyMeans(NCMClassifier):
+    def partial_fit(self, *_: Any, **__: Any) -> MoodyMeans:
+        raise ValueError("not today")
+
+
+def test_what_an_estimator_says_of_a_new_class_is_not_lost() -> None:
+    X, y = cones(6, range(3))
+    known = y < 2
+    model = RejectingClassifier(Moody()).fit(X[known], y[known])
+    with pytest.raises(ValueError, match=r"cannot learn a class.*: not today$"):
+        model.partial_fit(X, y)
+    # One whose classes grow fails for another reason.
+    means = RejectingClassifier(MoodyMeans()).fit(X[known], y[known])
+    with pytest.raises(ValueError, match=r"^not today$"):
+        means.partial_fit(X, y)
+
+
+def test_what_is_no_classifier_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="estimator must be a classifier"):
+        RejectingClassifier(LinearRegression()).fit(*cones(6, range(3)))

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import RidgeClassifier
+from sklearn.linear_model import RidgeClassifier, SGDClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -19,7 +19,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evergrow import NCMClassifier, RejectingClassifier, RLSClassifier
-from tests.novelty.cones import MeansClassifier, cones, rejecting
+from evergrow.novelty.measures import MEASURES
+from tests.novelty.cones import RememberingClassifier, cones, rejecting
+from tests.novelty.test_twin import same_calibration
 
 every_measure = pytest.mark.parametrize("measure", ["cosine", "estimator"])
 
@@ -141,7 +143,7 @@ def test_the_only_example_of_a_class_is_no_example_of_what_is_usual() -> None:
     model = rejecting(validation_every=2).fit(*cones(60, range(4)))
     # The second of class 9 is held out; then it is the only one left.
     X, y = cones(2, [9])
-    model.set_params(estimator=MeansClassifier()).fit(*cones(60, range(4))).partial_fit(X, y)
+    model.set_params(estimator=RememberingClassifier()).fit(*cones(60, range(4))).partial_fit(X, y)
     n_before = len(model._fitted.calibration.novelties)
     model.forget(X[:1], y[:1])
     assert model.n_held_out_[-1] == 1
@@ -150,7 +152,7 @@ def test_the_only_example_of_a_class_is_no_example_of_what_is_usual() -> None:
 
 def test_with_its_own_score_the_estimator_never_sees_held_out_examples() -> None:
     X, y = cones(20, range(3))
-    model = RejectingClassifier(MeansClassifier(), measure="estimator", validation_every=4)
+    model = RejectingClassifier(RememberingClassifier(), measure="estimator", validation_every=4)
     model.fit(X[:31], y[:31]).partial_fit(X[31:32], y[31:32]).partial_fit(X[32:], y[32:])
     seen = {row for _, _, row in model.estimator_.rows_}
     held_out = set(map(tuple, model._fitted.held_out.batch.rows.tolist()))
@@ -159,7 +161,7 @@ def test_with_its_own_score_the_estimator_never_sees_held_out_examples() -> None
 
 
 def test_with_the_cosine_the_estimator_sees_every_example() -> None:
-    model = RejectingClassifier(MeansClassifier()).fit(*cones(20, range(3)))
+    model = RejectingClassifier(RememberingClassifier()).fit(*cones(20, range(3)))
     assert len(model.estimator_.rows_) == 60
 
 
@@ -241,21 +243,43 @@ def test_two_classes_with_one_column_of_scores_work() -> None:
 
 
 @every_measure
-def test_weights_of_whole_numbers_are_like_examples_that_came_together(measure: Any) -> None:
+def test_ratios_of_weights_count_and_their_unit_does_not(measure: Any) -> None:
     X, y = cones(60, range(3))
-    heavy = RejectingClassifier(MeansClassifier(), measure=measure, random_state=0)
-    plain = clone(heavy).fit(X, y)
-    heavy.fit(X, y, sample_weight=np.full(len(X), 3.0))
-    np.testing.assert_allclose(heavy.novelty(X), plain.novelty(X), atol=1e-12)
-    assert heavy.level_ == pytest.approx(plain.level_)
-    weights = np.where(np.arange(len(X)) < 90, 1.0, 0.0)
-    some = clone(heavy).fit(X, y, sample_weight=weights)
-    np.testing.assert_allclose(some.novelty(X), clone(heavy).fit(X[:90], y[:90]).novelty(X))
+    weights = np.random.default_rng(0).uniform(0.1, 4.0, len(X))
+    model = RejectingClassifier(RememberingClassifier(), measure=measure, random_state=0)
+    plain = clone(model).fit(X, y)
+    light = clone(model).fit(X, y, sample_weight=weights)
+    heavy = clone(model).fit(X, y, sample_weight=3 * weights)
+    same_calibration(heavy, light)
+    np.testing.assert_allclose(heavy.novelty(X), light.novelty(X), atol=1e-12)
+    assert np.abs(light.usual_scores_ - plain.usual_scores_).min() > 1e-4
+    assert np.abs(light.novelty(X) - plain.novelty(X)).mean() > 0.01
+    means = [np.average(X[y == c], axis=0, weights=weights[y == c]) for c in range(3)]
+    fitted = light._fitted
+    np.testing.assert_allclose(fitted.moments.means, means, atol=1e-12)
+    held = fitted.held_out.batch
+    score = MEASURES[measure].best_held_out
+    (columns, scores), _ = score(fitted.estimator, fitted.moments, held)
+    pooled = np.average(scores, weights=held.weights)
+    for c in range(3):
+        # As by thirty examples of mean weight and mean score.
+        mine = columns == c
+        drawn = [*scores[mine], pooled]
+        drawn_weights = [*held.weights[mine], 30 * held.weights.mean()]
+        assert light.usual_scores_[c] == pytest.approx(np.average(drawn, weights=drawn_weights))
+
+
+@every_measure
+def test_an_example_of_no_weight_is_as_if_it_had_not_come(measure: Any) -> None:
+    X, y = cones(60, range(3))
+    model = RejectingClassifier(RememberingClassifier(), measure=measure, random_state=0)
+    some = clone(model).fit(X, y, sample_weight=np.where(np.arange(len(X)) < 90, 1.0, 0.0))
+    np.testing.assert_allclose(some.novelty(X), model.fit(X[:90], y[:90]).novelty(X))
 
 
 def test_weights_of_held_out_examples_count_for_the_level() -> None:
     X, y = cones(120, range(3))
-    model = RejectingClassifier(MeansClassifier(), random_state=0).fit(X, y)
+    model = RejectingClassifier(RememberingClassifier(), random_state=0).fit(X, y)
     strange = model.novelty(X) > np.quantile(model.novelty(X), 0.7)
     weighted = clone(model).fit(X, y, sample_weight=np.where(strange, 1e-6, 1.0))
     assert weighted.level_ < model.level_
@@ -289,6 +313,15 @@ def test_copies_go_on_alike_and_apart(duplicate: Any) -> None:
     np.testing.assert_array_equal(model.novelty(X), before)
 
 
+@pytest.mark.parametrize("estimator", [RememberingClassifier(), NCMClassifier(), RLSClassifier()])
+def test_who_teaches_the_estimator_of_a_copy_leaves_the_original_alone(estimator: Any) -> None:
+    X, y = cones(30, range(3))
+    model = RejectingClassifier(estimator).fit(X, y)
+    before = model.predict_known(X)
+    copy.deepcopy(model).estimator_.partial_fit(X, (y + 1) % 3).partial_fit(X, (y + 1) % 3)
+    np.testing.assert_array_equal(model.predict_known(X), before)
+
+
 def test_most_unknown_objects_are_found(measuring_data: Path) -> None:
     with np.load(measuring_data / "caltech101_efflite0_224.npz") as data:
         X, y, train = data["X"].astype(np.float32), data["y"], data["split"] == "train"
@@ -303,3 +336,112 @@ def test_most_unknown_objects_are_found(measuring_data: Path) -> None:
         found.append((~model.is_known(X[~train & ~known])).mean())
     assert abs(np.mean(alarms) - 0.1) < 0.02
     assert np.mean(found) > 0.7
+
+
+class Unsure(RememberingClassifier):
+    """Gives some examples scores that are no numbers."""
+
+    def decision_function(self, X: Any) -> Any:
+        scores = super().decision_function(X)
+        scores[np.asarray(X)[:, 0] > 1] = self.worst
+        return scores
+
+    worst = np.nan
+
+
+class Hopeless(Unsure):
+    worst = -np.inf
+
+
+@pytest.mark.parametrize(("estimator", "stays"), [(Unsure(), True), (Hopeless(), False)])
+def test_scores_that_are_no_numbers_are_no_part_of_what_is_usual(
+    estimator: Any, stays: bool
+) -> None:
+    X, y = cones(120, range(4))
+    model = RejectingClassifier(estimator, measure="estimator", random_state=0).fit(X, y)
+    assert np.isfinite(model.level_)
+    assert np.isfinite(model.usual_scores_).all()
+    fine = X[:, 0] <= 1
+    assert 0.02 < (~model.is_known(X[fine])).mean() < 0.25
+    # Minus infinity is below anything usual; what has no score at all stays with the estimator.
+    assert (model.is_known(X[~fine]) == stays).all()
+
+
+def test_scores_that_are_no_numbers_reject_nothing_while_nothing_is_rejected() -> None:
+    X, y = cones(1, range(4))
+    model = RejectingClassifier(GaussianNB(), measure="estimator").partial_fit(
+        X, y, classes=range(6)
+    )
+    assert model.level_ == np.inf
+    assert model.is_known(cones(5, range(8))[0]).all()
+    hopeless = RejectingClassifier(Hopeless(), measure="estimator").fit(*cones(5, range(3)))
+    assert hopeless.is_known(cones(5, range(8))[0]).all()
+
+
+@pytest.mark.parametrize("classes", [range(2), range(5)])
+@pytest.mark.parametrize("metric", ["euclidean", "mahalanobis"])
+def test_far_from_all_class_means_is_unknown(classes: Any, metric: Any) -> None:
+    model = RejectingClassifier(NCMClassifier(metric=metric), measure="estimator", random_state=0)
+    model.fit(*cones(200, classes))
+    X, _ = cones(200, classes, seed=1)
+    assert 0.04 < (~model.is_known(X)).mean() < 0.2
+    assert not model.is_known(20 * X).any()
+
+
+def test_parameters_of_the_estimator_take_effect_with_the_next_update() -> None:
+    X, y = cones(40, range(3))
+    model = RejectingClassifier(RLSClassifier(regularization=1.0)).fit(X[:60], y[:60])
+    before = model.estimator_.coef_
+    model.set_params(estimator__regularization=100.0)
+    np.testing.assert_array_equal(model.estimator_.coef_, before)
+    model.partial_fit(X[60:], y[60:])
+    expected = RejectingClassifier(RLSClassifier(regularization=100.0)).fit(X, y)
+    np.testing.assert_allclose(model.estimator_.coef_, expected.estimator_.coef_, rtol=1e-6)
+    model.set_params(estimator__regularization=1.0).forget(X[60:], y[60:])
+    np.testing.assert_allclose(model.estimator_.coef_, before, rtol=1e-6)
+
+
+def test_a_generator_of_the_estimator_goes_on_where_it_is() -> None:
+    X, y = cones(40, range(3))
+    estimator = SGDClassifier(random_state=np.random.RandomState(0))
+    model = RejectingClassifier(estimator).fit(X, y)
+    states = []
+    for _ in range(2):
+        model.partial_fit(X, y)
+        states.append(model.estimator_.random_state.get_state()[2])
+    assert states[0] != states[1]
+
+
+def test_another_estimator_needs_fitting_again() -> None:
+    X, y = cones(40, range(3))
+    model = rejecting().fit(X, y).set_params(estimator=GaussianNB())
+    with pytest.raises(ValueError, match="GaussianNB but the model was trained with a NCMForest"):
+        model.partial_fit(X, y)
+    assert model.fit(X, y).partial_fit(X, y).classes_.tolist() == [0, 1, 2]
+
+
+def test_a_wide_class_has_hardly_more_false_alarms_than_a_narrow_one() -> None:
+    centres, widths = cones(1, range(2))[0], np.array([1.0, 2.0])
+
+    def draw(n: int, seed: int) -> tuple[Any, Any]:
+        y = np.arange(n) % 2
+        noise = np.random.default_rng(seed).normal(size=(n, centres.shape[1]))
+        return centres[y] + widths[y, None] * noise, y
+
+    model = RejectingClassifier(NCMClassifier(), random_state=0).fit(*draw(12000, 0))
+    assert model.spreads_[1] > 2 * model.spreads_[0]
+    X, y = draw(2000, 1)
+    alarms = [(~model.is_known(X[y == c])).mean() for c in range(2)]
+    # The same without spreads: all that is above one common distance from the usual score.
+    distance = model.novelty(X) * model.spreads_[model.predict_known(X)]
+    common = distance > np.quantile(distance, 1 - np.mean(alarms))
+    before = [common[y == c].mean() for c in range(2)]
+    assert abs(alarms[1] - alarms[0]) < 0.5 * abs(before[1] - before[0])
+
+
+@every_measure
+def test_scores_that_do_not_differ_spread_by_one(measure: Any) -> None:
+    model = RejectingClassifier(NCMClassifier(), measure=measure, random_state=0)
+    model.fit(np.repeat(np.eye(2), 90, axis=0), np.repeat([0, 1], 90))
+    assert model.spreads_.tolist() == [1.0, 1.0]
+    assert model.is_known(np.eye(2)).all()

@@ -9,8 +9,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 
-from evergrow import RejectingClassifier
-from tests.novelty.cones import MeansClassifier, cones, rejecting
+from evergrow import NCMClassifier, RejectingClassifier, RLSClassifier
+from tests.novelty.cones import RememberingClassifier, cones, rejecting
 from tests.novelty.test_twin import same_calibration
 
 every_measure = pytest.mark.parametrize("measure", ["cosine", "estimator"])
@@ -18,7 +18,7 @@ every_measure = pytest.mark.parametrize("measure", ["cosine", "estimator"])
 
 def means(**options: Any) -> RejectingClassifier:
     return RejectingClassifier(
-        MeansClassifier(), **{"validation_every": 3, "random_state": 0, **options}
+        RememberingClassifier(), **{"validation_every": 3, "random_state": 0, **options}
     )
 
 
@@ -144,3 +144,62 @@ def test_examples_the_estimator_may_not_have_learnt_are_not_forgotten() -> None:
     model = means(measure="estimator", max_held_out=20).fit(X, y)
     with pytest.raises(ValueError, match="not all that were held out"):
         model.forget(X[:1], y[:1])
+
+
+INSIDE = {
+    "least squares": RLSClassifier(
+        regularization=1.0, recoding=0.0, keep_class_statistics=True, random_state=0
+    ),
+    "chosen least squares": RLSClassifier(keep_class_statistics=True, random_state=0),
+    "class means": NCMClassifier(),
+    "mahalanobis": NCMClassifier(metric="mahalanobis", keep_class_statistics=True),
+}
+every_inside = pytest.mark.parametrize("inside", INSIDE)
+
+
+@every_measure
+@every_inside
+def test_our_own_estimators_forget_examples(inside: str, measure: Any) -> None:
+    X, y = cones(60, range(4))
+    more, y_more = cones(6, range(4), seed=1)
+    empty = RejectingClassifier(INSIDE[inside], measure=measure, random_state=0)
+    expected = clone(empty).fit(X, y)
+    model = clone(empty).fit(X, y).partial_fit(more, y_more)
+    assert model.n_held_out_.sum() > expected.n_held_out_.sum()
+    model.forget(more, y_more)
+    np.testing.assert_array_equal(model.n_held_out_, expected.n_held_out_)
+    for attribute in ("level_", "usual_scores_", "spreads_"):
+        np.testing.assert_allclose(
+            getattr(model, attribute), getattr(expected, attribute), rtol=1e-6, atol=1e-9
+        )
+    np.testing.assert_allclose(model.novelty(X), expected.novelty(X), rtol=1e-5, atol=1e-8)
+    np.testing.assert_array_equal(model.predict_known(X), expected.predict_known(X))
+
+
+@every_measure
+@every_inside
+def test_our_own_estimators_forget_classes(inside: str, measure: Any) -> None:
+    X, y = cones(60, range(4))
+    model = RejectingClassifier(INSIDE[inside], measure=measure, random_state=0).fit(X, y)
+    model.forget(classes=[2])
+    assert model.classes_.tolist() == model.estimator_.classes_.tolist() == [0, 1, 3]
+    assert (model.predict(cones(40, [2], seed=1)[0]) == -1).mean() > 0.7
+    known, y_known = cones(40, [0, 1, 3], seed=1)
+    assert (model.predict_known(known) == y_known).mean() > 0.95
+
+
+@every_measure
+@every_inside
+def test_held_out_examples_that_were_let_go_are_forgotten_too(inside: str, measure: Any) -> None:
+    X, y = cones(120, range(3))
+    model = RejectingClassifier(INSIDE[inside], measure=measure, random_state=0)
+    model.set_params(max_held_out=21).fit(X, y)
+    if measure == "estimator":
+        with pytest.raises(ValueError, match="not all that were held out"):
+            model.forget(X[:180], y[:180])
+        return
+    model.forget(X[:180], y[:180])
+    held_out = model._fitted.held_out
+    represented = np.bincount(held_out.batch.codes, held_out.represented, minlength=3)
+    # Every sixth of those that are left, whichever of them were held out.
+    np.testing.assert_allclose(represented, np.bincount(y[180:]) / 6, atol=4)

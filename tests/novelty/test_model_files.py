@@ -12,7 +12,7 @@ from sklearn.linear_model import RidgeClassifier
 import evergrow
 from evergrow import ModelFileError, RejectingClassifier
 from evergrow.files import read_model, write_model
-from tests.novelty.cones import MeansClassifier, cones, rejecting
+from tests.novelty.cones import RememberingClassifier, cones, rejecting
 
 every_measure = pytest.mark.parametrize("measure", ["cosine", "estimator"])
 
@@ -75,7 +75,7 @@ def test_string_classes_and_feature_names_survive(tmp_path: Path) -> None:
         loaded.predict(frame[frame.columns[::-1]])
 
 
-@pytest.mark.parametrize("estimator", [RidgeClassifier(), MeansClassifier()])
+@pytest.mark.parametrize("estimator", [RidgeClassifier(), RememberingClassifier()])
 def test_a_foreign_estimator_cannot_be_saved(estimator: Any, tmp_path: Path) -> None:
     model = RejectingClassifier(estimator).fit(*cones(10, range(3)))
     with pytest.raises(TypeError, match="only Evergrow's own estimators can be saved"):
@@ -146,10 +146,18 @@ def at(place: Any, value: Any) -> Any:
         ("held_out.rows", lambda rows: rows.astype(np.float32)),
         ("held_out.codes", at(0, 4)),
         ("held_out.codes", at(0, -1)),
+        ("held_out.rows", at((0, 0), -1e150)),
         ("held_out.weights", at(0, 0.0)),
+        ("held_out.weights", at(0, 1e150)),
         ("held_out.priorities", lambda p: p[1:].copy()),
         ("held_out.counts", at((0, 0), 3)),
-        ("held_out.counts", at((0, 1), 3)),
+        ("held_out.counts", at((0, 0), 2**63 - 1)),
+        ("held_out.counts", at((0, 1), 55)),
+        ("held_out.counts", at((0, 1), -1)),
+        ("held_out.counts", at((0, 2), 3)),
+        ("held_out.counts", at((0, 2), 12)),
+        ("held_out.counts", at((0, 3), 2)),
+        ("held_out.counts", lambda counts: counts[:, :3].copy()),
         ("held_out.counts", None),
         ("estimator/mean", None),
     ],
@@ -177,3 +185,14 @@ def test_models_inside_each_other_without_end_are_refused(saved: Path) -> None:
     write_model(saved, header, tensors)
     with pytest.raises(ModelFileError):
         evergrow.load(saved)
+
+
+@pytest.mark.parametrize("change", [{"measure": "estimator"}, {"unknown_label": 2}])
+def test_parameters_that_do_not_suit_what_was_learnt_leave_the_old_file(
+    saved: Path, change: dict[str, Any]
+) -> None:
+    before = saved.read_bytes()
+    model = evergrow.load(saved).set_params(**change)
+    with pytest.raises(ValueError, match=next(iter(change))):
+        model.save(saved)
+    assert saved.read_bytes() == before

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from evergrow import RejectingClassifier
-from tests.novelty.cones import MeansClassifier, cones, rejecting
+from tests.novelty.cones import RememberingClassifier, cones, rejecting
 from tests.reference import rejection
 
 OPTIONS = {"validation_every": 3, "max_held_out": 60, "false_alarms": 0.2}
@@ -27,6 +27,7 @@ def same_calibration(model: RejectingClassifier, other: RejectingClassifier) -> 
     columns = [other.classes_.tolist().index(name) for name in model.classes_.tolist()]
     assert model.level_ == pytest.approx(other.level_, abs=1e-12)
     np.testing.assert_allclose(model.usual_scores_, other.usual_scores_[columns], atol=1e-12)
+    np.testing.assert_allclose(model.spreads_, other.spreads_[columns], atol=1e-12)
     np.testing.assert_array_equal(model.n_held_out_, other.n_held_out_[columns])
 
 
@@ -45,6 +46,8 @@ def test_it_does_what_the_twin_does(n: int, seed: int) -> None:
     assert model.level_ == pytest.approx(twin.level, abs=1e-12)
     usual = [twin.usual[name] for name in model.classes_.tolist()]
     np.testing.assert_allclose(model.usual_scores_, usual, atol=1e-12)
+    spreads = [twin.spreads[name] for name in model.classes_.tolist()]
+    np.testing.assert_allclose(model.spreads_, spreads, atol=1e-12)
     query = small_integers(5, seed + 9)[0]
     novelties = [twin.novelty(x) for x in query]
     np.testing.assert_allclose(model.novelty(query), novelties, atol=1e-12)
@@ -61,7 +64,7 @@ def test_any_split_into_calls_gives_the_same_calibration(
 ) -> None:
     X, y = small_integers(60, 0)
     order = np.arange(240) if shuffle else np.argsort(y, kind="stable")
-    model = RejectingClassifier(MeansClassifier(), random_state=0, measure=measure, **OPTIONS)
+    model = RejectingClassifier(RememberingClassifier(), random_state=0, measure=measure, **OPTIONS)
     at_once = clone(model).fit(X[order], y[order])
     for part in np.split(order, sorted(cuts)):
         model.partial_fit(X[part], y[part])

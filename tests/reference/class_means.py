@@ -42,10 +42,10 @@ def precision(metric: str, shrinkage: float, X: Floats, y: Ints, weights: Floats
     """The matrix P of the squared distance ``(x - mu)' P (x - mu)``."""
     within = covariance(X, y, weights)
     n_features = len(within)
-    common = np.trace(within) / n_features * np.eye(n_features)
+    independent = np.diag(np.diagonal(within))
     shrunk = {
-        "euclidean": common,
-        "mahalanobis": (1 - shrinkage) * within + shrinkage * common,
+        "euclidean": np.trace(within) / n_features * np.eye(n_features),
+        "mahalanobis": (1 - shrinkage) * within + shrinkage * independent,
     }
     inverse: Floats = np.linalg.inv(shrunk[metric])
     return inverse

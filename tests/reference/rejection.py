@@ -49,11 +49,12 @@ def held_out(y: list[Any], seed: int, every: int, max_held_out: int) -> list[int
 
 @dataclass
 class Rejection:
-    """Class means, where directions start, the usual score of each class, and the level."""
+    """Class means, where directions start, usual score and spread of each class, and the level."""
 
     means: dict[Any, Floats]
     origin: Floats
     usual: dict[Any, float]
+    spreads: dict[Any, float]
     level: float
 
     def nearest(self, x: Floats) -> tuple[Any, float]:
@@ -61,9 +62,9 @@ class Rejection:
         return nearest(x, self.means, self.origin)
 
     def novelty(self, x: Floats) -> float:
-        """How far the cosine to the nearest mean lies below what is usual for that class."""
+        """How far the cosine to the nearest mean lies below the usual one, in spreads."""
         name, score = self.nearest(x)
-        return self.usual[name] - score
+        return (self.usual[name] - score) / self.spreads[name]
 
 
 def nearest(x: Floats, means: dict[Any, Floats], origin: Floats) -> tuple[Any, float]:
@@ -92,17 +93,18 @@ def learn(
         weight = (y.count(y[i]) // every) / sum(y[k] == y[i] for k in kept)
         found.append((name, score, weight))
     usual = {name: _usual(name, found) for name in names}
+    spreads = {name: _spread(name, found) for name in names}
     if len(found) < MIN_HELD_OUT:
-        return Rejection(means, origin, usual, float("inf"))
+        return Rejection(means, origin, usual, spreads, float("inf"))
     novelties = sorted(
-        (_usual(name, found, without=k) - score, weight)
+        ((_usual(name, found, without=k) - score) / spreads[name], weight)
         for k, (name, score, weight) in enumerate(found)
     )
     total, below = sum(weight for _, weight in novelties), 0.0
     for novelty, weight in novelties:
         below += weight
         if below >= (1 - false_alarms) * total * (1 - 1e-12):
-            return Rejection(means, origin, usual, novelty)
+            return Rejection(means, origin, usual, spreads, novelty)
     raise AssertionError("the shares add up to one")
 
 
@@ -116,3 +118,16 @@ def _usual(wanted: Any, found: list[tuple[Any, float, float]], without: int = -1
     mine = np.array([name == wanted and k != without for k, (name, _, _) in enumerate(found)])
     total = weights[mine].sum() + prior
     return float((weights[mine] @ scores[mine] + prior * pooled) / total)
+
+
+def _spread(wanted: Any, found: list[tuple[Any, float, float]]) -> float:
+    """Root mean square distance from the usual score, drawn towards that of all in the same way."""
+    if not found:
+        return 1.0
+    weights = np.array([weight for _, _, weight in found])
+    squares = np.array([(score - _usual(name, found)) ** 2 for name, score, _ in found])
+    prior = PRIOR * weights.mean()
+    pooled = weights @ squares / weights.sum()
+    mine = np.array([name == wanted for name, _, _ in found])
+    total = weights[mine].sum() + prior
+    return float(np.sqrt((weights[mine] @ squares[mine] + prior * pooled) / total)) or 1.0

@@ -1,18 +1,18 @@
 """The ways to measure how far an example is from a class mean.
 
-Each is a value that turns class means into directions ``P mu`` for one symmetric ``P``: the score
-of a class is then ``mu' P x - mu' P mu / 2``, which is ``-(x - mu)' P (x - mu) / 2`` up to a number
-that all classes share, and the softmax of the scores gives probabilities.
+Each is a value that makes a form, one symmetric ``P``, of the sums over examples. The score of a
+class is then ``mu' P x - mu' P mu / 2``, which is ``-(x - mu)' P (x - mu) / 2`` up to a number that
+all classes share, and the softmax of the scores gives probabilities.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
 from evergrow.moments import Moments
 
@@ -20,26 +20,84 @@ __all__ = [
     "DISTANCES",
     "Distance",
     "Euclidean",
+    "Form",
     "Learnt",
     "Mahalanobis",
     "spread",
     "unitless_covariance",
-    "within_covariance",
 ]
 
 Floats = npt.NDArray[np.float64]
 
 # Of differences between sums, what rounding alone may leave, relative to the sums.
 _ROUNDING = 1e-14
+# Of squares of forgotten examples, what rounding may leave, relative to those of common features.
+_RESIDUE = 1e-15
+
+
+class Form(Protocol):
+    """One symmetric ``P``."""
+
+    def directions(self, rows: Floats) -> Floats:
+        """``P x`` of every row, shape (n_rows, n_features)."""
+
+    def squared_lengths(self, rows: Floats) -> Floats:
+        """``x' P x`` of every row, shape (n_rows,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Scaled:
+    """``P`` is one over a variance that all features share."""
+
+    variance: float
+
+    def directions(self, rows: Floats) -> Floats:
+        return rows / self.variance
+
+    def squared_lengths(self, rows: Floats) -> Floats:
+        return _squares(rows) / self.variance
+
+
+@dataclass(frozen=True, eq=False)
+class _Whitened:
+    """``P`` is the inverse of a covariance, given as its Cholesky factor."""
+
+    factor: tuple[Any, bool]
+
+    def directions(self, rows: Floats) -> Floats:
+        return np.ascontiguousarray(cho_solve(self.factor, rows.T).T)
+
+    def squared_lengths(self, rows: Floats) -> Floats:
+        root, lower = self.factor
+        white = solve_triangular(root, rows.T, trans=0 if lower else 1, lower=lower)
+        return _squares(white.T)
+
+
+@dataclass(frozen=True, eq=False)
+class _Projected:
+    """``P`` is ``W' W`` for a projection ``W``."""
+
+    components: Floats
+
+    def directions(self, rows: Floats) -> Floats:
+        return (rows @ self.components.T) @ self.components
+
+    def squared_lengths(self, rows: Floats) -> Floats:
+        return _squares(rows @ self.components.T)
+
+
+def _squares(rows: Floats) -> Floats:
+    squares: Floats = np.einsum("ij,ij->i", rows, rows)
+    return squares
 
 
 @dataclass(frozen=True)
 class Euclidean:
     """Straight lines, in units of the common deviation of all features within the classes."""
 
-    def directions(self, means: Floats, moments: Moments) -> Floats:
-        """``P mu`` of every mean, shape (n_classes, n_features)."""
-        return means / spread(moments)
+    def form(self, moments: Moments) -> Form:
+        """``P`` by the sums over the examples."""
+        return _Scaled(spread(moments))
 
 
 @dataclass(frozen=True)
@@ -48,16 +106,16 @@ class Mahalanobis:
 
     shrinkage: float
 
-    def directions(self, means: Floats, moments: Moments) -> Floats:
-        """``P mu`` of every mean, shape (n_classes, n_features)."""
+    def form(self, moments: Moments) -> Form:
+        """``P`` by the sums over the examples."""
         try:
-            factor = cho_factor(within_covariance(moments, self.shrinkage), overwrite_a=True)
+            factor = cho_factor(unitless_covariance(moments, self.shrinkage), overwrite_a=True)
         except LinAlgError as error:
             raise ValueError(
                 "the examples vary in too few directions to tell distances in all of them: "
-                f"set shrinkage above {self.shrinkage:g} and train again"
+                f"set shrinkage above {self.shrinkage:g}"
             ) from error
-        return np.ascontiguousarray(cho_solve(factor, means.T).T)
+        return _Whitened(factor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +124,9 @@ class Learnt:
 
     components: Floats
 
-    def directions(self, means: Floats, moments: Moments) -> Floats:  # noqa: ARG002
-        """``P mu`` of every mean, shape (n_classes, n_features)."""
-        return (means @ self.components.T) @ self.components
+    def form(self, moments: Moments) -> Form:  # noqa: ARG002
+        """``P``, whatever the sums are."""
+        return _Projected(self.components)
 
 
 Distance: TypeAlias = Euclidean | Mahalanobis | Learnt
@@ -93,33 +151,25 @@ def spread(moments: Moments) -> float:
     return within / (moments.weight * moments.n_features)
 
 
-def within_covariance(moments: Moments, shrinkage: float) -> Floats:
-    """Covariance of what class means leave, shrunk towards the same variance everywhere."""
-    common = spread(moments)
-    covariance = _left_by_means(moments)
-    if float(np.trace(covariance)) / moments.n_features < common / 2:
-        # Nothing but rounding: there was one example per class.
-        return common * np.eye(moments.n_features)
-    covariance *= 1 - shrinkage
-    covariance[np.diag_indices_from(covariance)] += shrinkage * common
-    return covariance
-
-
 def unitless_covariance(moments: Moments, shrinkage: float) -> Floats:
     """Covariance of what class means leave, shrunk towards each feature's own variance.
 
     Unlike a common variance, that means the same whatever the features' units are. Features that
-    never vary within a class are given their variance among classes, or 1 if they have none.
+    never vary within a class, all of them if there is one example per class, are given their
+    variance among classes, or 1 if they have none.
     """
     covariance = _left_by_means(moments)
     mean_squares = np.diagonal(moments.gram) / moments.weight
     total = mean_squares - (moments.sums.sum(axis=0) / moments.weight) ** 2
-    within = np.diagonal(covariance)
-    rounding = 100 * _ROUNDING * mean_squares
-    variances = np.where(total > rounding, total, 1.0)
-    variances = np.where(within > rounding, within, variances)
-    covariance *= 1 - shrinkage
-    covariance[np.diag_indices_from(covariance)] += shrinkage * variances
+    within = np.diagonal(covariance).copy()
+    # Of a feature that is nothing but what forgotten examples left, its own size says nothing.
+    residue = _RESIDUE * float(np.median(mean_squares))
+    rounding = 10 * _ROUNDING * mean_squares + residue
+    varies = within > rounding
+    variances = np.where(varies, within, np.where(total > rounding, total, 1.0))
+    # What is left of the others is rounding.
+    covariance *= (1 - shrinkage) * np.outer(varies, varies)
+    covariance[np.diag_indices_from(covariance)] = variances
     return covariance
 
 

@@ -9,10 +9,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import log_softmax, softmax
 
 from evergrow.errors import ModelFileError
 from evergrow.files import write_model
-from evergrow.means.distances import DISTANCES, Distance, Euclidean, Learnt, Mahalanobis
+from evergrow.labels import ClassList
+from evergrow.means.distances import DISTANCES, Distance, Learnt
 from evergrow.means.fitted import FittedMeans, moments_from_file
 from evergrow.means.metric import NCMMetric
 from evergrow.modelfile import (
@@ -23,10 +25,11 @@ from evergrow.modelfile import (
     parameters_of,
     plain_parameters,
 )
+from evergrow.moments import Moments
 from evergrow.params import Choice, Flag, Number, Rule, check_parameters
 from evergrow.scoring import ScoringClassifier, as_decision
 
-__all__ = ["MeansClassifier"]
+__all__ = ["MeansClassifier", "fitted_means"]
 
 _PREFIX = "metric."
 
@@ -113,10 +116,16 @@ class MeansClassifier(ScoringClassifier):
         array([-10.,   0.,  10.])
         """
         reader, X = self._checked_query(X)
-        return as_decision(reader._fitted.scores(X))
+        return as_decision(reader._scores(X))
 
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
-        return self._fitted.score_blocks(X)
+        return self._fitted.score_blocks(X, self._distance())
+
+    def _fit_scores(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        return self._fitted.fit_scores(X, self._distance())
+
+    def _scores(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        return self._fitted.scores(X, self._distance())
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Class probabilities: all classes equally likely and equally wide around their means.
@@ -139,7 +148,8 @@ class MeansClassifier(ScoringClassifier):
         array([[0.5, 0.5]])
         """
         reader, X = self._checked_query(X)
-        return reader._fitted.probabilities(X)
+        probabilities: npt.NDArray[np.float64] = softmax(reader._scores(X), axis=1)
+        return probabilities
 
     def predict_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the class probabilities, also where those are too small for a number.
@@ -152,7 +162,8 @@ class MeansClassifier(ScoringClassifier):
         array([[-9950.,     0.]])
         """
         reader, X = self._checked_query(X)
-        return reader._fitted.log_probabilities(X)
+        logarithms: npt.NDArray[np.float64] = log_softmax(reader._scores(X), axis=1)
+        return logarithms
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that :func:`evergrow.load` reads.
@@ -180,12 +191,14 @@ class MeansClassifier(ScoringClassifier):
     def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Header and arrays of a model file, or of a part of another model's file."""
         reader = self._checked_to_save()
-        fitted = reader._fitted
+        # Else the file could not be loaded: its sums would not suit its parameters.
+        fitted = reader._checked_known("model to save")
         parameters = plain_parameters(reader.get_params(deep=False))
         tensors = fitted.moments.to_tensors()
         learnt = None
         if isinstance(reader.metric, NCMMetric):
             options = plain_parameters(reader.metric.get_params(deep=False))
+            check_parameters(options, NCMMetric._rules)
             parameters["metric"] = {"estimator": NCMMetric.__name__, "parameters": options}
         if hasattr(reader, "metric_"):
             learnt, arrays = reader.metric_._to_file()
@@ -209,18 +222,23 @@ class MeansClassifier(ScoringClassifier):
         moments = moments_from_file(
             tensors, labels, gram=estimator._needs_gram(), per_class=estimator._needs_class_grams()
         )
-        distance = estimator._distance(learnt)
-        if isinstance(distance, Learnt) and distance.components.shape[1] != moments.n_features:
+        if learnt is not None and learnt.components_.shape[1] != moments.n_features:
             raise ModelFileError("the model file is inconsistent: its metric has other features")
         names = feature_names(header, moments.n_features)
-        estimator._become(FittedMeans(labels, moments, distance), names, metric_=learnt)
+        fitted = fitted_means(labels, moments, learnt)
+        if fitted.learnt is not None:
+            with np.errstate(all="ignore"):
+                are_finite = fitted.planes(fitted.learnt).are_finite
+            if not are_finite:
+                raise ModelFileError("the model file is inconsistent: its metric gives no numbers")
+        estimator._become(fitted, names, metric_=learnt)
         return estimator
 
     def _checked_known(self, what: str) -> FittedMeans:
         """What was learnt, if it was learnt with the parameters that count now."""
         known: FittedMeans = self._learnt(what)
         has_gram = known.moments.settled is not None
-        is_learnt = isinstance(known.distance, Learnt)
+        is_learnt = known.learnt is not None
         if has_gram != self._needs_gram() or is_learnt != isinstance(self.metric, NCMMetric):
             raise ValueError(
                 f"metric is {self.metric!r} but the model was trained with another: "
@@ -239,11 +257,15 @@ class MeansClassifier(ScoringClassifier):
     def _needs_class_grams(self) -> bool:
         return self._needs_gram() and bool(self.keep_class_statistics)
 
-    def _distance(self, learnt: NCMMetric | None) -> Distance:
-        """How to measure, by the parameters as they are now and the metric as it was learnt."""
-        if learnt is not None:
-            return Learnt(learnt.components_)
-        return Mahalanobis(float(self.shrinkage)) if self._needs_gram() else Euclidean()
+    def _distance(self) -> Distance:
+        """How to measure, by what was learnt and the shrinkage as it is now."""
+        check_parameters({"shrinkage": self.shrinkage}, {"shrinkage": self._rules["shrinkage"]})
+        return self._fitted.distance(float(self.shrinkage))
+
+
+def fitted_means(labels: ClassList, moments: Moments, metric: NCMMetric | None) -> FittedMeans:
+    """What there is to predict with."""
+    return FittedMeans(labels, moments, None if metric is None else Learnt(metric.components_))
 
 
 def _metric_from_json(entry: dict[str, Any]) -> NCMMetric:

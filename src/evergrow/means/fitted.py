@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_softmax, softmax
 
 from evergrow.blocks import float_blocks
 from evergrow.errors import ModelFileError
 from evergrow.labels import ClassList
-from evergrow.means.distances import Distance
+from evergrow.means.distances import Distance, Euclidean, Form, Learnt, Mahalanobis
 from evergrow.modelfile import check_array
 from evergrow.moments import Moments
 
@@ -29,59 +27,96 @@ _FARTHEST = 1e140
 
 
 @dataclass(frozen=True, eq=False)
+class Planes:
+    """The scores are ``(X - centre) @ directions + offsets``."""
+
+    form: Form
+    centre: Floats
+    directions: Floats
+    offsets: Floats
+
+    @property
+    def are_finite(self) -> bool:
+        """Whether all scores are numbers; those of classes without examples are minus infinity."""
+        farthest = np.abs(self.directions).sum(axis=0) * _FARTHEST
+        fine = np.isfinite(farthest).all() and (self.offsets < np.inf).all()
+        return bool(fine and np.isfinite(self.offsets[farthest > 0]).all())
+
+    def scores(self, block: Floats) -> tuple[Floats, Floats]:
+        """Scores of some rows, and the rows from the centre."""
+        centred = np.clip(block - self.centre, -_FARTHEST, _FARTHEST)
+        return centred @ self.directions + self.offsets, centred
+
+
+@dataclass(frozen=True, eq=False)
 class FittedMeans:
-    """Classes, sums over their examples, and the way to measure distances."""
+    """Classes, sums over their examples, and the metric that was learnt if any was."""
 
     labels: ClassList
     moments: Moments
-    distance: Distance
+    learnt: Learnt | None = None
+    # Of the distance that was last asked for: what does not change needs no solving again.
+    _solved: dict[Distance, Planes] = field(default_factory=dict, repr=False)
 
     @property
     def n_features(self) -> int:
         """Number of features."""
         return self.moments.n_features
 
-    @cached_property
-    def _planes(self) -> tuple[Floats, Floats, Floats]:
-        """Centre, directions and offsets: the scores are ``(X - centre) @ directions + offsets``.
+    def distance(self, shrinkage: float) -> Distance:
+        """How to measure: what the sums were kept for, with this shrinkage."""
+        if self.learnt is not None:
+            return self.learnt
+        return Euclidean() if self.moments.settled is None else Mahalanobis(shrinkage)
 
-        Solved when a prediction first asks: training adds to the sums and nothing else.
-        """
+    def planes(self, distance: Distance) -> Planes:
+        """Solved when a prediction first asks: training adds to the sums and nothing else."""
+        planes = self._solved.get(distance)
+        if planes is None:
+            planes = self._solve(distance)
+            self._solved.clear()
+            self._solved[distance] = planes
+        return planes
+
+    def _solve(self, distance: Distance) -> Planes:
         present = self.moments.class_examples > 0
         # Distances do not depend on the origin, rounding does.
         centre = self.moments.sums[present].sum(axis=0) / self.moments.class_weights[present].sum()
         means = np.where(present[:, None], self.moments.means - centre, 0.0)
-        directions = self.distance.directions(means, self.moments)
+        form = distance.form(self.moments)
+        directions = form.directions(means)
         offsets = np.where(present, -0.5 * np.einsum("ij,ij->i", means, directions), -np.inf)
-        return centre, np.ascontiguousarray(directions.T), offsets
+        return Planes(form, centre, np.ascontiguousarray(directions.T), offsets)
 
-    def score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
+    def score_blocks(
+        self, X: npt.NDArray[Any], distance: Distance
+    ) -> Iterator[tuple[slice, Floats]]:
         """Scores a block of rows at a time: (rows, scores of shape (n_rows, n_classes))."""
-        centre, directions, offsets = self._planes
+        planes = self.planes(distance)
         max_rows = max(64, min(16384, _PREDICT_BYTES // (8 * len(self.labels))))
         for rows, block in float_blocks(X, max_rows):
-            centred = np.clip(block - centre, -_FARTHEST, _FARTHEST)
-            yield rows, centred @ directions + offsets
+            yield rows, planes.scores(block)[0]
 
-    def scores(self, X: npt.NDArray[Any]) -> Floats:
+    def scores(self, X: npt.NDArray[Any], distance: Distance) -> Floats:
         """``mu' P x - mu' P mu / 2`` per class, means and rows taken from their common centre."""
         out = np.empty((X.shape[0], len(self.labels)))
-        for rows, block in self.score_blocks(X):
+        for rows, block in self.score_blocks(X, distance):
             out[rows] = block
         return out
 
-    def probabilities(self, X: npt.NDArray[Any]) -> Floats:
-        """Softmax of the scores."""
-        probabilities: Floats = softmax(self.scores(X), axis=1)
-        return probabilities
-
-    def log_probabilities(self, X: npt.NDArray[Any]) -> Floats:
-        """Logarithm of the probabilities."""
-        logarithms: Floats = log_softmax(self.scores(X), axis=1)
-        return logarithms
+    def fit_scores(self, X: npt.NDArray[Any], distance: Distance) -> Floats:
+        """``-(x - mu)' P (x - mu) / 2`` per class, which far-out rows have little of."""
+        planes = self.planes(distance)
+        out = np.empty((X.shape[0], len(self.labels)))
+        for rows, block in float_blocks(X):
+            scores, centred = planes.scores(block)
+            # What lies too far out for a number fits nothing.
+            with np.errstate(over="ignore"):
+                out[rows] = scores - planes.form.squared_lengths(centred)[:, None] / 2
+        return out
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FittedMeans:
-        """Share: nothing in here ever changes."""
+        """Share: nothing in here ever changes but what is solved, which follows from the rest."""
         return self
 
 

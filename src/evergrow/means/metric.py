@@ -32,13 +32,15 @@ from evergrow.modelfile import (
     parameters_of,
     plain_parameters,
 )
-from evergrow.params import Integer, Nothing, Number, RandomState, Rule, check_parameters
+from evergrow.params import Flag, Integer, Nothing, Number, RandomState, Rule, check_parameters
 from evergrow.turns import one_at_a_time
 
 __all__ = ["NCMMetric"]
 
 # More components than this cost more than they add, whatever the number of features.
 _MOST_COMPONENTS = 512
+# Features are at most as large, so that what is projected stays finite.
+_LARGEST = 1e140
 
 
 class NCMMetric(
@@ -117,7 +119,7 @@ class NCMMetric(
         "n_iter_no_change": [Integer(1, 1 << 30)],
         "validation_fraction": [Number(0.0, 0.5)],
         "random_state": [Nothing(), RandomState()],
-        "verbose": [Integer(0)],
+        "verbose": [Integer(0), Flag()],
     }
 
     components_: npt.NDArray[np.float64]
@@ -210,10 +212,13 @@ class NCMMetric(
             tol=float(self.tol),
             validation_fraction=float(self.validation_fraction),
             n_iter_no_change=int(self.n_iter_no_change),
-            verbose=self.verbose,
+            verbose=int(self.verbose),
         )
 
     def _become(self, fitted: FittedMetric, names: npt.NDArray[Any] | None) -> None:
+        # Classifiers that were copied share them.
+        for array in (fitted.components, fitted.log_likelihoods):
+            array.setflags(write=False)
         kept = {name: value for name, value in vars(self).items() if not name.endswith("_")}
         learnt = {
             "components_": fitted.components,
@@ -225,6 +230,12 @@ class NCMMetric(
             learnt["feature_names_in_"] = names
         # One assignment: another thread sees all of the old or all of the new.
         self.__dict__ = kept | learnt
+
+    def _snapshot(self) -> Self:
+        # One look at what is learnt, which another thread may replace at any moment.
+        reader = object.__new__(type(self))
+        reader.__dict__ = vars(self).copy()
+        return reader
 
     def transform(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Project examples.
@@ -246,9 +257,10 @@ class NCMMetric(
         >>> metric.transform([[1, 1], [2, 2]]).shape
         (2, 1)
         """
-        check_is_fitted(self, "components_")
-        checked = validate_data(self, X, reset=False)
-        components = self.components_
+        reader = self._snapshot()
+        check_is_fitted(reader, "components_")
+        checked = validate_data(reader, X, reset=False)
+        components = reader.components_
         projected = np.empty((checked.shape[0], len(components)))
         for rows, block in float_blocks(checked):
             projected[rows] = block @ components.T
@@ -276,12 +288,13 @@ class NCMMetric(
 
     def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Header and arrays, for a file of its own or inside that of a classifier."""
-        check_is_fitted(self, "components_")
+        reader = self._snapshot()
+        check_is_fitted(reader, "components_")
         # Else the file could not be loaded.
-        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
+        check_parameters({name: getattr(reader, name) for name in self._rules}, self._rules)
         check_saveable(type(self))
-        header = common_header(self, plain_parameters(self.get_params(deep=False)), None)
-        tensors = {"components": self.components_, "log_likelihoods": self.log_likelihoods_}
+        header = common_header(reader, plain_parameters(reader.get_params(deep=False)), None)
+        tensors = {"components": reader.components_, "log_likelihoods": reader.log_likelihoods_}
         return header, tensors
 
     @classmethod
@@ -304,6 +317,8 @@ class NCMMetric(
         likelihoods = check_array(found, "log_likelihoods", np.float64, (None,))
         if not components.size or not likelihoods.size:
             raise ModelFileError("the model file is inconsistent: its metric is empty")
+        if np.abs(components).max() > _LARGEST:
+            raise ModelFileError("the model file is inconsistent: its metric is too large")
         metric._become(
             FittedMetric(components, likelihoods), feature_names(header, components.shape[1])
         )

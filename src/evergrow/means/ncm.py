@@ -12,7 +12,7 @@ from sklearn.base import clone
 from evergrow.examples import add_examples, check_size, plain_batches, weighted
 from evergrow.labels import ClassList, as_classes
 from evergrow.means.columns import differences, merge, rename, without_classes
-from evergrow.means.estimator import MeansClassifier
+from evergrow.means.estimator import MeansClassifier, fitted_means
 from evergrow.means.fitted import FittedMeans
 from evergrow.means.metric import NCMMetric
 from evergrow.moments import ForgetError, Moments
@@ -39,10 +39,10 @@ class NCMClassifier(MeansClassifier):
         of :meth:`fit` or of the first :meth:`partial_fit`; it stays as it is when classes are
         added later, and serves those less well than the ones it was learnt from.
     shrinkage : float, default=0.1
-        For ``"mahalanobis"``: share of a common variance in the covariance of the features, from 0
-        to 1. More for few examples of many features: 0.3 if there are not many times more examples
-        than features. With 0 there must be enough examples to vary in every direction. May change
-        between updates.
+        For ``"mahalanobis"``: how far the covariance of the features takes them for independent,
+        from 0 to 1, each keeping its own variance. More for few examples of many features: 0.3 if
+        there are not many times more examples than features. With 0 there must be enough examples
+        to vary in every direction. May change at any time: predictions follow it at once.
     keep_class_statistics : bool, default=False
         For ``"mahalanobis"``: keep the covariance of each class too, so that whole classes can be
         forgotten without their examples. Takes ``n_features ** 2`` numbers per class.
@@ -234,8 +234,9 @@ class NCMClassifier(MeansClassifier):
         Parameters
         ----------
         other : NCMClassifier
-            A model with the same metric, features and parameters, taught on other examples, of the
-            same classes or others. It stays as it is. Two models that each learnt a metric of
+            A model with the same metric and features, taught on other examples, of the
+            same classes or others. It stays as it is; feature names must agree where both have
+            some. Two models that each learnt a metric of
             their own cannot be merged: learn one :class:`NCMMetric` first, and use it in a
             pipeline before both.
 
@@ -262,7 +263,8 @@ class NCMClassifier(MeansClassifier):
         theirs = reader._checked_known("classes to merge")
         differing = differences(known, theirs)
         names = [list(getattr(model, "feature_names_in_", [])) for model in (self, reader)]
-        if names[0] != names[1]:
+        # One without names may well mean the same features.
+        if all(names) and names[0] != names[1]:
             differing.append("the names of the features")
         if differing:
             raise ValueError(f"cannot merge models that differ in {', '.join(differing)}")
@@ -315,13 +317,12 @@ class NCMClassifier(MeansClassifier):
         learnt = None
         if isinstance(self.metric, NCMMetric):
             learnt = clone(self.metric).fit(checked, codes, weights)
-        fitted = FittedMeans(labels, moments, self._distance(learnt))
-        self._become(fitted, names, metric_=learnt)
+        self._become(fitted_means(labels, moments, learnt), names, metric_=learnt)
 
     def _replace(self, labels: ClassList, moments: Moments) -> None:
         learnt = getattr(self, "metric_", None)
-        fitted = FittedMeans(labels, moments, self._distance(learnt))
-        self._become(fitted, getattr(self, "feature_names_in_", None), metric_=learnt)
+        names = getattr(self, "feature_names_in_", None)
+        self._become(fitted_means(labels, moments, learnt), names, metric_=learnt)
 
     def _without_examples(
         self,

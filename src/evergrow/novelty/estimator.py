@@ -43,18 +43,18 @@ class RejectingClassifier(GrowingRejection):
 
     An example's score is the cosine between its features and the nearest class mean, both seen from
     half way between zero and the mean of all classes, or the best score of the wrapped estimator.
-    Its novelty is how far this score lies below what is usual for that class, and it is rejected
-    when that exceeds ``level_``. Usual scores and the level come from held-out examples, so that
-    about ``false_alarms`` of the examples of known classes are rejected, whatever the features and
-    however many classes there are.
+    Its novelty is how far this score lies below what is usual for that class, in units of how far
+    the scores of that class spread, and it is rejected when that exceeds ``level_``. Usual scores,
+    spreads and the level come from held-out examples, so that about ``false_alarms`` of the known
+    examples are rejected, whatever the features and however many classes there are.
 
     Every ``validation_every``-th example of each class is held out. With ``measure="cosine"`` the
     estimator learns it all the same: each held-out example is compared with the mean of its own
     class taken without it, which is exactly the mean there would be had it never come. With
-    ``measure="estimator"`` the estimator never sees it. A class's usual score is drawn towards the
-    one of all classes as by 30 more examples, so that a class with few held-out examples, or none,
-    gets a sensible one. Below 20 held-out examples in all nothing is rejected yet: ``level_`` is
-    then infinite.
+    ``measure="estimator"`` the estimator never sees it. A class's usual score and spread are drawn
+    towards those of all classes as by 30 more examples, so that a class with few held-out examples,
+    or none, gets sensible ones. Below 20 held-out examples in all nothing is rejected yet:
+    ``level_`` is then infinite.
 
     The set of classes grows with :meth:`partial_fit` if the wrapped estimator's does.
 
@@ -62,7 +62,8 @@ class RejectingClassifier(GrowingRejection):
     ----------
     estimator : classifier
         What classifies; it is cloned. It needs ``fit``, for growing ``partial_fit``, and for
-        taking back ``forget`` and ``rename_classes``.
+        taking back ``forget`` and ``rename_classes``. Its parameters may change between updates,
+        where it allows that; they take effect with the next one.
     false_alarms : float, default=0.1
         Share of the examples of known classes that may be rejected. Raise it to find more of the
         unknown ones, lower it where asking for help is expensive. May be changed at any time.
@@ -72,13 +73,15 @@ class RejectingClassifier(GrowingRejection):
     measure : {"cosine", "estimator"}, default="cosine"
         What the score is. The cosine needs nothing of the estimator, which learns from every
         example; take the estimator's own score if it knows better than class means what belongs
-        together.
+        together. Scores of linear models grow with the distance from the border between classes, so
+        that things far out may look well known.
     validation_every : int, default=6
         Every how many-th example of a class is held out. Lower it for a level that is more exact
         with few examples; with ``measure="estimator"`` these are lost to learning.
     max_held_out : int, default=2000
-        How many held-out examples are kept in memory as 8 bytes per feature, in equal shares per
-        class and at least one of each. Each class keeps a uniform choice of all it had.
+        How many held-out examples are kept in memory as 8 bytes per feature, twice once something
+        was asked, in equal shares per class and at least one of each. Each class keeps a uniform
+        choice of all it had.
     random_state : int, RandomState or None, default=None
         Seed of that choice. The estimator has its own.
 
@@ -92,6 +95,8 @@ class RejectingClassifier(GrowingRejection):
         Novelty above which an example is rejected; infinite as long as nothing is.
     usual_scores_ : ndarray of shape (n_classes,)
         The score that is usual for each class.
+    spreads_ : ndarray of shape (n_classes,)
+        How far scores of each class lie from the usual one.
     n_held_out_ : ndarray of shape (n_classes,)
         Number of held-out examples that are kept.
 
@@ -136,7 +141,8 @@ class RejectingClassifier(GrowingRejection):
     @property
     def level_(self) -> float:
         """Novelty above which an example is rejected; infinite as long as nothing is."""
-        check_parameters({"false_alarms": self.false_alarms}, _only("false_alarms"))
+        name = "false_alarms"
+        check_parameters({name: self.false_alarms}, {name: self._rules[name]})
         level: float = self._learnt("level_").calibration.level(self.false_alarms)
         return level
 
@@ -145,6 +151,12 @@ class RejectingClassifier(GrowingRejection):
         """The score that is usual for each class."""
         usual: npt.NDArray[np.float64] = self._learnt("usual_scores_").calibration.usual
         return usual.copy()
+
+    @property
+    def spreads_(self) -> npt.NDArray[np.float64]:
+        """How far scores of each class lie from the usual one: the root of the mean square."""
+        spreads: npt.NDArray[np.float64] = self._learnt("spreads_").calibration.spreads
+        return spreads.copy()
 
     @property
     def n_held_out_(self) -> npt.NDArray[np.int64]:
@@ -163,8 +175,8 @@ class RejectingClassifier(GrowingRejection):
         Returns
         -------
         novelty : ndarray of shape (n_samples,)
-            How far the best score lies below what is usual for that class: the larger the
-            stranger, about 0 for a common example.
+            How far the best score lies below what is usual for that class, in units of
+            ``spreads_``: the larger the stranger, about 0 for a common example.
 
         Examples
         --------
@@ -194,8 +206,10 @@ class RejectingClassifier(GrowingRejection):
         return reader._accepted(X)
 
     def _accepted(self, X: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        accepted: npt.NDArray[np.bool_] = self._fitted.novelty(X) <= self.level_
-        return accepted
+        if (level := self.level_) == float("inf"):
+            return np.ones(len(X), dtype=bool)
+        # Not "at most the level": what has no score is no proof of being strange.
+        return ~np.greater(self._fitted.novelty(X), level)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Class of each example as the estimator sees it, or the unknown label.
@@ -312,6 +326,9 @@ class RejectingClassifier(GrowingRejection):
         """Header and arrays of a model file, or of a part of another model's file."""
         reader = self._checked_to_save()
         fitted: FittedRejection = reader._fitted
+        # Else the file could not be loaded.
+        reader._check_same_measure(fitted)
+        answers_of(fitted.labels, reader.unknown_label)
         check_saveable(type(fitted.estimator))
         parameters = plain_parameters(reader.get_params(deep=False))
         del parameters["estimator"]
@@ -331,7 +348,3 @@ class RejectingClassifier(GrowingRejection):
         answers_of(fitted.labels, model.unknown_label)
         model._become(fitted, feature_names(header, fitted.n_features))
         return model
-
-
-def _only(name: str) -> dict[str, Any]:
-    return {name: RejectingClassifier._rules[name]}

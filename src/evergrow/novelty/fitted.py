@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -38,8 +39,13 @@ class FittedRejection:
     measure: str
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FittedRejection:
-        """Copies share what never changes."""
-        return self
+        """Copies share what never changes, which a wrapped estimator may do in the caller's hands.
+
+        Copies of Evergrow's own estimators cost next to nothing.
+        """
+        twin = copy.copy(self)
+        object.__setattr__(twin, "estimator", copy.deepcopy(self.estimator, memo))
+        return twin
 
     @property
     def n_features(self) -> int:
@@ -57,10 +63,12 @@ class FittedRejection:
         score = MEASURES[self.measure].best_held_out
         (columns, scores), usable = score(self.estimator, self.moments, batch)
         weights = batch.weights * self.held_out.represented
+        # What an estimator cannot score says nothing about what is usual.
+        usable = usable & np.isfinite(scores)
         return Calibration.of(columns[usable], scores[usable], weights[usable], len(self.labels))
 
     def novelty(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """How far each row's best score lies below what is usual for that class."""
+        """How far each row's best score lies below what is usual for that class, in spreads."""
         columns, scores = MEASURES[self.measure].best(self.estimator, self.moments, X)
         return self.calibration.novelty(columns, scores)
 

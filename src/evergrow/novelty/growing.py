@@ -192,7 +192,8 @@ class GrowingRejection(GrowingClassifier):
         if leaving:
             fitted = fitted.relabel(*known.labels.without(leaving))
         # Last, as all before it changed nothing.
-        estimator = forget(known.estimator, unlearnt, known.labels.classes[leaving].tolist())
+        names = known.labels.classes[leaving].tolist()
+        estimator = forget(known.estimator, self.estimator, unlearnt, names)
         self._become(replace(fitted, estimator=estimator), getattr(self, "feature_names_in_", None))
         return self
 
@@ -265,7 +266,7 @@ class GrowingRejection(GrowingClassifier):
         if not MEASURES[known.measure].learns_held_out:
             lesson = lesson.where(~chosen)
         # Last, as all before it changed nothing.
-        estimator = taught(known.estimator, method, lesson, labels)
+        estimator = taught(known.estimator, self.estimator, method, lesson, labels)
         self._become(
             FittedRejection(labels, estimator, moments, held_out, known.measure),
             names,

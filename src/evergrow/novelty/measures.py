@@ -12,6 +12,7 @@ import numpy.typing as npt
 from evergrow.batches import Batch
 from evergrow.blocks import float_blocks
 from evergrow.moments import Moments
+from evergrow.scoring import ScoringClassifier
 
 __all__ = ["MEASURES", "Measure"]
 
@@ -102,7 +103,13 @@ def _directions(rows: Floats) -> Floats:
 
 
 def _best_own(estimator: Any, moments: Moments, X: npt.NDArray[Any]) -> Best:
-    """The estimator's best score: of ``decision_function`` if it has that, else a probability."""
+    """The estimator's best score: of ``decision_function`` if it has that, else a probability.
+
+    Evergrow's own know how well an example fits a class, where ``decision_function`` may leave out
+    what all classes share.
+    """
+    if isinstance(estimator, ScoringClassifier):
+        return _best_of(estimator._fit_scores(X))
     has_decision = hasattr(estimator, "decision_function")
     scores = estimator.decision_function(X) if has_decision else estimator.predict_proba(X)
     scores = np.asarray(scores, dtype=np.float64)
@@ -114,7 +121,13 @@ def _best_own(estimator: Any, moments: Moments, X: npt.NDArray[Any]) -> Best:
             f"measure='estimator' needs one score per class, {type(estimator).__name__} gives "
             f"{scores.shape[1]} for {moments.n_classes} classes"
         )
-    return scores.argmax(axis=1), scores.max(axis=1)
+    return _best_of(scores)
+
+
+def _best_of(scores: Floats) -> Best:
+    # A class that cannot be scored is not the nearest, unless none can be.
+    best: Floats = np.fmax.reduce(scores, axis=1)
+    return np.where(np.isnan(scores), -np.inf, scores).argmax(axis=1), best
 
 
 def _best_own_held_out(

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone, is_classifier
 
 from evergrow.labels import ClassList
+from evergrow.learner import GrowingClassifier
 
 __all__ = ["IsClassifier", "Lesson", "accepts", "forget", "renamed", "taught"]
 
@@ -22,7 +24,9 @@ class IsClassifier:
     def admits(self, value: object) -> bool:
         """Tell whether the value follows the rule."""
         wanted = ("fit", "predict", "get_params")
-        return not isinstance(value, type) and all(hasattr(value, name) for name in wanted)
+        if isinstance(value, type) or not all(hasattr(value, name) for name in wanted):
+            return False
+        return bool(is_classifier(value))
 
     def __str__(self) -> str:
         """Say what is allowed."""
@@ -49,8 +53,30 @@ def accepts(estimator: Any, method: str, name: str) -> bool:
     return name in inspect.signature(getattr(estimator, method)).parameters
 
 
-def taught(estimator: Any, method: str, lesson: Lesson, labels: ClassList) -> Any:
-    """A copy of the estimator that has learnt more; it then knows exactly these classes."""
+def _adapted(estimator: Any, like: Any) -> Any:
+    """A copy of the estimator with the parameters that another one has now."""
+    if type(estimator) is not type(like):
+        raise ValueError(
+            f"estimator is a {type(like).__name__} but the model was trained with a "
+            f"{type(estimator).__name__}: fit again to change it"
+        )
+    learner, wanted = copy.deepcopy(estimator), clone(like).get_params(deep=False)
+    old = learner.get_params(deep=False)
+    # A generator that has drawn goes on from where it is.
+    generator = np.random.RandomState
+    new = {
+        name: value
+        for name, value in wanted.items()
+        if not (isinstance(value, generator) and isinstance(old[name], generator))
+    }
+    return learner.set_params(**new)
+
+
+def taught(estimator: Any, like: Any, method: str, lesson: Lesson, labels: ClassList) -> Any:
+    """A copy of the estimator that has learnt more; it then knows exactly these classes.
+
+    It first takes the parameters of ``like``.
+    """
     options: dict[str, Any] = {}
     if lesson.weights is not None:
         _check_accepts(estimator, method, "sample_weight")
@@ -58,27 +84,40 @@ def taught(estimator: Any, method: str, lesson: Lesson, labels: ClassList) -> An
     if lesson.classes is not None:
         _check_accepts(estimator, method, "classes")
         options["classes"] = lesson.classes
-    learner = copy.deepcopy(estimator)
-    if len(lesson.X):
-        before = set(getattr(estimator, "classes_", np.zeros(0)).tolist())
-        try:
-            getattr(learner, method)(lesson.X, lesson.y, **options)
-        except ValueError as error:
-            if before and not before.issuperset(labels.classes.tolist()):
-                raise ValueError(_cannot_grow(estimator)) from error
+    learner = _adapted(estimator, like)
+    if not len(lesson.X):
+        if estimator.classes_.tolist() != labels.classes.tolist():
+            raise ValueError(
+                "all examples of this call were held out, so that the estimator does not learn of "
+                "the classes listed: give one more example"
+            )
+        # Parameters take effect, and are checked, where something is learnt.
+        return estimator
+    before = set(getattr(estimator, "classes_", np.zeros(0)).tolist())
+    try:
+        getattr(learner, method)(lesson.X, lesson.y, **options)
+    except ValueError as error:
+        grows = isinstance(estimator, GrowingClassifier)
+        if grows or not before or before.issuperset(labels.classes.tolist()):
             raise
+        raise ValueError(f"{_cannot_grow(estimator)}; it said: {error}") from error
     # Some take labels they do not know for examples of no class, without a word.
     if learner.classes_.tolist() != labels.classes.tolist():
         raise ValueError(_cannot_grow(estimator))
     return learner
 
 
-def forget(estimator: Any, lesson: Lesson | None, classes: list[Any]) -> Any:
-    """A copy of the estimator without some examples or classes."""
+def forget(estimator: Any, like: Any, lesson: Lesson | None, classes: list[Any]) -> Any:
+    """A copy of the estimator without some examples or classes.
+
+    It first takes the parameters of ``like``.
+    """
     name = type(estimator).__name__
     if not hasattr(estimator, "forget"):
         raise TypeError(f"{name} cannot forget: it has no method forget")
-    learner = copy.deepcopy(estimator)
+    learner = _adapted(estimator, like)
+    if (lesson is None or not len(lesson.X)) and not classes:
+        return estimator
     if lesson is not None and len(lesson.X):
         if not (accepts(estimator, "forget", "X") and accepts(estimator, "forget", "y")):
             raise TypeError(f"{name} cannot forget examples given as X and y, only classes")
