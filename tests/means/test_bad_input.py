@@ -53,7 +53,7 @@ def test_bad_examples_are_refused_and_nothing_changes(
     model = METRICS[name]().fit(X, Y)
     state = dict(vars(model))
     if y is None and method == "forget":
-        message = "forget needs X and y, or classes"
+        message = "both X and y, or neither"
     with pytest.raises(error, match=message):
         getattr(model, method)(data, y, sample_weight=weight)
     assert vars(model) == state
@@ -166,9 +166,9 @@ def test_every_parameter_has_a_rule(kind: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (lambda m: m.forget(), ValueError, "forget needs X and y, or classes"),
-        (lambda m: m.forget(X), ValueError, "forget needs X and y, or classes"),
-        (lambda m: m.forget(X, classes=["ant"]), ValueError, "forget needs X and y, or classes"),
+        (lambda m: m.forget(), ValueError, "examples .X and y., classes, or both"),
+        (lambda m: m.forget(X), ValueError, "both X and y, or neither"),
+        (lambda m: m.forget(X, classes=["ant"]), ValueError, "both X and y, or neither"),
         (lambda m: m.forget(X[:1], ["cow"]), ValueError, r"unknown classes \['cow'\]"),
         (lambda m: m.forget(classes=["cow"]), ValueError, r"unknown classes \['cow'\]"),
         (

@@ -94,8 +94,8 @@ def test_a_class_cannot_take_the_name_of_the_unknown() -> None:
 @pytest.mark.parametrize(
     ("use", "error", "message"),
     [
-        (lambda m, X, y: m.forget(), ValueError, "needs X and y, classes, or both"),
-        (lambda m, X, y: m.forget(X), ValueError, "y with X"),
+        (lambda m, X, y: m.forget(), ValueError, "examples .X and y., classes, or both"),
+        (lambda m, X, y: m.forget(X), ValueError, "both X and y, or neither"),
         (lambda m, X, y: m.forget(X, y + 1), ValueError, "unknown classes"),
         (lambda m, X, y: m.forget(X + 1, y), ValueError, "cannot forget examples of class 0"),
         (lambda m, X, y: m.forget(classes=[9]), ValueError, "unknown classes"),

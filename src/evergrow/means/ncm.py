@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from evergrow.examples import add_examples, check_size, plain_batches, weighted
 from evergrow.labels import ClassList, as_classes
+from evergrow.learner import check_forget_arguments
 from evergrow.means.columns import differences, merge, rename, without_classes
 from evergrow.means.estimator import MeansClassifier, fitted_means
 from evergrow.means.fitted import FittedMeans
@@ -213,8 +214,7 @@ class NCMClassifier(MeansClassifier):
         """
         self._check_parameters()
         known = self._checked_known("examples to forget")
-        if (X is None or y is None) and (classes is None or X is not None or y is not None):
-            raise ValueError("forget needs X and y, or classes")
+        check_forget_arguments(X, y, classes, sample_weight)
         labels, moments = known.labels, known.moments
         gone = sorted(set(labels.columns_of(as_classes(classes).tolist())))
         if X is not None and y is not None:

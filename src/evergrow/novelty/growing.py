@@ -15,7 +15,7 @@ from evergrow.batches import Batch
 from evergrow.examples import check_size, plain_batches, weighted
 from evergrow.held_out import HeldOut
 from evergrow.labels import ClassList, as_classes
-from evergrow.learner import GrowingClassifier
+from evergrow.learner import GrowingClassifier, check_forget_arguments
 from evergrow.moments import ForgetError, Moments
 from evergrow.novelty.answers import IsLabel, answers_of
 from evergrow.novelty.fitted import FittedRejection
@@ -178,10 +178,7 @@ class GrowingRejection(GrowingClassifier):
         """
         self._check_parameters()
         known = self._learnt("examples to forget")
-        if (X is None) != (y is None):
-            raise ValueError("forget needs y with X, and X with y")
-        if X is None and classes is None:
-            raise ValueError("forget needs X and y, classes, or both")
+        check_forget_arguments(X, y, classes, sample_weight)
         lesson = None
         if X is not None and y is not None:
             lesson = _checked_lesson(*self._checked_more(X, y), sample_weight)
