@@ -9,6 +9,7 @@ import pytest
 
 from evergrow.batches import Batch
 from evergrow.moments import FEW, WAITING, ForgetError, Moments
+from evergrow.moments_file import moments_from_tensors, moments_to_tensors
 
 
 def batch(n: int, seed: int = 0, n_classes: int = 3) -> Batch:
@@ -48,18 +49,18 @@ def test_sums_are_those_of_all_examples(options: dict[str, Any], sizes: list[int
         moments = moments.add(part)
         assert sum(len(few.rows) for few in moments.waiting) <= WAITING
     check(moments, joined(*parts))
-    back = Moments.from_tensors(moments.to_tensors(), 4, 3)
+    back = moments_from_tensors(moments_to_tensors(moments), 4, 3)
     check(back, joined(*parts))
     check(moments.subtract(parts[:2]), joined(*parts[2:]))
 
 
 def test_nothing_changes_a_value() -> None:
     first = Moments.none(4, 3, gram=True, per_class=True).add(batch(100))
-    copy = {name: array.copy() for name, array in first.to_tensors().items()}
+    copy = {name: array.copy() for name, array in moments_to_tensors(first).items()}
     second = first.add(batch(1, 1)).add(batch(100, 2)).subtract([batch(100)])
     second.relabel([0, 0, 1], 2)
     first.merged(second, [2, 1, 0], 3)
-    for name, array in first.to_tensors().items():
+    for name, array in moments_to_tensors(first).items():
         np.testing.assert_array_equal(array, copy[name])
 
 

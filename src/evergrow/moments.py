@@ -18,8 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.batches import Batch, add_class_products, add_products, copies, joined_batches
-from evergrow.errors import ModelFileError
-from evergrow.modelfile import check_array
 
 __all__ = ["FEW", "WAITING", "ForgetError", "Moments"]
 
@@ -33,9 +31,6 @@ WAITING = 256
 FEW = 32
 
 _GONE = -1
-# More examples, and larger means, than any model can have learnt.
-_MOST = 2**53
-_LARGEST = 1e141
 # What sums of other examples leave behind, relative to the sums themselves.
 _ROUNDING = 1e-9
 
@@ -234,6 +229,10 @@ class Moments:
                 add_class_products(class_grams, batch)
         return replace(added, settled=gram, class_settled=class_grams)
 
+    def settled_grams(self) -> tuple[Floats | None, tuple[Floats, ...] | None]:
+        """Gram matrix over all examples, and per class; None where they are not kept."""
+        return self._settle(self.waiting)
+
     def _settle(self, batches: Sequence[Batch]) -> tuple[Floats | None, tuple[Floats, ...] | None]:
         """Gram matrices with waiting examples in them; new ones if there are any."""
         if self.settled is None or not batches:
@@ -360,50 +359,6 @@ class Moments:
             both,
         )
 
-    def to_tensors(self) -> dict[str, npt.NDArray[Any]]:
-        """As named arrays; of symmetric matrices the upper triangle, row by row."""
-        tensors: dict[str, npt.NDArray[Any]] = {
-            "class_sums": self.sums,
-            "class_weights": self.class_weights,
-            "class_examples": self.class_examples,
-            "class_squares": self.class_squares,
-        }
-        gram, class_grams = self._settle(self.waiting)
-        if gram is not None:
-            tensors["gram"] = _packed(gram)
-        if class_grams is not None:
-            tensors["class_grams"] = np.array([_packed(gram) for gram in class_grams])
-        return tensors
-
-    @classmethod
-    def from_tensors(
-        cls, tensors: dict[str, npt.NDArray[Any]], n_features: int, n_classes: int
-    ) -> Moments:
-        """Rebuild from :meth:`to_tensors`; a ``ModelFileError`` if the arrays do not fit."""
-        d, n = n_features, n_classes
-        sums = check_array(tensors.get("class_sums"), "class_sums", np.float64, (n, d))
-        weights = check_array(tensors.get("class_weights"), "class_weights", np.float64, (n,))
-        examples = check_array(tensors.get("class_examples"), "class_examples", np.int64, (n,))
-        squares = check_array(tensors.get("class_squares"), "class_squares", np.float64, (n,))
-        if min(weights.min(), examples.min(), squares.min()) < 0 or examples.max() > _MOST:
-            raise ModelFileError("the model file is inconsistent: it counts less than nothing")
-        present = examples > 0
-        if not present.any() or ((weights > 0) != present).any():
-            raise ModelFileError("the model file is inconsistent: it has classes without weight")
-        with np.errstate(over="ignore"):
-            means = np.abs(sums[present]) / weights[present, None]
-        if sums[~present].any() or not (means <= _LARGEST).all():
-            raise ModelFileError("the model file is inconsistent: its sums are of no examples")
-        gram, grams = None, None
-        if "gram" in tensors:
-            size = d * (d + 1) // 2
-            gram = _unpacked(check_array(tensors["gram"], "gram", np.float64, (size,)), d)
-            _check_products(gram)
-            if "class_grams" in tensors:
-                packed = check_array(tensors["class_grams"], "class_grams", np.float64, (n, size))
-                grams = tuple(_unpacked(row, d) for row in packed)
-        return cls(tuple(sums), weights, examples, squares, gram, grams)
-
 
 class ForgetError(ValueError):
     """Examples of a class cannot be taken out; the caller knows the class's name."""
@@ -417,28 +372,3 @@ def _summed(values: npt.NDArray[Any], place: npt.NDArray[Any], n_classes: int) -
     sums = np.zeros(n_classes, dtype=values.dtype)
     np.add.at(sums, place[place >= 0], values[place >= 0])
     return sums
-
-
-def _packed(gram: Floats) -> Floats:
-    upper = np.triu_indices(len(gram))
-    triangle: Floats = gram[upper]
-    # Sums of squares, which rounding may leave below nothing where examples were taken out.
-    triangle[upper[0] == upper[1]] = np.maximum(np.diagonal(gram), 0.0)
-    return triangle
-
-
-def _unpacked(triangle: Floats, n_features: int) -> Floats:
-    gram = np.zeros((n_features, n_features))
-    gram[np.triu_indices(n_features)] = triangle
-    return gram
-
-
-def _check_products(gram: Floats) -> None:
-    """Raise a ``ModelFileError`` for what cannot be sums of products.
-
-    Not more than this: what rounding leaves of forgotten examples need not be definite.
-    """
-    if (np.diagonal(gram) < 0).any():
-        raise ModelFileError("the model file is inconsistent: gram has a negative diagonal")
-    if np.abs(gram).max() > _LARGEST**2:
-        raise ModelFileError("the model file is inconsistent: gram holds no sums of products")

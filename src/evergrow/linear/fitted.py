@@ -29,6 +29,7 @@ from evergrow.linear.selection import (
 from evergrow.linear.solver import Solver
 from evergrow.modelfile import check_array
 from evergrow.moments import Moments
+from evergrow.moments_file import moments_from_tensors, moments_to_tensors
 
 __all__ = ["FittedRLS"]
 
@@ -166,7 +167,7 @@ class FittedRLS:
             "fixed": None if fixed is None else asdict(fixed.ridge),
         }
         if fixed is None:
-            tensors = {**self.moments.to_tensors(), **self.held_out.to_tensors()}
+            tensors = {**moments_to_tensors(self.moments), **self.held_out.to_tensors()}
         else:
             # No sums: those of a class with one example are that example.
             tensors = {
@@ -193,7 +194,7 @@ class FittedRLS:
             moments, fixed = _read_fixed(header["fixed"], tensors, sizes)
             nothing = HeldOut.none(1, 0).with_classes(len(labels))
             return cls(labels, features, intercept, moments, nothing, selection, fixed)
-        moments = Moments.from_tensors(tensors, *sizes)
+        moments = moments_from_tensors(tensors, *sizes)
         if moments.settled is None:
             raise ModelFileError("the model file lacks the array 'gram'")
         held_out = _read_held_out(header.get("held_out"), tensors, (features.n_inputs, len(labels)))

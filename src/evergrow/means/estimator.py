@@ -26,6 +26,7 @@ from evergrow.modelfile import (
     plain_parameters,
 )
 from evergrow.moments import Moments
+from evergrow.moments_file import moments_to_tensors
 from evergrow.params import Choice, Flag, Number, Rule, check_parameters
 from evergrow.scoring import ScoringClassifier, as_decision
 
@@ -194,7 +195,7 @@ class MeansClassifier(ScoringClassifier):
         # Else the file could not be loaded: its sums would not suit its parameters.
         fitted = reader._checked_known("model to save")
         parameters = plain_parameters(reader.get_params(deep=False))
-        tensors = fitted.moments.to_tensors()
+        tensors = moments_to_tensors(fitted.moments)
         learnt = None
         if isinstance(reader.metric, NCMMetric):
             options = plain_parameters(reader.metric.get_params(deep=False))

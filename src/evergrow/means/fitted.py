@@ -15,6 +15,7 @@ from evergrow.labels import ClassList
 from evergrow.means.distances import Distance, Euclidean, Form, Learnt, Mahalanobis
 from evergrow.modelfile import check_array
 from evergrow.moments import Moments
+from evergrow.moments_file import moments_from_tensors
 
 __all__ = ["FittedMeans", "moments_from_file"]
 
@@ -129,10 +130,4 @@ def moments_from_file(
         raise ModelFileError("the model file is inconsistent: it has no features")
     if ("gram" in tensors) != gram or ("class_grams" in tensors) != per_class:
         raise ModelFileError("the model file is inconsistent: its sums do not suit its metric")
-    moments = Moments.from_tensors(tensors, sums.shape[1], len(labels))
-    present = moments.class_examples > 0
-    if not present.any() or ((moments.class_weights > 0) != present).any():
-        raise ModelFileError("the model file is inconsistent: it has classes without weight")
-    if np.abs(moments.means).max() > _FARTHEST * 2 or sums[~present].any():
-        raise ModelFileError("the model file is inconsistent: its sums are not sums of examples")
-    return moments
+    return moments_from_tensors(tensors, sums.shape[1], len(labels))

@@ -15,6 +15,7 @@ from evergrow.held_out import HeldOut
 from evergrow.labels import ClassList
 from evergrow.modelfile import class_list
 from evergrow.moments import Moments
+from evergrow.moments_file import moments_from_tensors, moments_to_tensors
 from evergrow.novelty.calibration import Calibration
 from evergrow.novelty.measures import MEASURES
 
@@ -89,7 +90,7 @@ class FittedRejection:
             "measure": self.measure,
             "held_out": {"seed": self.held_out.seed, "share": self.held_out.share},
         }
-        tensors = self.moments.to_tensors() | self.held_out.to_tensors()
+        tensors = moments_to_tensors(self.moments) | self.held_out.to_tensors()
         return header, tensors | {_INSIDE + name: array for name, array in inner.items()}
 
     @classmethod
@@ -104,7 +105,7 @@ class FittedRejection:
             raise ModelFileError(f"the model file has an unknown measure {measure!r}")
         seed, share = _read_counts(header)
         sizes = (estimator.n_features_in_, len(labels))
-        moments = Moments.from_tensors(tensors, *sizes)
+        moments = moments_from_tensors(tensors, *sizes)
         if moments.settled is not None:
             raise ModelFileError("the model file is inconsistent: it has a Gram matrix")
         held_out = HeldOut.from_tensors(tensors, sizes, seed=seed, share=share)
