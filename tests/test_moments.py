@@ -105,3 +105,14 @@ def test_sums_that_no_examples_have_are_noticed(scale: float) -> None:
     )
     with pytest.raises(ForgetError, match="not the examples"):
         moments.subtract([other])
+
+
+def test_what_a_large_example_left_does_not_keep_the_others_from_being_forgotten() -> None:
+    codes = np.zeros(1, dtype=np.int32)
+    large, small, other = (
+        Batch.of(np.array([[x]]), codes + k) for x, k in ((1e5 + 0.1, 0), (0.3, 0), (2.0, 1))
+    )
+    moments = Moments.none(1, 2, gram=True).add(large).add(small).add(other)
+    left = moments.subtract([large]).subtract([small])
+    assert left.class_examples.tolist() == [0, 1]
+    assert left.sums[0].tolist() == [0.0]

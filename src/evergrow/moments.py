@@ -31,8 +31,10 @@ WAITING = 256
 FEW = 32
 
 _GONE = -1
-# What sums of other examples leave behind, relative to the sums themselves.
+# What forgotten examples may leave behind, relative to the sums they were part of last, and to the
+# largest sums there ever were.
 _ROUNDING = 1e-9
+_RESIDUE = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,8 @@ class Moments:
         Upper triangle of ``sum w x x'`` over all but the waiting examples; None if not wanted.
     class_settled : tuple of ndarray or None
         The same per class; None if not wanted.
+    peak : float
+        The largest that ``sum w x.x`` over all examples ever was: rounding is relative to it.
     waiting : tuple of Batch
         The latest examples, not yet in ``settled``.
     token : object
@@ -63,6 +67,7 @@ class Moments:
     class_squares: Floats
     settled: Floats | None
     class_settled: tuple[Floats, ...] | None
+    peak: float = 0.0
     waiting: tuple[Batch, ...] = ()
     token: object = field(default_factory=object)
 
@@ -266,6 +271,7 @@ class Moments:
             class_weights=weights,
             class_examples=examples,
             class_squares=squares,
+            peak=max(self.peak, float(squares.sum())),
         )
 
     def _check_learnt(self, batch: Batch) -> None:
@@ -290,7 +296,7 @@ class Moments:
     def _check_plausible(self, before: Moments, columns: Sequence[int]) -> None:
         """What is left of these classes must be sums of some examples."""
         for c in columns:
-            scale = _ROUNDING * before.class_squares[c]
+            scale = max(_ROUNDING * before.class_squares[c], _RESIDUE * before.peak)
             # Of no examples every sum is nothing; of any, sum w x.x >= |sum w x|^2 / sum w.
             left, weight = self.class_sums[c], self.class_weights[c]
             least = float(left @ left) / weight if self.class_examples[c] and weight > 0 else 0.0
@@ -298,7 +304,7 @@ class Moments:
             if none_left or self.class_squares[c] < least - scale:
                 raise ForgetError(c, "these are not the examples that were learnt")
         if self.settled is not None:
-            allowed = _ROUNDING * before.diagonal.max()
+            allowed = max(_ROUNDING * before.diagonal.max(), _RESIDUE * before.peak)
             if self.diagonal.min() < -allowed:
                 raise ForgetError(columns[0], "these are not the examples that were learnt")
 
@@ -340,7 +346,7 @@ class Moments:
             for values in (self.class_weights, self.class_examples, self.class_squares)
         )
         per_class = None if grams is None else tuple(grams)
-        return Moments(tuple(sums), weights, examples, squares, gram, per_class)
+        return Moments(tuple(sums), weights, examples, squares, gram, per_class, self.peak)
 
     def merged(self, other: Moments, columns: Sequence[int], n_classes: int) -> Moments:
         """Sums over the examples of both; class ``k`` of the other is ``columns[k]`` here."""
@@ -357,6 +363,7 @@ class Moments:
             mine.class_squares + theirs.class_squares,
             None if gram is None or theirs.settled is None else gram + theirs.settled,
             both,
+            mine.peak + theirs.peak,
         )
 
 

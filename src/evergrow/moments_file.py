@@ -27,6 +27,7 @@ def moments_to_tensors(moments: Moments) -> dict[str, npt.NDArray[Any]]:
         "class_weights": moments.class_weights,
         "class_examples": moments.class_examples,
         "class_squares": moments.class_squares,
+        "peak": np.array([moments.peak]),
     }
     gram, class_grams = moments.settled_grams()
     if gram is not None:
@@ -45,7 +46,8 @@ def moments_from_tensors(
     weights = check_array(tensors.get("class_weights"), "class_weights", np.float64, (n,))
     examples = check_array(tensors.get("class_examples"), "class_examples", np.int64, (n,))
     squares = check_array(tensors.get("class_squares"), "class_squares", np.float64, (n,))
-    if min(weights.min(), examples.min(), squares.min()) < 0 or examples.max() > _MOST:
+    peak = check_array(tensors.get("peak"), "peak", np.float64, (1,))
+    if min(weights.min(), examples.min(), squares.min(), peak[0]) < 0 or examples.max() > _MOST:
         raise ModelFileError("the model file is inconsistent: it counts less than nothing")
     present = examples > 0
     if not present.any() or ((weights > 0) != present).any():
@@ -62,7 +64,7 @@ def moments_from_tensors(
         if "class_grams" in tensors:
             packed = check_array(tensors["class_grams"], "class_grams", np.float64, (n, size))
             grams = tuple(_unpacked(row, d) for row in packed)
-    return Moments(tuple(sums), weights, examples, squares, gram, grams)
+    return Moments(tuple(sums), weights, examples, squares, gram, grams, float(peak[0]))
 
 
 def _packed(gram: Floats) -> Floats:

@@ -132,6 +132,8 @@ def part(name: str, **entries: Any) -> Any:
         drop("class_weights"),
         drop("class_examples"),
         drop("class_squares"),
+        drop("peak"),
+        change("peak", lambda a: a - 1e300),
         drop("held_out.counts"),
         drop("held_out.codes"),
         drop("held_out.weights"),
