@@ -181,7 +181,9 @@ def part(name: str, **entries: Any) -> Any:
         part("selection", temperature=0.0),
         part("selection", n_examples=-1),
         part("selection", wish=None),
-        part("selection", wish={"penalty": None, "recoding": "often"}),
+        part("selection", wish={"penalty": None, "recoding": "often", "standardize": True}),
+        part("selection", wish={"penalty": None, "recoding": None, "standardize": 1}),
+        part("selection", weight=-1.0),
         change("class_weights", lambda a: a * 0),
         change("class_examples", lambda a: a * 0),
         change("class_examples", lambda a: a + 2**60),
@@ -244,6 +246,19 @@ def test_an_inference_only_model_has_weights_for_one_penalty(
     loaded.set_params(recoding=0.2).predict(X_test)
     with pytest.raises(ValueError, match="has only the weights for regularization="):
         loaded.set_params(regularization=1e5).predict(X_test)
+
+
+def test_an_inference_only_model_has_the_temperature_of_numbers_set_later(
+    digits: Arrays, tmp_path: Path
+) -> None:
+    X, X_test, y, _ = digits
+    model = RLSClassifier(random_state=0).fit(X, y).set_params(regularization=9e3, recoding=0.7)
+    model.save(tmp_path / "model", inference_only=True)
+    loaded = evergrow.load(tmp_path / "model")
+    assert loaded.temperature_ == model.temperature_
+    np.testing.assert_allclose(
+        loaded.predict_proba(X_test), model.predict_proba(X_test), atol=1e-12
+    )
 
 
 def test_an_inference_only_file_holds_no_example(tmp_path: Path) -> None:

@@ -202,3 +202,57 @@ def test_nothing_is_computed_while_there_is_too_little_to_choose_by(
     model = RLSClassifier(max_held_out=8, random_state=0).fit(X, y)
     monkeypatch.setattr(FittedRLS, "without_held_out", property(lambda _: 1 / 0))
     model.partial_fit(X[:1], y[:1]).predict(X[:1])
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_the_unit_of_standardised_features_does_not_matter(digits: Arrays, scale: float) -> None:
+    X, X_test, y, _ = digits
+    for n in (40, 900):
+        plain, scaled = (
+            RLSClassifier(standardize=True, random_state=0).fit(X[:n] * unit, y[:n])
+            for unit in (1.0, scale)
+        )
+        assert scaled.regularization_ == pytest.approx(plain.regularization_)
+        assert (scaled.predict(X_test * scale) == plain.predict(X_test)).mean() > 0.99
+
+
+def test_standardising_later_is_something_else_to_choose_for(digits: Arrays) -> None:
+    X, _, y, _ = digits
+    X = X * np.where(np.arange(64) % 2, 1e-2, 1e2)
+    model = RLSClassifier(random_state=0).fit(X, y).set_params(standardize=True)
+    before = model.regularization_
+    model.partial_fit(X[:1], y[:1])
+    fresh = RLSClassifier(standardize=True, random_state=0).fit(X, y)
+    assert model.regularization_ != before
+    assert model.regularization_ == pytest.approx(fresh.regularization_, rel=3)
+
+
+def test_a_model_that_was_never_wrong_is_not_sure_of_everything() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    X = np.eye(2)[y] * 10 + 0.1 * rng.normal(size=(400, 2))
+    model = RLSClassifier(random_state=0).fit(X, y)
+    assert model.score(X, y) == 1.0
+    confidence = model.predict_proba(X).max(axis=1)
+    assert 0.95 < confidence.mean() < 0.9999
+
+
+def test_examples_of_great_weight_make_the_penalty_due() -> None:
+    X, y = noisy(300)
+    model = RLSClassifier(random_state=0).fit(X, y)
+    before = model.regularization_
+    model.partial_fit(X[:3], y[:3], sample_weight=np.full(3, 1e6))
+    assert model.regularization_ != before
+
+
+def test_the_temperature_of_given_numbers_is_not_fitted_with_every_example(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from evergrow.linear import fitted as fitted_module
+
+    X, y = noisy(600)
+    model = RLSClassifier(random_state=0).fit(X, y).set_params(regularization=5.0, recoding=0.3)
+    model.predict_proba(X[:1])
+    monkeypatch.setattr(fitted_module, "fit_temperature", lambda *_: 1 / 0)
+    for i in range(5):
+        model.partial_fit(X[i : i + 1], y[i : i + 1]).predict_proba(X[:1])

@@ -275,3 +275,11 @@ def test_one_example_per_class_needs_no_shrinkage_but_the_classes_own_variance()
         model = NCMClassifier(metric="mahalanobis", shrinkage=shrinkage).fit(X, y)
         distances = ((X[:, None] - X[None]) ** 2 / X.var(axis=0)).sum(axis=2)
         np.testing.assert_allclose(model._fit_scores(X), -distances / 2, atol=1e-9)
+
+
+def test_features_of_very_different_units_all_count() -> None:
+    random = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 100)
+    told = (y + random.normal(0, 0.1, 300)) / 1e3
+    X = np.column_stack([random.normal(0, 3e7, 300), random.normal(0, 3e7, 300), told])
+    assert NCMClassifier(metric="mahalanobis").fit(X, y).score(X, y) == 1.0

@@ -445,3 +445,14 @@ def test_scores_that_do_not_differ_spread_by_one(measure: Any) -> None:
     model.fit(np.repeat(np.eye(2), 90, axis=0), np.repeat([0, 1], 90))
     assert model.spreads_.tolist() == [1.0, 1.0]
     assert model.is_known(np.eye(2)).all()
+
+
+def test_a_classifier_that_is_always_sure_keeps_the_promised_rate() -> None:
+    rates = []
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        y = np.repeat(range(4), 400)
+        X = random.normal(5 * np.eye(4, 8)[y], 0.7)
+        model = RejectingClassifier(GaussianNB(), measure="estimator", random_state=0).fit(X, y)
+        rates.append((~model.is_known(random.normal(5 * np.eye(4, 8)[y], 0.7))).mean())
+    assert np.mean(rates) < 0.15

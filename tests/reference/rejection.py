@@ -97,7 +97,7 @@ def learn(
     if len(found) < MIN_HELD_OUT:
         return Rejection(means, origin, usual, spreads, float("inf"))
     novelties = sorted(
-        ((_usual(name, found, without=k) - score) / spreads[name], weight)
+        ((max(_usual(name, found, without=k), usual[name]) - score) / spreads[name], weight)
         for k, (name, score, weight) in enumerate(found)
     )
     total, below = sum(weight for _, weight in novelties), 0.0

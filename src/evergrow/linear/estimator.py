@@ -154,7 +154,8 @@ class LeastSquaresClassifier(ScoringClassifier):
             return float(self.regularization)
         chosen = fitted.selection
         if chosen is None or chosen.wish.penalty is not None:
-            return default_penalty(fitted.moments, intercept=fitted.intercept)
+            ridge = Ridge(1.0, bool(self.standardize), fitted.intercept)
+            return default_penalty(fitted.moments, ridge)
         return chosen.penalty
 
     @property
@@ -231,7 +232,7 @@ class LeastSquaresClassifier(ScoringClassifier):
         if inference_only:
             ridge = reader._ridge()
             with fitted.weights(ridge, with_held_out=reader.refit_held_out) as current:
-                fixed = FixedWeights(np.array(current), ridge)
+                fixed = FixedWeights(np.array(current), ridge, reader.temperature_)
         learnt, tensors = fitted.to_tensors(fixed)
         parameters = plain_parameters(reader.get_params(deep=False))
         if inference_only:
@@ -283,6 +284,7 @@ class LeastSquaresClassifier(ScoringClassifier):
             wish=Wish(
                 None if self.regularization == "auto" else float(self.regularization),
                 self._recoding,
+                bool(self.standardize),
             ),
             ridge=partial(
                 Ridge, standardize=bool(self.standardize), intercept=bool(self.fit_intercept)

@@ -42,6 +42,7 @@ class FixedWeights:
 
     weights: Floats
     ridge: Ridge
+    temperature: float
 
     def weights_for(self, ridge: Ridge) -> Floats:
         """The weights, if these are the ones that are asked for."""
@@ -70,6 +71,8 @@ class FittedRLS:
     # What a model that was saved to predict only has instead of sums.
     fixed: FixedWeights | None = None
     solver: Solver = field(default_factory=Solver)
+    # Temperatures for numbers that were set later; handed on from value to value.
+    temperatures: dict[tuple[Ridge, float, int], float] = field(default_factory=dict)
 
     @property
     def n_features(self) -> int:
@@ -128,23 +131,23 @@ class FittedRLS:
 
     def temperature(self, ridge: Ridge, recoding: float) -> float:
         """What scores are divided by, fitted for these numbers if there is anything to fit on."""
+        if self.fixed is not None:
+            return self.fixed.temperature
         last = self.selection
-        if last is not None and (last.penalty, last.recoding) == (ridge.penalty, recoding):
+        asked = (ridge.penalty, recoding, ridge.standardize)
+        if last is not None and (last.penalty, last.recoding, last.wish.standardize) == asked:
             return last.temperature
-        if self.fixed is not None or self._stream is None:
-            return DEFAULT_TEMPERATURE if last is None else last.temperature
-        key = (ridge, recoding)
-        if key not in self._temperatures:
-            self._temperatures[key] = fit_temperature(self._stream, ridge, recoding)
-        return self._temperatures[key]
-
-    @cached_property
-    def _temperatures(self) -> dict[tuple[Ridge, float], float]:
-        return {}
+        # Fitted again when the examples have doubled, like the rest.
+        key = (ridge, recoding, self.moments.n_examples.bit_length())
+        if key not in self.temperatures:
+            if self._stream is None:
+                return DEFAULT_TEMPERATURE if last is None else last.temperature
+            self.temperatures[key] = fit_temperature(self._stream, ridge, recoding)
+        return self.temperatures[key]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FittedRLS:
         """Share what never changes; what the solver keeps at hand is each one's own."""
-        return replace(self, solver=Solver())
+        return replace(self, solver=Solver(), temperatures=dict(self.temperatures))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as plain arrays."""
@@ -164,7 +167,9 @@ class FittedRLS:
             "intercept": self.intercept,
             "held_out": {"seed": self.held_out.seed, "share": self.held_out.share},
             "selection": None if self.selection is None else _selection_to_json(self.selection),
-            "fixed": None if fixed is None else asdict(fixed.ridge),
+            "fixed": None
+            if fixed is None
+            else {**asdict(fixed.ridge), "temperature": fixed.temperature},
         }
         if fixed is None:
             tensors = {**moments_to_tensors(self.moments), **self.held_out.to_tensors()}
@@ -250,7 +255,10 @@ def _read_fixed(
         raise ModelFileError("the model file does not say what its weights were solved for")
     none = Moments.none(width, n_classes, gram=False)
     moments = replace(none, class_weights=counts, class_examples=examples)
-    return moments, FixedWeights(weights, Ridge(_number(entry.get("penalty")), *flags))
+    ridge, temperature = Ridge(_number(entry.get("penalty")), *flags), entry.get("temperature")
+    if _number(temperature) == 0:
+        raise ModelFileError("the model file has a damaged header: a choice is out of range")
+    return moments, FixedWeights(weights, ridge, _number(temperature))
 
 
 def _selection_to_json(chosen: Selection) -> dict[str, Any]:
@@ -260,6 +268,7 @@ def _selection_to_json(chosen: Selection) -> dict[str, Any]:
         "temperature": chosen.temperature,
         "wish": asdict(chosen.wish),
         "n_examples": chosen.n_examples,
+        "weight": chosen.weight,
     }
 
 
@@ -276,13 +285,17 @@ def _read_selection(
     if recoding > 1 or temperature == 0:
         raise ModelFileError("the model file has a damaged header: a choice is out of range")
     wish = entry.get("wish")
-    if not isinstance(wish, dict) or set(wish) != {"penalty", "recoding"}:
+    names = {"penalty", "recoding", "standardize"}
+    if not isinstance(wish, dict) or set(wish) != names or type(wish["standardize"]) is not bool:
         raise ModelFileError("the model file has a damaged header: what was asked for")
-    asked = Wish(**{k: None if v is None else _number(v) for k, v in wish.items()})
+    penalty_asked, recoding_asked = (
+        None if wish[name] is None else _number(wish[name]) for name in ("penalty", "recoding")
+    )
+    asked = Wish(penalty_asked, recoding_asked, wish["standardize"])
     then = check_array(
         tensors.get("selection.class_examples"), "selection.class_examples", np.int64, (None,)
     )
     if len(then) > n_classes or (then < 0).any():
         raise ModelFileError("the model file is inconsistent: it chose for unknown classes")
-    n_examples = _count(entry.get("n_examples"))
-    return Selection(penalty, recoding, temperature, asked, n_examples, then)
+    n_examples, weight = _count(entry.get("n_examples")), _number(entry.get("weight"))
+    return Selection(penalty, recoding, temperature, asked, n_examples, weight, then)

@@ -46,10 +46,11 @@ DEFAULT_TEMPERATURE = 0.05
 
 @dataclass(frozen=True)
 class Wish:
-    """Numbers that a caller asks for; None is to be chosen."""
+    """Numbers that a caller asks for, None to be chosen, and for which features."""
 
     penalty: float | None
     recoding: float | None
+    standardize: bool = False
 
     @property
     def holds_out(self) -> bool:
@@ -67,13 +68,15 @@ class Selection:
     wish: Wish
     # When the penalty was chosen, and when the rest was.
     n_examples: int
+    weight: float
     class_examples: npt.NDArray[np.int64]
 
     def penalty_is_due(self, moments: Moments, wish: Wish) -> bool:
-        """Whether the number of examples has doubled, or halved, since the penalty was chosen."""
-        n_now, n_then = moments.n_examples, self.n_examples
-        moved = n_now >= 2 * n_then or 2 * n_now <= n_then
-        return wish.penalty != self.wish.penalty or moved
+        """Whether the examples, or their weight, have doubled or halved since it was chosen."""
+        pairs = ((moments.n_examples, self.n_examples), (moments.weight, self.weight))
+        moved = any(now >= 2 * then or 2 * now <= then for now, then in pairs)
+        asked, before = ((w.penalty, w.standardize) for w in (wish, self.wish))
+        return moved or asked != before
 
     def is_due(self, moments: Moments, wish: Wish) -> bool:
         """Whether the number of examples of any class has doubled or halved, or one is new.
@@ -113,13 +116,16 @@ def suffices(counts: npt.NDArray[np.int64]) -> bool:
     return int(counts.sum()) >= _FEWEST_HELD_OUT and int(np.count_nonzero(counts)) > 1
 
 
-def penalty_unit(moments: Moments, *, intercept: bool) -> float:
+def penalty_unit(moments: Moments, ridge: Ridge) -> float:
     """What penalties are multiples of: the mean square of the features, times all weights.
 
-    About their mean where an intercept takes care of that, so that an offset changes nothing.
+    About their mean where an intercept takes care of that, so that an offset changes nothing. The
+    square of standardised features is 1.
     """
+    if ridge.standardize:
+        return moments.weight
     squares = moments.squares
-    if intercept:
+    if ridge.intercept:
         total = moments.sums.sum(axis=0)
         about_mean = squares - float(total @ total) / moments.weight
         # What rounding leaves of features that do not vary is no unit.
@@ -127,13 +133,13 @@ def penalty_unit(moments: Moments, *, intercept: bool) -> float:
     return squares / moments.n_features if squares > 0 else 1.0
 
 
-def default_penalty(moments: Moments, *, intercept: bool) -> float:
+def default_penalty(moments: Moments, ridge: Ridge) -> float:
     """A penalty for as long as none was chosen.
 
     A power of two, so that it stays the same for many examples in a row and the weights can follow
     them one by one.
     """
-    wanted = _DEFAULT_MULTIPLE * penalty_unit(moments, intercept=intercept)
+    wanted = _DEFAULT_MULTIPLE * penalty_unit(moments, ridge)
     return float(2.0 ** np.round(np.log2(wanted)))
 
 
@@ -159,12 +165,13 @@ def select(
     """
     if not stream.votes.any():
         return last
-    n_examples, penalty = stream.everything.n_examples, wish.penalty
+    n_examples, weight = stream.everything.n_examples, stream.everything.weight
+    penalty = wish.penalty
     if penalty is None:
         if last is None or again or last.penalty_is_due(stream.everything, wish):
             penalty = _best_penalty(stream, ridge)
         else:
-            penalty, n_examples = last.penalty, last.n_examples
+            penalty, n_examples, weight = last.penalty, last.n_examples, last.weight
     scores = _scores(stream, ridge(penalty))
     recoding = wish.recoding
     if recoding is None:
@@ -175,6 +182,7 @@ def select(
         _best_temperature(normalised(scores, stream.trained, recoding), stream.held),
         wish,
         n_examples,
+        weight,
         stream.everything.class_examples,
     )
 
@@ -198,7 +206,7 @@ def _accuracy(scores: Floats, stream: Validation) -> float:
 
 def _best_penalty(stream: Validation, ridge: Callable[[float], Ridge]) -> float:
     """The penalty with the highest accuracy without recoding; of equals the largest."""
-    unit = penalty_unit(stream.trained, intercept=ridge(1.0).intercept)
+    unit = penalty_unit(stream.trained, ridge(1.0))
     tried: dict[float, float] = {}
 
     def attempt(multiple: float) -> None:
@@ -245,10 +253,17 @@ def _best_temperature(logits: Floats, held: Batch) -> float:
     # A class of which every example is held out has no score; it says nothing of the temperature.
     seen = np.isfinite(own)
 
+    # As if one more example could be of any class: where none is wrong the likelihood alone would
+    # have the model sure of everything.
+    known = np.isfinite(logits[0])
+    weights = held.weights[seen]
+
     def loss(log_temperature: float) -> float:
-        scaled = logits[seen] / np.exp(log_temperature)
-        losses: Any = logsumexp(scaled, axis=1) - own[seen] / np.exp(log_temperature)
-        return float(np.average(losses, weights=held.weights[seen]))
+        scaled = logits[seen][:, known] / np.exp(log_temperature)
+        totals: Any = logsumexp(scaled, axis=1)
+        right = float(weights @ (totals - own[seen] / np.exp(log_temperature)))
+        any_class = float(np.mean(totals - scaled.mean(axis=1)))
+        return right + float(weights.mean()) * any_class
 
     if not seen.any():
         return DEFAULT_TEMPERATURE

@@ -31,7 +31,7 @@ Floats = npt.NDArray[np.float64]
 
 # Of differences between sums, what rounding alone may leave, relative to the sums.
 _ROUNDING = 1e-14
-# Of squares of forgotten examples, what rounding may leave, relative to those of common features.
+# Of squares of forgotten examples, what rounding may leave, relative to the largest sums ever.
 _RESIDUE = 1e-15
 
 
@@ -163,7 +163,9 @@ def unitless_covariance(moments: Moments, shrinkage: float) -> Floats:
     total = mean_squares - (moments.sums.sum(axis=0) / moments.weight) ** 2
     within = np.diagonal(covariance).copy()
     # Of a feature that is nothing but what forgotten examples left, its own size says nothing.
-    residue = _RESIDUE * float(np.median(mean_squares))
+    # Only what was forgotten leaves anything in features that are zero otherwise.
+    has_forgotten = moments.peak > moments.squares * (1 + _ROUNDING)
+    residue = _RESIDUE * moments.peak / moments.weight if has_forgotten else 0.0
     rounding = 10 * _ROUNDING * mean_squares + residue
     varies = within > rounding
     variances = np.where(varies, within, np.where(total > rounding, total, 1.0))

@@ -56,11 +56,13 @@ class Calibration:
         usual = (sums + prior * pooled) / (total + prior)
         spreads = _spreads(columns, scores - usual[columns], weights, n_classes)
         spreads = np.where(spreads > _ROUNDING * np.abs(scores).max(), spreads, 1.0)
-        # Of each one as of a new example, which had no part in what is usual.
+        # Of each one as of a new example, which had no part in what is usual. But not as less than
+        # usual scores are: where most scores are the same, as of a classifier that is always sure,
+        # their own part would put every new one above the level.
         others = (sums[columns] - weights * scores + prior * pooled) / (
             total[columns] - weights + prior
         )
-        novelties = (others - scores) / spreads[columns]
+        novelties = (np.maximum(others, usual[columns]) - scores) / spreads[columns]
         order = np.argsort(novelties, kind="stable")
         return cls(usual, spreads, novelties[order], weights[order])
 
