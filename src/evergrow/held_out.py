@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from evergrow.batches import Batch
 from evergrow.errors import ModelFileError
+from evergrow.labels import GONE
 from evergrow.modelfile import check_array
 
 __all__ = ["HeldOut"]
@@ -25,7 +26,6 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-_GONE = -1
 # More examples than this in a file are no numbers of examples.
 _MOST = 1 << 62
 # Nothing larger is learnt: sums of squares would be no numbers any more.
@@ -220,7 +220,7 @@ class HeldOut:
         """Class ``k`` becomes class ``columns[k]``, -1 leaves it out; some may become one."""
         classes = [_OfClass()] * n_classes
         for column, held in zip(columns, self.classes, strict=True):
-            if column != _GONE:
+            if column != GONE:
                 classes[column] = classes[column].joined(held, self.share)
         return replace(self, classes=tuple(classes))
 

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ClassList", "as_classes", "check_label_types"]
+__all__ = ["GONE", "ClassList", "as_classes", "check_label_types"]
 
-_GONE = -1
+# The new column of a class that goes.
+GONE = -1
 
 _FAMILIES: dict[str, tuple[type, ...]] = {
     "numbers": (bool, int, float, np.bool_, np.integer, np.floating),
@@ -201,7 +202,7 @@ class ClassList:
         """
         kept = [k for k in range(len(self)) if k not in set(columns)]
         place = {k: i for i, k in enumerate(kept)}
-        return ClassList(self.classes[kept]), [place.get(k, _GONE) for k in range(len(self))]
+        return ClassList(self.classes[kept]), [place.get(k, GONE) for k in range(len(self))]
 
     def renamed(self, names: Mapping[Any, Any]) -> tuple[ClassList, list[int]]:
         """The list with other names, and the new column of each old one.

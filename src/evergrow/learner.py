@@ -15,7 +15,7 @@ from evergrow.labels import ClassList, as_classes, check_label_types
 from evergrow.modelfile import check_saveable
 from evergrow.params import Rule, check_parameters
 
-__all__ = ["Fitted", "GrowingClassifier", "check_forget_arguments"]
+__all__ = ["Fitted", "GrowingClassifier", "check_targets", "swap_learnt"]
 
 
 class Fitted(Protocol):
@@ -43,19 +43,15 @@ class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _become(self, fitted: Fitted, names: npt.NDArray[Any] | None, **learnt: Any) -> None:
         """Take what was learnt; ``learnt`` are further attributes, None for those not there."""
-        learnt = {
-            **learnt,
-            "_fitted": fitted,
-            "feature_names_in_": names,
-            "n_features_in_": fitted.n_features,
-        }
-        kept = {
-            name: value
-            for name, value in vars(self).items()
-            if name != "_fitted" and not name.endswith("_")
-        }
-        # One assignment: another thread sees all of the old or all of the new.
-        self.__dict__ = kept | {name: value for name, value in learnt.items() if value is not None}
+        swap_learnt(
+            self,
+            {
+                **learnt,
+                "_fitted": fitted,
+                "feature_names_in_": names,
+                "n_features_in_": fitted.n_features,
+            },
+        )
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell scikit-learn whether there is anything to predict with."""
@@ -101,7 +97,7 @@ class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         checked: tuple[npt.NDArray[Any], npt.NDArray[Any]] = validate_data(
             learner, X, y, ensure_min_samples=min_samples, ensure_min_features=1
         )
-        _check_targets(checked[1])
+        check_targets(checked[1])
         return *checked, getattr(learner, "feature_names_in_", None)
 
     def _checked_more(
@@ -110,7 +106,7 @@ class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Further training samples and their labels."""
         check_label_types(y)
         checked: tuple[npt.NDArray[Any], npt.NDArray[Any]] = validate_data(self, X, y, reset=False)
-        _check_targets(checked[1])
+        check_targets(checked[1])
         return checked
 
     @staticmethod
@@ -135,17 +131,20 @@ class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return reader
 
 
-def check_forget_arguments(X: object, y: object, classes: object, sample_weight: object) -> None:
-    """Raise a ``ValueError`` if it is not clear what to forget."""
-    if (X is None) != (y is None):
-        raise ValueError("forget needs both X and y, or neither")
-    if X is None and classes is None:
-        raise ValueError("forget needs examples (X and y), classes, or both")
-    if X is None and sample_weight is not None:
-        raise ValueError("forget needs X and y where it is given sample_weight")
+def swap_learnt(estimator: BaseEstimator, learnt: dict[str, Any]) -> None:
+    """Replace all that an estimator has learnt; None stands for what is not there."""
+    kept = {
+        name: value
+        for name, value in vars(estimator).items()
+        if name != "_fitted" and not name.endswith("_")
+    }
+    new = {name: value for name, value in learnt.items() if value is not None}
+    # One assignment: another thread sees all of the old or all of the new.
+    estimator.__dict__ = kept | new
 
 
-def _check_targets(y: npt.NDArray[Any]) -> None:
+def check_targets(y: npt.NDArray[Any]) -> None:
+    """Raise a ``ValueError`` for labels that are no classes, such as measured numbers."""
     # Integers and strings are always classes, and the check costs more than learning one example.
     if y.dtype.kind in "biuU":
         return

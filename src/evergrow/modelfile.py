@@ -14,6 +14,7 @@ from evergrow.version import __version__
 
 __all__ = [
     "Build",
+    "arrays_inside",
     "check_array",
     "check_saveable",
     "class_list",
@@ -100,6 +101,15 @@ def check_array(
             f"the model file is inconsistent: the array {name} has the wrong type, shape or values"
         )
     return array
+
+
+def arrays_inside(tensors: dict[str, npt.NDArray[Any]], prefix: str) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of a model inside another one's file, by their own names."""
+    return {
+        name.removeprefix(prefix): array
+        for name, array in tensors.items()
+        if name.startswith(prefix)
+    }
 
 
 def _classes_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:

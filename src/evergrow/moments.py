@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.batches import Batch, add_class_products, add_products, copies, joined_batches
+from evergrow.labels import GONE
 
 __all__ = ["FEW", "WAITING", "ForgetError", "Moments"]
 
@@ -30,7 +31,6 @@ WAITING = 256
 # Batches of this many rows join at once.
 FEW = 32
 
-_GONE = -1
 # What forgotten examples may leave behind, relative to the sums they were part of last, and to the
 # largest sums there ever were.
 _ROUNDING = 1e-9
@@ -331,7 +331,7 @@ class Moments:
         sums = [np.zeros(self.n_features) for _ in range(n_classes)]
         grams = None if class_grams is None else [np.zeros_like(class_grams[0])] * n_classes
         for k, column in enumerate(columns):
-            if column == _GONE:
+            if column == GONE:
                 if gram is not None and self.class_examples[k]:
                     if class_grams is None:
                         raise ValueError("these sums have no Gram matrix per class")

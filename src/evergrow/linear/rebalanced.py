@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.batches import Batch
 from evergrow.examples import weighted
 from evergrow.labels import ClassList
 from evergrow.linear import teach
@@ -128,7 +129,7 @@ class RebalancedRLSClassifier(LeastSquaresClassifier):
         X, y, weights = weighted(X, y, sample_weight)
         labels, codes = ClassList.of(y)
         shares = np.bincount(codes, weights) / weights.sum()
-        examples = teach.Examples(X, codes, weights / shares[codes])
+        examples = Batch(X, codes, weights / shares[codes])
         fitted = teach.extend(
             self._nothing_yet(X, weights, labels), labels, examples, self._recipe()
         )

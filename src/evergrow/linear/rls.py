@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.batches import Batch
 from evergrow.examples import weighted
+from evergrow.forgetting import check_forget_arguments
 from evergrow.labels import as_classes
-from evergrow.learner import check_forget_arguments
 from evergrow.linear import teach
 from evergrow.linear.estimator import RULES, LeastSquaresClassifier
 from evergrow.linear.feature_map import RFF, ReLU
@@ -212,9 +213,7 @@ class RLSClassifier(LeastSquaresClassifier):
         self._check_can_learn(known, "update")
         X, y, weights = weighted(X, y, sample_weight)
         labels, codes = known.labels.extend_with(y, as_classes(classes))
-        self._replace(
-            teach.extend(known, labels, teach.Examples(X, codes, weights), self._recipe())
-        )
+        self._replace(teach.extend(known, labels, Batch(X, codes, weights), self._recipe()))
         return self
 
     @one_at_a_time
@@ -262,7 +261,7 @@ class RLSClassifier(LeastSquaresClassifier):
             X, y = self._checked_more(X, y)
             X, y, weights = weighted(X, y, sample_weight)
             codes = np.array(known.labels.columns_of(y.tolist()), dtype=np.int32)
-            known = teach.forget(known, teach.Examples(X, codes, weights), self._recipe())
+            known = teach.forget(known, Batch(X, codes, weights), self._recipe())
         if classes is not None:
             columns = sorted(set(known.labels.columns_of(as_classes(classes).tolist())))
             known = teach.forget_classes(known, columns, self._recipe())
@@ -348,7 +347,7 @@ class RLSClassifier(LeastSquaresClassifier):
         X, y, weights = weighted(X, y, sample_weight)
         labels, codes = self._first_labels(y, classes)
         known = self._nothing_yet(X, weights, labels, per_class=bool(self.keep_class_statistics))
-        fitted = teach.extend(known, labels, teach.Examples(X, codes, weights), self._recipe())
+        fitted = teach.extend(known, labels, Batch(X, codes, weights), self._recipe())
         self._become(fitted, names)
         return self
 

@@ -73,8 +73,8 @@ class Selection:
 
     def penalty_is_due(self, moments: Moments, wish: Wish) -> bool:
         """Whether the examples, or their weight, have doubled or halved since it was chosen."""
-        pairs = ((moments.n_examples, self.n_examples), (moments.weight, self.weight))
-        moved = any(now >= 2 * then or 2 * now <= then for now, then in pairs)
+        now = np.array([moments.n_examples, moments.weight])
+        moved = _has_moved(now, np.array([self.n_examples, self.weight]))
         asked, before = ((w.penalty, w.standardize) for w in (wish, self.wish))
         return moved or asked != before
 
@@ -86,10 +86,12 @@ class Selection:
         if wish != self.wish or self.penalty_is_due(moments, wish):
             return True
         n_new = moments.n_classes - len(self.class_examples)
-        then = np.pad(self.class_examples, (0, n_new))
-        now = moments.class_examples
-        moved = (now >= 2 * then) | (2 * now <= then)
-        return bool(moved[(now > 0) | (then > 0)].any())
+        return _has_moved(moments.class_examples, np.pad(self.class_examples, (0, n_new)))
+
+
+def _has_moved(now: npt.NDArray[Any], then: npt.NDArray[Any]) -> bool:
+    """Whether any number has doubled or halved; nothing that stayed nothing has not."""
+    return bool((((now >= 2 * then) | (2 * now <= then)) & (now != then)).any())
 
 
 @dataclass(frozen=True, eq=False)

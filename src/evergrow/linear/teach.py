@@ -15,15 +15,15 @@ import numpy.typing as npt
 from evergrow.batches import Batch
 from evergrow.blocks import float_blocks
 from evergrow.examples import check_size
+from evergrow.forgetting import check_something_left, without_classes, without_examples
 from evergrow.labels import ClassList
 from evergrow.linear.fitted import FittedRLS
 from evergrow.linear.ridge import Ridge
 from evergrow.linear.selection import Wish
-from evergrow.moments import FEW, ForgetError
+from evergrow.moments import FEW, Moments
 from evergrow.progress import progress_bar
 
 __all__ = [
-    "Examples",
     "Recipe",
     "differences",
     "extend",
@@ -40,15 +40,6 @@ Floats = npt.NDArray[np.float64]
 _BLOCK_BYTES = 64 << 20
 
 
-@dataclass(frozen=True, eq=False)
-class Examples:
-    """Inputs, columns of their classes, and weights."""
-
-    X: npt.NDArray[Any]
-    codes: Codes
-    weights: Floats
-
-
 @dataclass(frozen=True)
 class Recipe:
     """What an estimator's parameters ask for."""
@@ -60,21 +51,21 @@ class Recipe:
     verbose: int
 
 
-def extend(known: FittedRLS, labels: ClassList, new: Examples, recipe: Recipe) -> FittedRLS:
-    """Add examples; ``labels`` are the classes known afterwards."""
-    check_size(new.X)
+def extend(known: FittedRLS, labels: ClassList, new: Batch, recipe: Recipe) -> FittedRLS:
+    """Add examples, inputs of any type; ``labels`` are the classes known afterwards."""
+    check_size(new.rows)
     moments = known.moments.with_classes(len(labels))
-    if len(new.X) < FEW:
-        for few in _batches(known, new):
+    if len(new.rows) < FEW:
+        for few in _features_of(known, new):
             moments = moments.add(few)
     else:
-        with progress_bar("adding examples", len(new.X), recipe.verbose) as progress:
-            moments = moments.add_all(_batches(known, new, progress))
+        with progress_bar("adding examples", len(new.rows), recipe.verbose) as progress:
+            moments = moments.add_all(_features_of(known, new, progress))
     moments.check_finite()
     held_out = known.held_out.with_classes(len(labels))
     if recipe.wish.holds_out:
         held_out, _ = held_out.add(
-            Batch(new.X, new.codes, new.weights),
+            new,
             labels.classes.tolist(),
             every=recipe.validation_every,
             max_held_out=recipe.max_held_out,
@@ -82,31 +73,20 @@ def extend(known: FittedRLS, labels: ClassList, new: Examples, recipe: Recipe) -
     return _chosen(replace(known, labels=labels, moments=moments, held_out=held_out), recipe)
 
 
-def forget(known: FittedRLS, gone: Examples, recipe: Recipe) -> FittedRLS:
+def forget(known: FittedRLS, gone: Batch, recipe: Recipe) -> FittedRLS:
     """Take examples out; a ``ValueError`` if they cannot have been learnt."""
-    check_size(gone.X)
-    try:
-        moments = known.moments.subtract(_batches(known, gone))
-    except ForgetError as error:
-        label = known.labels.classes.tolist()[error.column]
-        raise ValueError(f"cannot forget examples of class {label!r}: {error}") from error
-    if not moments.n_examples:
-        raise ValueError("forget would leave no examples: train a new model instead")
-    held_out, _ = known.held_out.find(Batch(gone.X, gone.codes, gone.weights))
+    check_size(gone.rows)
+    moments = without_examples(known.labels, known.moments, _features_of(known, gone))
+    check_something_left(moments)
+    held_out, _ = known.held_out.find(gone)
     return _chosen(replace(known, moments=moments, held_out=held_out), recipe)
 
 
-def forget_classes(known: FittedRLS, columns: list[int], recipe: Recipe) -> FittedRLS:
+def forget_classes(known: FittedRLS, gone: list[int], recipe: Recipe) -> FittedRLS:
     """Take whole classes out, and their columns."""
-    n_examples = known.moments.class_examples[columns]
-    if known.moments.class_settled is None and n_examples.any():
-        raise ValueError(
-            "cannot forget a class without its examples: train with keep_class_statistics=True, "
-            "or give its examples, forget(X, y), and then the class"
-        )
-    if known.moments.n_examples == n_examples.sum():
-        raise ValueError("forget would leave no examples: train a new model instead")
-    return _relabelled(known, *known.labels.without(columns), recipe)
+    check_something_left(known.moments, gone)
+    labels, columns, moments = without_classes(known.labels, known.moments, gone)
+    return _relabelled(known, labels, columns, moments, recipe)
 
 
 def rename(known: FittedRLS, names: Mapping[Any, Any], recipe: Recipe) -> FittedRLS:
@@ -114,7 +94,8 @@ def rename(known: FittedRLS, names: Mapping[Any, Any], recipe: Recipe) -> Fitted
     labels, columns = known.labels.renamed(names)
     if len(labels) == len(known.labels):
         return replace(known, labels=labels)
-    return _relabelled(known, labels, columns, recipe)
+    moments = known.moments.relabel(columns, len(labels))
+    return _relabelled(known, labels, columns, moments, recipe)
 
 
 def merge(known: FittedRLS, other: FittedRLS, recipe: Recipe) -> FittedRLS:
@@ -146,9 +127,9 @@ def differences(known: FittedRLS, other: FittedRLS) -> list[str]:
 
 
 def _relabelled(
-    known: FittedRLS, labels: ClassList, columns: list[int], recipe: Recipe
+    known: FittedRLS, labels: ClassList, columns: list[int], moments: Moments, recipe: Recipe
 ) -> FittedRLS:
-    moments = known.moments.relabel(columns, len(labels))
+    """With other classes, whose sums are given; class ``k`` became class ``columns[k]``."""
     held_out = known.held_out.relabel(columns, len(labels))
     selection = known.selection
     if selection is not None:
@@ -161,13 +142,14 @@ def _chosen(known: FittedRLS, recipe: Recipe, *, again: bool = False) -> FittedR
     return known.choose(recipe.ridge, recipe.wish, again=again) if recipe.wish.holds_out else known
 
 
-def _batches(
-    known: FittedRLS, new: Examples, progress: Callable[[int], None] | None = None
+def _features_of(
+    known: FittedRLS, examples: Batch, progress: Callable[[int], None] | None = None
 ) -> Iterator[Batch]:
+    """Examples by their features instead of their inputs, a block of rows at a time."""
     width = known.features.n_features + known.intercept
     max_rows = max(256, _BLOCK_BYTES // (8 * width))
-    for rows, block in float_blocks(new.X, max_rows):
+    for rows, block in float_blocks(examples.rows, max_rows):
         features = known.features.features(block, constant=known.intercept)
-        yield Batch(features, new.codes[rows], new.weights[rows])
+        yield Batch(features, examples.codes[rows], examples.weights[rows])
         if progress is not None:
             progress(rows.stop)

@@ -1,8 +1,8 @@
-"""Classes that go, join or come, and what happens to their sums."""
+"""Classes that join or come, and what happens to their sums."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,21 +12,9 @@ from evergrow.means.distances import Learnt
 from evergrow.means.fitted import FittedMeans
 from evergrow.moments import Moments
 
-__all__ = ["differences", "merge", "rename", "without_classes"]
+__all__ = ["differences", "merge", "rename"]
 
 Columns = tuple[ClassList, Moments]
-
-
-def without_classes(labels: ClassList, moments: Moments, gone: Sequence[int]) -> Columns:
-    """Take whole columns out; a ``ValueError`` where their examples cannot be told from others."""
-    held = [k for k in gone if moments.class_examples[k]]
-    if held and moments.settled is not None and moments.class_settled is None:
-        raise ValueError(
-            f"cannot forget the classes {labels.classes[held].tolist()} without their examples: "
-            "forget those first with forget(X, y), or train with keep_class_statistics=True"
-        )
-    left, columns = labels.without(gone)
-    return left, moments.relabel(columns, len(left))
 
 
 def rename(labels: ClassList, moments: Moments, names: Mapping[Any, Any]) -> Columns:

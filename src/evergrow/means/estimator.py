@@ -19,6 +19,7 @@ from evergrow.means.fitted import FittedMeans, moments_from_file
 from evergrow.means.metric import NCMMetric
 from evergrow.modelfile import (
     Build,
+    arrays_inside,
     class_list,
     common_header,
     feature_names,
@@ -284,11 +285,6 @@ def _learnt_metric(
         return None
     if not isinstance(entry, dict) or entry.get("estimator") != NCMMetric.__name__:
         raise ModelFileError("the model file is inconsistent: its metric is of an unknown kind")
-    inner = {
-        name.removeprefix(_PREFIX): array
-        for name, array in tensors.items()
-        if name.startswith(_PREFIX)
-    }
-    metric = build(entry, inner)
+    metric = build(entry, arrays_inside(tensors, _PREFIX))
     assert isinstance(metric, NCMMetric)  # noqa: S101
     return metric

@@ -14,7 +14,6 @@ from sklearn.base import (
     clone,
 )
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evergrow.blocks import float_blocks
@@ -22,6 +21,7 @@ from evergrow.errors import ModelFileError
 from evergrow.examples import check_size, weighted
 from evergrow.files import write_model
 from evergrow.labels import ClassList, check_label_types
+from evergrow.learner import check_targets, swap_learnt
 from evergrow.means.learning import FittedMetric, Plan, learn_metric
 from evergrow.modelfile import (
     Build,
@@ -184,8 +184,7 @@ class NCMMetric(
         # Validation writes on the estimator it is given: not on this one before all went well.
         learner = clone(self)
         checked, labels = validate_data(learner, X, y)
-        # Every class twice: scikit-learn warns where most classes have one example.
-        check_classification_targets(np.repeat(np.unique(labels), 2))
+        check_targets(labels)
         checked, labels, weights = weighted(checked, labels, sample_weight)
         check_size(checked)
         _, codes = ClassList.of(labels)
@@ -219,17 +218,16 @@ class NCMMetric(
         # Classifiers that were copied share them.
         for array in (fitted.components, fitted.log_likelihoods):
             array.setflags(write=False)
-        kept = {name: value for name, value in vars(self).items() if not name.endswith("_")}
-        learnt = {
-            "components_": fitted.components,
-            "log_likelihoods_": fitted.log_likelihoods,
-            "n_iter_": len(fitted.log_likelihoods),
-            "n_features_in_": fitted.components.shape[1],
-        }
-        if names is not None:
-            learnt["feature_names_in_"] = names
-        # One assignment: another thread sees all of the old or all of the new.
-        self.__dict__ = kept | learnt
+        swap_learnt(
+            self,
+            {
+                "components_": fitted.components,
+                "log_likelihoods_": fitted.log_likelihoods,
+                "n_iter_": len(fitted.log_likelihoods),
+                "n_features_in_": fitted.components.shape[1],
+                "feature_names_in_": names,
+            },
+        )
 
     def _snapshot(self) -> Self:
         # One look at what is learnt, which another thread may replace at any moment.

@@ -10,13 +10,18 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from evergrow.examples import add_examples, check_size, plain_batches, weighted
+from evergrow.forgetting import (
+    check_forget_arguments,
+    check_something_left,
+    without_classes,
+    without_examples,
+)
 from evergrow.labels import ClassList, as_classes
-from evergrow.learner import check_forget_arguments
-from evergrow.means.columns import differences, merge, rename, without_classes
+from evergrow.means.columns import differences, merge, rename
 from evergrow.means.estimator import MeansClassifier, fitted_means
 from evergrow.means.fitted import FittedMeans
 from evergrow.means.metric import NCMMetric
-from evergrow.moments import ForgetError, Moments
+from evergrow.moments import Moments
 from evergrow.turns import one_at_a_time
 
 __all__ = ["NCMClassifier"]
@@ -219,11 +224,9 @@ class NCMClassifier(MeansClassifier):
         gone = sorted(set(labels.columns_of(as_classes(classes).tolist())))
         if X is not None and y is not None:
             moments = self._without_examples(known, X, y, sample_weight)
-        left = np.delete(moments.class_examples, gone)
-        if not left.sum():
-            raise ValueError("forget would leave no examples: train a new model instead")
+        check_something_left(moments, gone)
         if gone:
-            labels, moments = without_classes(labels, moments, gone)
+            labels, _, moments = without_classes(labels, moments, gone)
         self._replace(labels, moments)
         return self
 
@@ -336,8 +339,5 @@ class NCMClassifier(MeansClassifier):
         present, inverse = ClassList.of(y)
         columns = np.array(known.labels.columns_of(present.classes.tolist()), dtype=np.int32)
         check_size(checked)
-        try:
-            return known.moments.subtract(plain_batches(checked, columns[inverse], weights))
-        except ForgetError as error:
-            label = known.labels.classes.tolist()[error.column]
-            raise ValueError(f"cannot forget examples of class {label!r}: {error}") from error
+        batches = plain_batches(checked, columns[inverse], weights)
+        return without_examples(known.labels, known.moments, batches)

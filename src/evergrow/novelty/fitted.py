@@ -13,7 +13,7 @@ import numpy.typing as npt
 from evergrow.errors import ModelFileError
 from evergrow.held_out import HeldOut
 from evergrow.labels import ClassList
-from evergrow.modelfile import class_list
+from evergrow.modelfile import arrays_inside, class_list
 from evergrow.moments import Moments
 from evergrow.moments_file import moments_from_tensors, moments_to_tensors
 from evergrow.novelty.calibration import Calibration
@@ -116,12 +116,7 @@ def _read_inside(header: dict[str, Any], tensors: Tensors, build: Any) -> Any:
     inside = header.get("inside")
     if not isinstance(inside, dict):
         raise ModelFileError("the model file lacks the model inside")
-    parts = {
-        name.removeprefix(_INSIDE): array
-        for name, array in tensors.items()
-        if name.startswith(_INSIDE)
-    }
-    estimator = build(inside, parts)
+    estimator = build(inside, arrays_inside(tensors, _INSIDE))
     if not hasattr(estimator, "classes_"):
         raise ModelFileError("the model inside the model file is no classifier")
     return estimator

@@ -13,10 +13,11 @@ from sklearn.utils import check_random_state
 
 from evergrow.batches import Batch
 from evergrow.examples import check_size, plain_batches, weighted
+from evergrow.forgetting import check_forget_arguments, without_examples
 from evergrow.held_out import HeldOut
 from evergrow.labels import ClassList, as_classes
-from evergrow.learner import GrowingClassifier, check_forget_arguments
-from evergrow.moments import ForgetError, Moments
+from evergrow.learner import GrowingClassifier
+from evergrow.moments import Moments
 from evergrow.novelty.answers import IsLabel, answers_of
 from evergrow.novelty.fitted import FittedRejection
 from evergrow.novelty.measures import MEASURES
@@ -294,11 +295,7 @@ def _without(known: FittedRejection, lesson: Lesson) -> tuple[FittedRejection, L
     learns_held_out = MEASURES[known.measure].learns_held_out
     if not learns_held_out:
         _check_separable(known, np.unique(codes[~found]).tolist())
-    try:
-        moments = known.moments.subtract([batch])
-    except ForgetError as error:
-        name = known.labels.classes.tolist()[error.column]
-        raise ValueError(f"cannot forget examples of class {name!r}: {error}") from error
+    moments = without_examples(known.labels, known.moments, [batch])
     fitted = replace(known, moments=moments, held_out=held_out)
     return fitted, lesson if learns_held_out else lesson.where(~found)
 
