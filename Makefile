@@ -29,15 +29,15 @@ help:
 	@echo
 	@echo "PYTHON=$(PYTHON) is the Python to use, 3.11 or later."
 
-demo: $(STAMPS)/package $(STAMPS)/plot
+demo: $(STAMPS)/package $(STAMPS)/plot $(STAMPS)/vision
 	@echo "== running the demo"
 	@$(BIN)/python examples/demo_digits.py
 
-test: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/plot
+test: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/plot $(STAMPS)/vision
 	@echo "== running the tests"
 	@$(BIN)/python -m pytest
 
-lint: $(STAMPS)/package $(STAMPS)/lint $(STAMPS)/plot $(STAMPS)/test
+lint: $(STAMPS)/package $(STAMPS)/lint $(STAMPS)/plot $(STAMPS)/test $(STAMPS)/vision
 	@echo "== ruff check"
 	@$(BIN)/ruff check
 	@echo "== ruff format"
@@ -49,11 +49,11 @@ lint: $(STAMPS)/package $(STAMPS)/lint $(STAMPS)/plot $(STAMPS)/test
 	@echo "== import contracts"
 	@PYTHONPATH=src $(BIN)/lint-imports
 
-bench: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/experiments
+bench: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/experiments $(STAMPS)/vision
 	@echo "== benchmarks: $(BENCHMARKS) $(BENCH_ARGS)"
 	@$(BIN)/python -m benchmarks $(BENCHMARKS) $(BENCH_ARGS)
 
-docs: $(STAMPS)/package $(STAMPS)/docs
+docs: $(STAMPS)/package $(STAMPS)/docs $(STAMPS)/vision
 	@echo "== building the documentation"
 	@$(BIN)/sphinx-build -W docs docs/_build/html
 
@@ -97,7 +97,8 @@ $(STAMPS)/package: $(SOURCES) $(STAMPS)/build-tools
 	@mv $@.began $@
 
 # The package is in place by now, so this adds only what the extra names.
-$(STAMPS)/plot $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STAMPS)/experiments: pyproject.toml | $(STAMPS)/package
+$(STAMPS)/plot $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STAMPS)/experiments \
+$(STAMPS)/vision: pyproject.toml | $(STAMPS)/package
 	@echo "== installing the extra '$(notdir $@)'"
 	@$(PIP) install 'evergrow[$(notdir $@)]'
 	@touch $@
