@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from evergrow.codebook import HierarchicalKMeans, KMeansCodebook, RandomKDTrees
 from evergrow.errors import ModelFileError
 from evergrow.files import read_model
 from evergrow.forest import (
@@ -25,9 +26,12 @@ _ESTIMATORS: dict[str, Any] = {
     estimator.__name__: estimator
     for estimator in (
         AxisForestClassifier,
+        HierarchicalKMeans,
+        KMeansCodebook,
         LinearForestClassifier,
         NCMClassifier,
         NCMForestClassifier,
+        RandomKDTrees,
         RebalancedRLSClassifier,
         RejectingClassifier,
         RLSClassifier,
