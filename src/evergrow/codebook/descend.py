@@ -73,7 +73,7 @@ def _leaves_of(tree: FlatTree, D: Rows) -> npt.NDArray[np.intp]:
     while len(moving):
         nodes = at[moving]
         right = D[moving, tree.feature[nodes]] > tree.threshold[nodes]
-        nodes = tree.child[nodes] + right
+        nodes = (tree.child[nodes] + right).astype(np.intp)
         at[moving] = nodes
         moving = moving[tree.child[nodes] != 0]
     return at
