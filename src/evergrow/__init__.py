@@ -1,6 +1,6 @@
 """Image classifiers whose set of classes never stops growing."""
 
-from evergrow.errors import ModelFileError
+from evergrow.errors import BadImageWarning, ImageError, ModelFileError
 from evergrow.forest import (
     IGT,
     RTST,
@@ -25,7 +25,9 @@ __all__ = [
     "RUST",
     "ULS",
     "AxisForestClassifier",
+    "BadImageWarning",
     "Explanation",
+    "ImageError",
     "LinearForestClassifier",
     "ModelFileError",
     "NCMClassifier",

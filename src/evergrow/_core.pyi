@@ -159,3 +159,9 @@ def update_weights(
     result: npt.NDArray[np.float64],
 ) -> None: ...
 def random_projection(seed: int, n_rows: int, n_columns: int) -> npt.NDArray[np.float64]: ...
+
+# Descriptors of the patches (x, y, size) of an image of shape (height, width, 3): 768 values each
+# under the name "rgb", "hsl" or "haar".
+def describe_patches(
+    image: npt.NDArray[np.uint8], boxes: npt.NDArray[np.int32], descriptor: str
+) -> npt.NDArray[np.float32]: ...
