@@ -8,6 +8,7 @@ from typing import Any
 import numpy.typing as npt
 
 from evergrow.errors import ModelFileError
+from evergrow.features import FisherVectors, LocalFeatures
 from evergrow.files import read_model
 from evergrow.forest import (
     AxisForestClassifier,
@@ -25,7 +26,9 @@ _ESTIMATORS: dict[str, Any] = {
     estimator.__name__: estimator
     for estimator in (
         AxisForestClassifier,
+        FisherVectors,
         LinearForestClassifier,
+        LocalFeatures,
         NCMClassifier,
         NCMForestClassifier,
         RebalancedRLSClassifier,
