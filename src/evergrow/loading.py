@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from evergrow.codebook import HierarchicalKMeans, KMeansCodebook, RandomKDTrees
 from evergrow.errors import ModelFileError
+from evergrow.features import FisherVectors, LocalFeatures
 from evergrow.files import read_model
 from evergrow.forest import (
     AxisForestClassifier,
@@ -26,9 +27,11 @@ _ESTIMATORS: dict[str, Any] = {
     estimator.__name__: estimator
     for estimator in (
         AxisForestClassifier,
+        FisherVectors,
         HierarchicalKMeans,
         KMeansCodebook,
         LinearForestClassifier,
+        LocalFeatures,
         NCMClassifier,
         NCMForestClassifier,
         RandomKDTrees,
