@@ -12,5 +12,6 @@ void bind_forest(nanobind::module_& m);
 void bind_update(nanobind::class_<Forest>& forest);
 void bind_kernels(nanobind::module_& m);
 void bind_least_squares(nanobind::module_& m);
+void bind_codebook(nanobind::module_& m);
 
 }  // namespace evergrow

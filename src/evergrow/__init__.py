@@ -1,5 +1,6 @@
 """Image classifiers whose set of classes never stops growing."""
 
+from evergrow.codebook import ERCForest
 from evergrow.errors import ModelFileError
 from evergrow.forest import (
     IGT,
@@ -25,6 +26,7 @@ __all__ = [
     "RUST",
     "ULS",
     "AxisForestClassifier",
+    "ERCForest",
     "Explanation",
     "LinearForestClassifier",
     "ModelFileError",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from evergrow.codebook import ERCForest
 from evergrow.errors import ModelFileError
 from evergrow.files import read_model
 from evergrow.forest import (
@@ -25,6 +26,7 @@ _ESTIMATORS: dict[str, Any] = {
     estimator.__name__: estimator
     for estimator in (
         AxisForestClassifier,
+        ERCForest,
         LinearForestClassifier,
         NCMClassifier,
         NCMForestClassifier,
