@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from evergrow.codebook import ERCForest
+from evergrow.codebook import ERCForest, HierarchicalKMeans, KMeansCodebook, RandomKDTrees
 from evergrow.errors import ModelFileError
 from evergrow.files import read_model
 from evergrow.forest import (
@@ -27,9 +27,12 @@ _ESTIMATORS: dict[str, Any] = {
     for estimator in (
         AxisForestClassifier,
         ERCForest,
+        HierarchicalKMeans,
+        KMeansCodebook,
         LinearForestClassifier,
         NCMClassifier,
         NCMForestClassifier,
+        RandomKDTrees,
         RebalancedRLSClassifier,
         RejectingClassifier,
         RLSClassifier,

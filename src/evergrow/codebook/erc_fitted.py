@@ -279,10 +279,11 @@ def _counts(trees: WordTrees, batch: Batch, n_classes: int, n_threads: int) -> I
 
 def _numbers(header: dict[str, Any]) -> dict[str, int]:
     entry = header.get("forest")
-    found = [entry.get(name) for name in _NUMBERS] if isinstance(entry, dict) else [None]
-    if not all(type(number) is int and number >= 0 for number in found):
+    found = {name: entry.get(name) for name in _NUMBERS} if isinstance(entry, dict) else {}
+    numbers = {name: n for name, n in found.items() if type(n) is int and n >= 0}
+    if len(numbers) < len(_NUMBERS):
         raise ModelFileError("the model file lacks the numbers of its forest")
-    return dict(zip(_NUMBERS, found, strict=True))
+    return numbers
 
 
 def _tree(tensors: dict[str, npt.NDArray[Any]], t: int) -> dict[str, npt.NDArray[Any]]:
