@@ -1,7 +1,7 @@
 """Image classifiers whose set of classes never stops growing."""
 
 from evergrow.codebook import ERCForest
-from evergrow.errors import ModelFileError
+from evergrow.errors import BadImageWarning, ImageError, ModelFileError
 from evergrow.forest import (
     IGT,
     RTST,
@@ -26,8 +26,10 @@ __all__ = [
     "RUST",
     "ULS",
     "AxisForestClassifier",
+    "BadImageWarning",
     "ERCForest",
     "Explanation",
+    "ImageError",
     "LinearForestClassifier",
     "ModelFileError",
     "NCMClassifier",

@@ -186,3 +186,9 @@ class WordTrees:
         progress: Callable[[int], None] | None = None,
     ) -> WordTrees: ...
     def code(self, rows: npt.NDArray[np.float32], n_threads: int) -> npt.NDArray[np.int32]: ...
+
+# Descriptors of the patches (x, y, size) of an image of shape (height, width, 3): 768 values each
+# under the name "rgb", "hsl" or "haar".
+def describe_patches(
+    image: npt.NDArray[np.uint8], boxes: npt.NDArray[np.int32], descriptor: str
+) -> npt.NDArray[np.float32]: ...
