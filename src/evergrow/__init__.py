@@ -1,5 +1,6 @@
 """Image classifiers whose set of classes never stops growing."""
 
+from evergrow.codebook import ERCForest
 from evergrow.errors import BadImageWarning, ImageError, ModelFileError
 from evergrow.forest import (
     IGT,
@@ -26,6 +27,7 @@ __all__ = [
     "ULS",
     "AxisForestClassifier",
     "BadImageWarning",
+    "ERCForest",
     "Explanation",
     "ImageError",
     "LinearForestClassifier",

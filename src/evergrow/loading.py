@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy.typing as npt
 
-from evergrow.codebook import HierarchicalKMeans, KMeansCodebook, RandomKDTrees
+from evergrow.codebook import (
+    BagOfWords,
+    ERCForest,
+    HierarchicalKMeans,
+    KMeansCodebook,
+    RandomKDTrees,
+)
 from evergrow.errors import ModelFileError
 from evergrow.features import FisherVectors, LocalFeatures
 from evergrow.files import read_model
@@ -27,6 +33,8 @@ _ESTIMATORS: dict[str, Any] = {
     estimator.__name__: estimator
     for estimator in (
         AxisForestClassifier,
+        BagOfWords,
+        ERCForest,
         FisherVectors,
         HierarchicalKMeans,
         KMeansCodebook,

@@ -14,9 +14,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from evergrow.codebook.bag_fitted import FittedBag, IsCodebook, IsLocalFeatures
+from evergrow.codebook.erc import ERCForest
 from evergrow.codebook.pooling import POOLINGS
 from evergrow.codebook.training import draw_patches, draw_rows
 from evergrow.features.extraction import Extraction
+from evergrow.features.many import JOBS, ON_ERROR, check_sources
 from evergrow.files import write_model
 from evergrow.labels import ClassList, check_label_types
 from evergrow.learner import check_targets, swap_learnt
@@ -86,6 +88,8 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     codebook_ : codebook
         The fitted codebook.
+    features_ : LocalFeatures or None
+        What describes images.
     thresholds_ : ndarray of shape (n_words_,) or None
         How often each word must occur, with ``pooling="mutual_information"``.
     n_words_ : int
@@ -109,7 +113,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         "n_training_descriptors": [Integer(1, 1 << 40)],
         "sparse_output": [Flag()],
         "random_state": [Nothing(), RandomState()],
-        "n_jobs": [Nothing(), Integer(-(1 << 20), -1), Integer(1, 1 << 20)],
+        "n_jobs": JOBS,
         "verbose": [Integer(0), Flag()],
     }
 
@@ -221,7 +225,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         fitted = self._learnt()
         self._check_parameters()
-        _check_many(images)
+        check_sources(images)
         counts = fitted.counts(images, n_jobs=self.n_jobs, verbose=self.verbose)
         if not counts.shape[0]:
             raise ValueError("there must be at least one image")
@@ -257,7 +261,8 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         fitted = self._learnt()
         self._check_parameters()
-        _check_many(images)
+        check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
+        check_sources(images)
         if fitted.features is None:
             raise ValueError(
                 "extract reads images and needs features; give descriptors to transform"
@@ -270,6 +275,11 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def codebook_(self) -> Any:
         """The fitted codebook; do not train it on its own."""
         return self._learnt().codebook
+
+    @property
+    def features_(self) -> Any:
+        """What describes images; None where the input is descriptors."""
+        return self._learnt().features
 
     @property
     def thresholds_(self) -> npt.NDArray[np.int32] | None:
@@ -378,8 +388,6 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _new_codebook(self, random: np.random.RandomState) -> Any:
         if self.codebook is None:
-            from evergrow.codebook.erc import ERCForest
-
             codebook = ERCForest(n_jobs=self.n_jobs)
         else:
             codebook = clone(self.codebook)
@@ -413,14 +421,8 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _check_many(images: object) -> None:
-    # Else the letters of a name would be taken for images.
-    if isinstance(images, (str, bytes, os.PathLike)):
-        raise TypeError(f"images must be a list of images, got the single {images!r}")
-
-
 def _listed(images: Iterable[Any]) -> list[Any]:
-    _check_many(images)
+    check_sources(images)
     listed = list(images)
     if not listed:
         raise ValueError("there must be at least one image")
