@@ -1,23 +1,29 @@
 """Image classifiers whose set of classes never stops growing."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from evergrow.errors import ModelFileError
-from evergrow.forest import (
-    IGT,
-    RTST,
-    RUST,
-    ULS,
-    AxisForestClassifier,
-    Explanation,
-    LinearForestClassifier,
-    NCMForestClassifier,
-    SVMForestClassifier,
-    UpdateReport,
-)
-from evergrow.linear import RLSClassifier
-from evergrow.loading import load
-from evergrow.means import NCMClassifier, NCMMetric
-from evergrow.novelty import RejectingClassifier
 from evergrow.version import __version__
+
+if TYPE_CHECKING:
+    from evergrow.forest import (
+        IGT,
+        RTST,
+        RUST,
+        ULS,
+        AxisForestClassifier,
+        Explanation,
+        LinearForestClassifier,
+        NCMForestClassifier,
+        SVMForestClassifier,
+        UpdateReport,
+    )
+    from evergrow.linear import RLSClassifier
+    from evergrow.loading import load
+    from evergrow.means import NCMClassifier, NCMMetric
+    from evergrow.novelty import RejectingClassifier
+    from evergrow.pipelines import save
 
 __all__ = [
     "IGT",
@@ -37,4 +43,45 @@ __all__ = [
     "UpdateReport",
     "__version__",
     "load",
+    "save",
 ]
+
+# Where each public name comes from. It is imported when it is first asked for: scikit-learn alone
+# takes seconds, and the command line answers --help without it.
+_HOMES = {
+    "evergrow.forest": (
+        "AxisForestClassifier",
+        "Explanation",
+        "IGT",
+        "LinearForestClassifier",
+        "NCMForestClassifier",
+        "RTST",
+        "RUST",
+        "SVMForestClassifier",
+        "ULS",
+        "UpdateReport",
+    ),
+    "evergrow.linear": ("RLSClassifier",),
+    "evergrow.loading": ("load",),
+    "evergrow.means": ("NCMClassifier", "NCMMetric"),
+    "evergrow.novelty": ("RejectingClassifier",),
+    "evergrow.pipelines": ("save",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_MODULES = ("features", "forest", "linear", "means", "novelty", "pipelines")
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for."""
+    if name in _MODULES:
+        return import_module(f"evergrow.{name}")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'evergrow' has no attribute {name!r}")
+    found = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """The public names, imported or not."""
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -18,6 +18,7 @@ from evergrow.forest import (
 from evergrow.linear import RebalancedRLSClassifier, RLSClassifier
 from evergrow.means import NCMClassifier, NCMMetric
 from evergrow.novelty import RejectingClassifier
+from evergrow.pipelines import READERS
 
 __all__ = ["load"]
 
@@ -34,11 +35,11 @@ _ESTIMATORS: dict[str, Any] = {
         NCMMetric,
         SVMForestClassifier,
     )
-}
+} | READERS
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that was written with ``save``.
+    """Read a model that was written with ``save`` or :func:`evergrow.save`.
 
     Nothing in the file is executed: arrays and JSON only, checked against a SHA-256 checksum and
     against each other before use.
