@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evergrow.errors import ModelFileError
+from evergrow.errors import BadImageWarning, ImageError, ModelFileError
 from evergrow.version import __version__
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         SVMForestClassifier,
         UpdateReport,
     )
+    from evergrow.imaging import ImageClassifier
     from evergrow.linear import RLSClassifier
     from evergrow.loading import load
     from evergrow.means import NCMClassifier, NCMMetric
@@ -31,7 +32,10 @@ __all__ = [
     "RUST",
     "ULS",
     "AxisForestClassifier",
+    "BadImageWarning",
     "Explanation",
+    "ImageClassifier",
+    "ImageError",
     "LinearForestClassifier",
     "ModelFileError",
     "NCMClassifier",
@@ -61,6 +65,7 @@ _HOMES = {
         "ULS",
         "UpdateReport",
     ),
+    "evergrow.imaging": ("ImageClassifier",),
     "evergrow.linear": ("RLSClassifier",),
     "evergrow.loading": ("load",),
     "evergrow.means": ("NCMClassifier", "NCMMetric"),
@@ -68,7 +73,7 @@ _HOMES = {
     "evergrow.pipelines": ("save",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = ("features", "forest", "linear", "means", "novelty", "pipelines")
+_MODULES = ("features", "forest", "imaging", "linear", "means", "novelty", "pipelines")
 
 
 def __getattr__(name: str) -> Any:

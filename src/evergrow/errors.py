@@ -1,7 +1,31 @@
-"""What Evergrow raises beyond Python's own and scikit-learn's errors."""
+"""What Evergrow raises and warns of beyond Python's own and scikit-learn's errors."""
 
-__all__ = ["ModelFileError"]
+__all__ = ["BadImageWarning", "ImageError", "ModelFileError"]
 
 
 class ModelFileError(ValueError):
     """A model file is damaged, hostile, not ours, or from a newer version."""
+
+
+class ImageError(ValueError):
+    """An image cannot be read; ``source`` names it and ``reason`` says why.
+
+    Examples
+    --------
+    >>> from evergrow import ImageError
+    >>> str(ImageError("'cat.jpg'", "the file is empty"))
+    "cannot read 'cat.jpg': the file is empty"
+    """
+
+    def __init__(self, source: str, reason: str) -> None:
+        # Both are the error's arguments: it crosses the borders of processes whole.
+        super().__init__(source, reason)
+        self.source = source
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"cannot read {self.source}: {self.reason}"
+
+
+class BadImageWarning(UserWarning):
+    """Some images were left out because they could not be read."""

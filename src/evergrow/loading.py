@@ -15,6 +15,7 @@ from evergrow.forest import (
     NCMForestClassifier,
     SVMForestClassifier,
 )
+from evergrow.imaging import ImageClassifier
 from evergrow.linear import RebalancedRLSClassifier, RLSClassifier
 from evergrow.means import NCMClassifier, NCMMetric
 from evergrow.novelty import RejectingClassifier
@@ -26,6 +27,7 @@ _ESTIMATORS: dict[str, Any] = {
     estimator.__name__: estimator
     for estimator in (
         AxisForestClassifier,
+        ImageClassifier,
         LinearForestClassifier,
         NCMClassifier,
         NCMForestClassifier,

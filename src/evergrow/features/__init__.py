@@ -1,5 +1,22 @@
 """From images to numbers: reading, embeddings and local features."""
 
+from evergrow.features.extraction import Extraction
+from evergrow.features.finding import LabelledImages, find_images, find_labelled
+from evergrow.features.many import BadImage, ReadImages, iterate_images, read_images
+from evergrow.features.reading import read_image
+from evergrow.features.sources import ReadLimits
 from evergrow.ragged import RaggedArray
 
-__all__ = ["RaggedArray"]
+__all__ = [
+    "BadImage",
+    "Extraction",
+    "LabelledImages",
+    "RaggedArray",
+    "ReadImages",
+    "ReadLimits",
+    "find_images",
+    "find_labelled",
+    "iterate_images",
+    "read_image",
+    "read_images",
+]
