@@ -13,7 +13,15 @@ from evergrow.forest import NCMForestClassifier
 from evergrow.learner import GrowingClassifier
 from evergrow.linear import RLSClassifier
 
-__all__ = ["FEATURES", "LEARNERS", "IsFeatures", "IsLearner", "Options", "new_features", "new_learner"]
+__all__ = [
+    "FEATURES",
+    "LEARNERS",
+    "IsFeatures",
+    "IsLearner",
+    "Options",
+    "new_features",
+    "new_learner",
+]
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,9 @@ def _figure(counts: npt.NDArray[np.int64], names: list[str]) -> Any:
 def _name_ticks(axes: Any, names: list[str]) -> None:
     if len(names) > _MOST_NAMES:
         return
-    short = [name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…" for name in names]
+    short = [
+        name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…" for name in names
+    ]
     places = range(len(names))
     # A dollar sign in a name is no formula.
     axes.set_xticks(places, short, rotation=90, parse_math=False)
