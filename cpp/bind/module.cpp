@@ -16,4 +16,6 @@ NB_MODULE(_core, m) {
     evergrow::bind_forest(m);
     evergrow::bind_kernels(m);
     evergrow::bind_least_squares(m);
+    evergrow::bind_codebook(m);
+    evergrow::bind_features(m);
 }

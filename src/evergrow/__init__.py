@@ -7,6 +7,7 @@ from evergrow.errors import BadImageWarning, ImageError, ModelFileError
 from evergrow.version import __version__
 
 if TYPE_CHECKING:
+    from evergrow.codebook import ERCForest
     from evergrow.forest import (
         IGT,
         RTST,
@@ -33,6 +34,7 @@ __all__ = [
     "ULS",
     "AxisForestClassifier",
     "BadImageWarning",
+    "ERCForest",
     "Explanation",
     "ImageClassifier",
     "ImageError",
@@ -53,6 +55,7 @@ __all__ = [
 # Where each public name comes from. It is imported when it is first asked for: scikit-learn alone
 # takes seconds, and the command line answers --help without it.
 _HOMES = {
+    "evergrow.codebook": ("ERCForest",),
     "evergrow.forest": (
         "AxisForestClassifier",
         "Explanation",
@@ -73,7 +76,7 @@ _HOMES = {
     "evergrow.pipelines": ("save",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = ("features", "forest", "imaging", "linear", "means", "novelty", "pipelines")
+_MODULES = ("codebook", "features", "forest", "imaging", "linear", "means", "novelty", "pipelines")
 
 
 def __getattr__(name: str) -> Any:

@@ -159,3 +159,36 @@ def update_weights(
     result: npt.NDArray[np.float64],
 ) -> None: ...
 def random_projection(seed: int, n_rows: int, n_columns: int) -> npt.NDArray[np.float64]: ...
+
+# Trees of thresholds whose leaves are visual words; they never change. The arrays of a tree have an
+# entry per node: feature, threshold, child (the left one, 0 for a leaf), word (-1 for no leaf).
+class WordTrees:
+    @staticmethod
+    def stumps(n_trees: int, n_features: int) -> WordTrees: ...
+    @staticmethod
+    def from_arrays(trees: Sequence[dict[str, npt.NDArray[Any]]], n_features: int) -> WordTrees: ...
+    @property
+    def arrays(self) -> list[dict[str, npt.NDArray[Any]]]: ...
+    @property
+    def n_features(self) -> int: ...
+    @property
+    def words_per_tree(self) -> list[int]: ...
+    # The trees after rows from `first_new` on; those before were learnt already.
+    def grown(
+        self,
+        rows: npt.NDArray[np.float32],
+        classes: npt.NDArray[np.int32],
+        first_new: int,
+        rules: dict[str, Any],
+        seed: int,
+        update: int,
+        n_threads: int,
+        progress: Callable[[int], None] | None = None,
+    ) -> WordTrees: ...
+    def code(self, rows: npt.NDArray[np.float32], n_threads: int) -> npt.NDArray[np.int32]: ...
+
+# Descriptors of the patches (x, y, size) of an image of shape (height, width, 3): 768 values each
+# under the name "rgb", "hsl" or "haar".
+def describe_patches(
+    image: npt.NDArray[np.uint8], boxes: npt.NDArray[np.int32], descriptor: str
+) -> npt.NDArray[np.float32]: ...

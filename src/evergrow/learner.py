@@ -22,8 +22,8 @@ class Fitted(Protocol):
     """What an estimator has learnt, as one value that is replaced whole."""
 
     @property
-    def labels(self) -> ClassList:
-        """The classes, in the order of their columns."""
+    def labels(self) -> ClassList | None:
+        """The classes, in the order of their columns; None if it learnt without any."""
 
     @property
     def n_features(self) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from evergrow.codebook import ERCForest, HierarchicalKMeans, KMeansCodebook, RandomKDTrees
 from evergrow.errors import ModelFileError
 from evergrow.files import read_model
 from evergrow.forest import (
@@ -27,10 +28,14 @@ _ESTIMATORS: dict[str, Any] = {
     estimator.__name__: estimator
     for estimator in (
         AxisForestClassifier,
+        ERCForest,
+        HierarchicalKMeans,
         ImageClassifier,
+        KMeansCodebook,
         LinearForestClassifier,
         NCMClassifier,
         NCMForestClassifier,
+        RandomKDTrees,
         RebalancedRLSClassifier,
         RejectingClassifier,
         RLSClassifier,

@@ -1,0 +1,107 @@
+"""What a patch of an image looks like, as a vector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow import _core
+from evergrow.features.extras import vision_module
+
+__all__ = ["DESCRIPTORS", "Descriptor", "custom_descriptor"]
+
+RGB = npt.NDArray[np.uint8]
+Boxes = npt.NDArray[np.int32]
+Rows = npt.NDArray[np.float32]
+
+# The core resamples every patch to as many cells along each side.
+_SIDE = 16
+# Patches of this size OpenCV describes on the image as it is.
+_SIFT_SIDE = 16
+# OpenCV's descriptor spans six times the size of a key point.
+_SPAN = 6.0
+# Its pyramid has three levels of blur per halving of the image, and one doubling at most.
+_LEVELS = 3
+_FIRST_OCTAVE = -1
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """How patches become vectors, and how long those are."""
+
+    n_features: int
+    describe: Callable[[RGB, Boxes], Rows]
+
+
+def _in_core(name: str) -> Callable[[RGB, Boxes], Rows]:
+    def describe(image: RGB, boxes: Boxes) -> Rows:
+        return _core.describe_patches(np.ascontiguousarray(image), boxes, name)
+
+    return describe
+
+
+def _pyramid_level(size: int) -> int:
+    """The level of OpenCV's pyramid where a patch has about 16 pixels, as a key point names it.
+
+    Blur and resolution then follow the size of the patch, as if it had been cut out and resampled,
+    and a large patch costs no more than a small one.
+    """
+    steps = round(_LEVELS * float(np.log2(size / _SIFT_SIDE)))
+    octave, layer = divmod(max(steps, _LEVELS * _FIRST_OCTAVE), _LEVELS)
+    return (octave & 0xFF) | (layer << 8)
+
+
+def _sift(image: RGB, boxes: Boxes) -> Rows:
+    if not len(boxes):
+        return np.empty((0, 128), np.float32)
+    cv2 = vision_module("cv2")
+    levels = {int(size): _pyramid_level(int(size)) for size in np.unique(boxes[:, 2])}
+    # To OpenCV, whole numbers are the middles of pixels; to a box, their edges.
+    key_points = [
+        cv2.KeyPoint(x + size / 2 - 0.5, y + size / 2 - 0.5, size / _SPAN, 0.0, 1.0, levels[size])
+        for x, y, size in boxes.tolist()
+    ]
+    grey = cv2.cvtColor(np.ascontiguousarray(image), cv2.COLOR_RGB2GRAY)
+    kept, rows = cv2.SIFT_create(nOctaveLayers=_LEVELS).compute(grey, key_points)
+    if len(kept) != len(boxes):
+        raise RuntimeError(f"OpenCV described {len(kept)} of {len(boxes)} patches")
+    described: Rows = np.asarray(rows, dtype=np.float32)
+    return described
+
+
+# The names that LocalFeatures takes.
+DESCRIPTORS: dict[str, Descriptor] = {
+    "haar": Descriptor(_SIDE * _SIDE * 3, _in_core("haar")),
+    "hsl": Descriptor(_SIDE * _SIDE * 3, _in_core("hsl")),
+    "sift": Descriptor(128, _sift),
+}
+
+
+def custom_descriptor(function: Callable[[Rows], Any]) -> Descriptor:
+    """A descriptor from a function of patches of shape (n, 16, 16, 3), RGB in [0, 1]."""
+    black = np.zeros((1, _SIDE, _SIDE, 3), np.float32)
+    n_features = _checked_rows(function(black), 1).shape[1]
+    return Descriptor(n_features, partial(_describe_by, function))
+
+
+def _describe_by(function: Callable[[Rows], Any], image: RGB, boxes: Boxes) -> Rows:
+    patches = _core.describe_patches(np.ascontiguousarray(image), boxes, "rgb")
+    return _checked_rows(function(patches.reshape(-1, _SIDE, _SIDE, 3)), len(boxes))
+
+
+def _checked_rows(described: Any, n_patches: int) -> Rows:
+    rows = np.asarray(described)
+    if rows.ndim != 2 or len(rows) != n_patches or rows.dtype.kind not in "biuf":
+        raise ValueError(
+            f"descriptor must give a matrix of numbers with a row per patch, {n_patches}, "
+            f"got {rows.dtype} of shape {rows.shape}"
+        )
+    rows = rows.astype(np.float32, copy=False)
+    if not np.isfinite(rows).all():
+        raise ValueError("descriptor gave values that are not finite")
+    return rows
