@@ -221,7 +221,7 @@ def _check_links(child: npt.NDArray[np.int64], n_children: npt.NDArray[np.int64]
     parents = np.flatnonzero(child)
     first, number = child[parents], n_children[parents]
     fits = np.array_equal(np.flatnonzero(n_children), parents)
-    fits = fits and (first > parents).all() and (number >= 2).all()
+    fits = fits and bool((first > parents).all() and (number >= 2).all())
     if fits and len(parents):
         # Ranges of children, one after the other, cover all nodes but the root once.
         order = np.argsort(first)

@@ -1,0 +1,464 @@
+"""Images as bags of words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+
+from evergrow.codebook.bag_fitted import FittedBag, IsCodebook, IsLocalFeatures
+from evergrow.codebook.pooling import POOLINGS
+from evergrow.codebook.training import draw_patches, draw_rows
+from evergrow.features.extraction import Extraction
+from evergrow.files import write_model
+from evergrow.labels import ClassList, check_label_types
+from evergrow.learner import check_targets, swap_learnt
+from evergrow.modelfile import (
+    Build,
+    check_saveable,
+    common_header,
+    parameters_of,
+    plain_parameters,
+)
+from evergrow.params import (
+    Choice,
+    Flag,
+    Integer,
+    Nothing,
+    RandomState,
+    Rule,
+    check_parameters,
+)
+from evergrow.turns import one_at_a_time
+
+__all__ = ["BagOfWords"]
+
+_INSIDE = ("codebook", "features")
+
+
+class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Images as vectors that say which visual words occur in them.
+
+    Descriptors of patches are drawn evenly over the training images and a codebook is learnt from
+    them. Each image is then coded: its descriptors get their words, the words are counted and the
+    counts pooled into one vector. A linear classifier on top completes the classifier of Moosmann,
+    Triggs and Jurie (NIPS 2006).
+
+    Images are coded one after the other, so that the descriptors of all never lie in memory
+    together.
+
+    Parameters
+    ----------
+    codebook : codebook, default=None
+        What gives descriptors their words; it is cloned. None for :class:`ERCForest`, which learns
+        from the classes of the images and is the fastest.
+    features : LocalFeatures, default=None
+        What makes descriptors of images. None if the input is descriptors already, a matrix per
+        image.
+    pooling : {"binary", "counts", "sum", "sqrt", "mutual_information"}, default="binary"
+        What becomes of the counts. ``"binary"`` asks whether a word occurs. Where images have so
+        many patches that most words do, ``"mutual_information"`` asks whether it occurs often
+        enough, by the number that says most about the classes of the training images. ``"sum"``
+        divides by the sum over the image, for images of different numbers of patches; ``"sqrt"`` is
+        its square root, which keeps frequent words from hiding others. ``"counts"`` changes
+        nothing.
+    n_training_descriptors : int, default=20_000
+        How many descriptors the codebook is learnt from, about as many of each image. More allow
+        for more words.
+    sparse_output : bool, default=True
+        Give sparse vectors; False for an ordinary matrix. May be changed at any time.
+    random_state : int, RandomState or None, default=None
+        Seed of the choice of descriptors, and of the codebook if that has none of its own.
+    n_jobs : int, default=None
+        Number of threads that code; None for 1 or what joblib's context says, -1 for all
+        processors. Codebook and features have their own.
+    verbose : int, default=0
+        Show a progress bar when positive.
+
+    Attributes
+    ----------
+    codebook_ : codebook
+        The fitted codebook.
+    thresholds_ : ndarray of shape (n_words_,) or None
+        How often each word must occur, with ``pooling="mutual_information"``.
+    n_words_ : int
+        Number of words, which is the length of a vector.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evergrow.codebook import BagOfWords, RandomKDTrees
+    >>> random = np.random.default_rng(0)
+    >>> images = [random.normal(size=(n, 8)) for n in (40, 70, 50)]
+    >>> bag = BagOfWords(RandomKDTrees(2, n_words=10), random_state=0).fit(images)
+    >>> bag.transform(images).shape
+    (3, 20)
+    """
+
+    _rules: ClassVar[dict[str, list[Rule]]] = {
+        "codebook": [Nothing(), IsCodebook()],
+        "features": [Nothing(), IsLocalFeatures()],
+        "pooling": [Choice(tuple(POOLINGS))],
+        "n_training_descriptors": [Integer(1, 1 << 40)],
+        "sparse_output": [Flag()],
+        "random_state": [Nothing(), RandomState()],
+        "n_jobs": [Nothing(), Integer(-(1 << 20), -1), Integer(1, 1 << 20)],
+        "verbose": [Integer(0), Flag()],
+    }
+
+    _fitted: FittedBag
+
+    def __init__(
+        self,
+        codebook: Any = None,
+        *,
+        features: Any = None,
+        pooling: Literal["binary", "counts", "sum", "sqrt", "mutual_information"] = "binary",
+        n_training_descriptors: int = 20_000,
+        sparse_output: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.codebook = codebook
+        self.features = features
+        self.pooling = pooling
+        self.n_training_descriptors = n_training_descriptors
+        self.sparse_output = sparse_output
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @one_at_a_time
+    def fit(
+        self,
+        images: Sequence[Any],
+        y: npt.ArrayLike | None = None,
+        *,
+        masks: Sequence[Any] | None = None,
+    ) -> Self:
+        """Learn the words, and what else the pooling needs.
+
+        Parameters
+        ----------
+        images : RaggedArray or sequence
+            Descriptors of each image, arrays of shape (n_patches, n_features), of which some may
+            be empty; with ``features`` the images themselves.
+        y : array-like of shape (n_images,), default=None
+            Class of each image, which its descriptors get too. Some codebooks and
+            ``pooling="mutual_information"`` need it.
+        masks : sequence of n_images bool arrays of shape (height, width) or None, default=None
+            Where in each image the patches lie that the words are learnt from, such as on the
+            object; None for everywhere. Only with ``features``.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator. If learning fails or is interrupted it stays as it was.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from evergrow.codebook import BagOfWords, KMeansCodebook
+        >>> images = [np.zeros((3, 2)), np.ones((4, 2))]
+        >>> BagOfWords(KMeansCodebook(2), random_state=0).fit(images).n_words_
+        2
+        """
+        self._learn(_listed(images), y, masks)
+        return self
+
+    def fit_transform(
+        self,
+        images: Sequence[Any],
+        y: npt.ArrayLike | None = None,
+        *,
+        masks: Sequence[Any] | None = None,
+    ) -> sparse.csr_array | npt.NDArray[np.float32]:
+        """Learn the words and code the same images; as :meth:`fit`, then :meth:`transform`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from evergrow.codebook import BagOfWords, KMeansCodebook
+        >>> images = [np.zeros((3, 2)), np.ones((4, 2))]
+        >>> BagOfWords(KMeansCodebook(2), random_state=0).fit_transform(images).sum(axis=1)
+        array([1., 1.], dtype=float32)
+        """
+        listed = _listed(images)
+        fitted, counts = self._learn(listed, y, masks)
+        if counts is None:
+            counts = fitted.counts(listed, n_jobs=self.n_jobs, verbose=self.verbose)
+        return self._shaped(fitted.pooled(counts))
+
+    def transform(self, images: Iterable[Any]) -> sparse.csr_array | npt.NDArray[np.float32]:
+        """The vector of each image.
+
+        Parameters
+        ----------
+        images : RaggedArray or iterable
+            As in :meth:`fit`; they are taken one after the other, as they are needed.
+
+        Returns
+        -------
+        vectors : sparse array or ndarray of shape (n_images, n_words_), float32
+            An image without descriptors is all zero.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from evergrow.codebook import BagOfWords, KMeansCodebook
+        >>> images = [np.zeros((3, 2)), np.ones((4, 2))]
+        >>> bag = BagOfWords(KMeansCodebook(2), pooling="sum", sparse_output=False).fit(images)
+        >>> bag.transform([np.array([[0, 0], [0, 1], [1, 1], [0.1, 0]]), np.zeros((0, 2))]).shape
+        (2, 2)
+        """
+        fitted = self._learnt()
+        self._check_parameters()
+        _check_many(images)
+        counts = fitted.counts(images, n_jobs=self.n_jobs, verbose=self.verbose)
+        if not counts.shape[0]:
+            raise ValueError("there must be at least one image")
+        return self._shaped(fitted.pooled(counts))
+
+    def extract(
+        self, images: Iterable[Any], *, on_error: Literal["raise", "skip"] = "raise"
+    ) -> Extraction:
+        """The vectors of those images that can be read; only with ``features``.
+
+        Parameters
+        ----------
+        images : iterable
+            Images, taken one after the other.
+        on_error : {"raise", "skip"}, default="raise"
+            What to do about an image that cannot be read: raise an error, or leave it out, list it
+            among the problems, and warn.
+
+        Returns
+        -------
+        extraction : Extraction
+            The vectors as of :meth:`transform`, the place of each one's image, and the problems.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from evergrow.codebook import BagOfWords, RandomKDTrees
+        >>> from evergrow.features import LocalFeatures
+        >>> images = np.random.default_rng(0).integers(0, 256, (4, 40, 40, 3), dtype=np.uint8)
+        >>> bag = BagOfWords(RandomKDTrees(2, n_words=10), features=LocalFeatures())
+        >>> bag.fit(images).extract([images[0], images[1]], on_error="raise").kept
+        array([0, 1])
+        """
+        fitted = self._learnt()
+        self._check_parameters()
+        _check_many(images)
+        if fitted.features is None:
+            raise ValueError("extract reads images and needs features; give descriptors to transform")
+        options: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": self.verbose}
+        counts, kept, problems = fitted.counts_of_readable(images, on_error=on_error, **options)
+        return Extraction(self._shaped(fitted.pooled(counts)), kept, problems)
+
+    @property
+    def codebook_(self) -> Any:
+        """The fitted codebook; do not train it on its own."""
+        return self._learnt().codebook
+
+    @property
+    def thresholds_(self) -> npt.NDArray[np.int32] | None:
+        """How often each word must occur; None where any number will do."""
+        return self._learnt().thresholds
+
+    @property
+    def n_words_(self) -> int:
+        """Number of words, which is the length of a vector."""
+        return int(self._learnt().codebook.n_words_)
+
+    def get_feature_names_out(
+        self,
+        input_features: Any = None,  # noqa: ARG002
+    ) -> npt.NDArray[np.object_]:
+        """Names of the columns: tree and word.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from evergrow.codebook import BagOfWords, RandomKDTrees
+        >>> bag = BagOfWords(RandomKDTrees(2, n_words=2)).fit([np.zeros((1, 2)), np.ones((1, 2))])
+        >>> bag.get_feature_names_out().tolist()
+        ['tree0_word0', 'tree0_word1', 'tree1_word0', 'tree1_word1']
+        """
+        words_per_tree = self._learnt().codebook.words_per_tree_
+        names = [f"tree{t}_word{w}" for t, n in enumerate(words_per_tree) for w in range(n)]
+        return np.array(names, dtype=object)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write codebook and features to a file that :func:`evergrow.load` reads.
+
+        After loading, ``codebook`` has the parameters of ``codebook_``.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing one is replaced, whole or not at all.
+
+        Examples
+        --------
+        >>> import evergrow, tempfile, os
+        >>> import numpy as np
+        >>> from evergrow.codebook import BagOfWords, KMeansCodebook
+        >>> bag = BagOfWords(KMeansCodebook(2)).fit([np.zeros((3, 2)), np.ones((4, 2))])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     bag.save(os.path.join(folder, "bag.evergrow"))
+        ...     evergrow.load(os.path.join(folder, "bag.evergrow")).n_words_
+        2
+        """
+        write_model(path, *self._to_file())
+
+    def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Header and arrays of a model file, or of a part of another model's file."""
+        fitted = self._learnt()
+        # Else the file could not be loaded.
+        self._check_parameters()
+        check_saveable(type(self))
+        parameters = plain_parameters(self.get_params(deep=False))
+        for name in _INSIDE:
+            del parameters[name]
+        learnt, tensors = fitted.to_file()
+        return {**common_header(self, parameters, None), **learnt}, tensors
+
+    @classmethod
+    def _from_file(
+        cls, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]], build: Build
+    ) -> Self:
+        fitted = FittedBag.from_file(header, tensors, build)
+        features = None if fitted.features is None else clone(fitted.features)
+        # A second codebook among the parameters is an error, as there is one inside.
+        bag = cls(clone(fitted.codebook), features=features, **parameters_of(header))
+        bag._check_parameters()
+        swap_learnt(bag, {"_fitted": fitted})
+        return bag
+
+    def _learn(
+        self, images: list[Any], y: npt.ArrayLike | None, masks: Sequence[Any] | None
+    ) -> tuple[FittedBag, sparse.csr_array | None]:
+        """Take what was learnt; the counts of the images too, if they were needed."""
+        self._check_parameters()
+        pooling = POOLINGS[self.pooling]
+        labels = _labels(images, y, required=pooling.learns)
+        _check_masks(images, masks, self.features)
+        random = check_random_state(self.random_state)
+        drawn, places = self._drawn(images, masks, random)
+        codebook = self._new_codebook(random)
+        if not len(drawn.values):
+            raise ValueError("there must be at least one descriptor, but no image has any")
+        codebook.fit(drawn.values, None if labels is None else drawn.per_row(labels[places]))
+        features = None if self.features is None else clone(self.features)
+        fitted, counts = FittedBag(codebook, features, self.pooling), None
+        if pooling.learns:
+            counts = fitted.counts(images, n_jobs=self.n_jobs, verbose=self.verbose)
+            fitted = fitted.with_thresholds(counts, ClassList.of(labels)[1])
+        swap_learnt(self, {"_fitted": fitted})
+        return fitted, counts
+
+    def _drawn(
+        self, images: list[Any], masks: Sequence[Any] | None, random: np.random.RandomState
+    ) -> Any:
+        total = int(self.n_training_descriptors)
+        if self.features is None:
+            return draw_rows(_matrices(images), total, random)
+        return draw_patches(clone(self.features), images, total, random, masks=masks)
+
+    def _new_codebook(self, random: np.random.RandomState) -> Any:
+        if self.codebook is None:
+            from evergrow.codebook.erc import ERCForest
+
+            codebook = ERCForest(n_jobs=self.n_jobs)
+        else:
+            codebook = clone(self.codebook)
+        if codebook.get_params(deep=False).get("random_state", 0) is None:
+            codebook.set_params(random_state=int(random.randint(np.iinfo(np.int32).max)))
+        return codebook
+
+    def _shaped(self, vectors: sparse.csr_array) -> sparse.csr_array | npt.NDArray[np.float32]:
+        return vectors if self.sparse_output else vectors.toarray()
+
+    def _learnt(self) -> FittedBag:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet, so it has no words. "
+                "Call 'fit' first."
+            )
+        return self._fitted
+
+    def _check_parameters(self) -> None:
+        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell scikit-learn whether there are words."""
+        return "_fitted" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that the input is no matrix."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _check_many(images: object) -> None:
+    # Else the letters of a name would be taken for images.
+    if isinstance(images, (str, bytes, os.PathLike)):
+        raise TypeError(f"images must be a list of images, got the single {images!r}")
+
+
+def _listed(images: Iterable[Any]) -> list[Any]:
+    _check_many(images)
+    listed = list(images)
+    if not listed:
+        raise ValueError("there must be at least one image")
+    return listed
+
+
+def _matrices(images: list[Any]) -> list[npt.NDArray[Any]]:
+    matrices = [np.asarray(image) for image in images]
+    for i, matrix in enumerate(matrices):
+        if matrix.ndim != 2:
+            raise ValueError(
+                "without features every image must be a matrix of descriptors, "
+                f"number {i} has the shape {matrix.shape}"
+            )
+    return matrices
+
+
+def _labels(
+    images: list[Any], y: npt.ArrayLike | None, *, required: bool
+) -> npt.NDArray[Any] | None:
+    if y is None:
+        if required:
+            raise ValueError('pooling="mutual_information" needs the class of each image, y')
+        return None
+    check_label_types(y)
+    labels = np.asarray(y)
+    if labels.shape != (len(images),):
+        raise ValueError(
+            f"y must have one class per image, {len(images)}, got the shape {labels.shape}"
+        )
+    check_targets(labels)
+    if required and len(np.unique(labels)) < 2:
+        raise ValueError('pooling="mutual_information" needs at least two classes, got one')
+    return labels
+
+
+def _check_masks(images: list[Any], masks: Sequence[Any] | None, features: Any) -> None:
+    if masks is None:
+        return
+    if features is None:
+        raise ValueError("masks choose patches of images: they need features")
+    if len(masks) != len(images):
+        raise ValueError(f"there must be a mask per image, {len(images)}, got {len(masks)}")
