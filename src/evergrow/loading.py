@@ -7,8 +7,15 @@ from typing import Any
 
 import numpy.typing as npt
 
-from evergrow.codebook import ERCForest, HierarchicalKMeans, KMeansCodebook, RandomKDTrees
+from evergrow.codebook import (
+    BagOfWords,
+    ERCForest,
+    HierarchicalKMeans,
+    KMeansCodebook,
+    RandomKDTrees,
+)
 from evergrow.errors import ModelFileError
+from evergrow.features import FisherVectors, LocalFeatures
 from evergrow.files import read_model
 from evergrow.forest import (
     AxisForestClassifier,
@@ -28,11 +35,14 @@ _ESTIMATORS: dict[str, Any] = {
     estimator.__name__: estimator
     for estimator in (
         AxisForestClassifier,
+        BagOfWords,
         ERCForest,
+        FisherVectors,
         HierarchicalKMeans,
         ImageClassifier,
         KMeansCodebook,
         LinearForestClassifier,
+        LocalFeatures,
         NCMClassifier,
         NCMForestClassifier,
         RandomKDTrees,

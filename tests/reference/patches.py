@@ -61,8 +61,10 @@ def haar(plane: Floats) -> Floats:
     along_rows = np.hstack([first + second, first - second]) / np.sqrt(2)
     first, second = along_rows[0::2], along_rows[1::2]
     both = np.vstack([first + second, first - second]) / np.sqrt(2)
-    both[: side // 2, : side // 2] = haar(both[: side // 2, : side // 2])
-    return both
+    half = side // 2
+    both[:half, :half] = haar(both[:half, :half])
+    transformed: Floats = both
+    return transformed
 
 
 def describe(image: npt.NDArray[np.uint8], box: npt.NDArray[np.int32], descriptor: str) -> Floats:

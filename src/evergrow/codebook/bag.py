@@ -259,7 +259,9 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         _check_many(images)
         if fitted.features is None:
-            raise ValueError("extract reads images and needs features; give descriptors to transform")
+            raise ValueError(
+                "extract reads images and needs features; give descriptors to transform"
+            )
         options: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": self.verbose}
         counts, kept, problems = fitted.counts_of_readable(images, on_error=on_error, **options)
         return Extraction(self._shaped(fitted.pooled(counts)), kept, problems)

@@ -64,9 +64,7 @@ class FittedBag:
     pooling: str
     thresholds: Thresholds | None = None
 
-    def with_thresholds(
-        self, counts: sparse.csr_array, codes: npt.NDArray[np.int32]
-    ) -> FittedBag:
+    def with_thresholds(self, counts: sparse.csr_array, codes: npt.NDArray[np.int32]) -> FittedBag:
         """The same with thresholds that say most about the classes."""
         thresholds = mutual_information_thresholds(counts, codes)
         thresholds.setflags(write=False)

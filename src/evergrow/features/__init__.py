@@ -2,16 +2,23 @@
 
 from evergrow.features.extraction import Extraction
 from evergrow.features.finding import LabelledImages, find_images, find_labelled
+from evergrow.features.fisher import FisherVectors
+from evergrow.features.local import LocalFeatures
 from evergrow.features.many import BadImage, ReadImages, iterate_images, read_images
+from evergrow.features.patches import DensePatches, RandomPatches
 from evergrow.features.reading import read_image
 from evergrow.features.sources import ReadLimits
 from evergrow.ragged import RaggedArray
 
 __all__ = [
     "BadImage",
+    "DensePatches",
     "Extraction",
+    "FisherVectors",
     "LabelledImages",
+    "LocalFeatures",
     "RaggedArray",
+    "RandomPatches",
     "ReadImages",
     "ReadLimits",
     "find_images",

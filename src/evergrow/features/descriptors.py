@@ -13,7 +13,7 @@ import numpy.typing as npt
 from evergrow import _core
 from evergrow.features.extras import vision_module
 
-__all__ = ["DESCRIPTORS", "Descriptor", "custom_descriptor"]
+__all__ = ["DESCRIPTORS", "AnyFunction", "Descriptor", "custom_descriptor"]
 
 RGB = npt.NDArray[np.uint8]
 Boxes = npt.NDArray[np.int32]
@@ -80,6 +80,18 @@ DESCRIPTORS: dict[str, Descriptor] = {
     "hsl": Descriptor(_SIDE * _SIDE * 3, _in_core("hsl")),
     "sift": Descriptor(128, _sift),
 }
+
+
+class AnyFunction:
+    """Something that can be called, as a rule for parameters."""
+
+    def admits(self, value: object) -> bool:
+        """Tell whether the value follows the rule."""
+        return callable(value)
+
+    def __str__(self) -> str:
+        """Say what is allowed."""
+        return "a function"
 
 
 def custom_descriptor(function: Callable[[Rows], Any]) -> Descriptor:

@@ -1,4 +1,4 @@
-"""What transforming images gives: a row for each that could be read."""
+"""What features were extracted from images, and from which."""
 
 from __future__ import annotations
 
@@ -15,7 +15,17 @@ __all__ = ["Extraction"]
 
 @dataclass(frozen=True)
 class Extraction:
-    """Features of the images that could be read, and why there are none of the others."""
+    """Features of the images that could be read, and the problems of the others.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_kept, n_features) or RaggedArray
+        A row, or a matrix, per image that was kept.
+    kept : ndarray of shape (n_kept,)
+        The place of each among the images given.
+    problems : tuple of BadImage
+        Those left out.
+    """
 
     features: Any
     kept: npt.NDArray[np.int64]

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.modelfile import plain_parameters
 from evergrow.params import Fraction, Integer, Rule, check_parameters
 
-__all__ = ["PATCHES", "DensePatches", "Patches", "RandomPatches", "patches_from_json"]
+__all__ = [
+    "PATCHES",
+    "AnyPatches",
+    "DensePatches",
+    "Patches",
+    "RandomPatches",
+    "checked_mask",
+    "patches_from_json",
+    "patches_to_json",
+]
 
 Boxes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
@@ -66,7 +76,7 @@ class RandomPatches:
         """The same patches, but this many."""
         return replace(self, n=n)
 
-    def boxes(self, shape: tuple[int, int], seed: Any, mask: Mask | None = None) -> Boxes:
+    def boxes(self, shape: tuple[int, ...], seed: Any, mask: Mask | None = None) -> Boxes:
         """Draw patches of one image.
 
         Parameters
@@ -85,16 +95,17 @@ class RandomPatches:
         """
         self.check()
         random = np.random.default_rng(seed)
-        sizes = self._sizes(shape, random.random(self.n))
-        places = random.random((self.n, 2))
+        # A row per patch: fewer patches are the first of more.
+        uniform = random.random((self.n, 3))
+        sizes, places = self._sizes(shape, uniform[:, 0]), uniform[:, 1:]
         if mask is None:
             free = np.array(shape[::-1]) - sizes[:, None] + 1
             corners = np.minimum((places * free).astype(np.int64), free - 1)
             return np.column_stack([corners, sizes]).astype(np.int32)
-        return _on_mask(_checked_mask(mask, shape), sizes, places[:, 0])
+        return _on_mask(checked_mask(mask, shape), sizes, places[:, 0])
 
     def _sizes(
-        self, shape: tuple[int, int], uniform: npt.NDArray[np.float64]
+        self, shape: tuple[int, ...], uniform: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.int64]:
         side = min(shape)
         share = isinstance(self.max_size, float)
@@ -119,6 +130,9 @@ class DensePatches:
         Pixels from one patch to the next. Fewer describe more finely and take longer.
     size : int or tuple of int, default=20
         Side of the patches in pixels; several give one grid each.
+    n : int, default=None
+        Most patches per image, a random choice of the grid's; None for all. Some are enough to
+        learn a vocabulary from.
 
     Examples
     --------
@@ -129,7 +143,6 @@ class DensePatches:
 
     step: int = 10
     size: int | tuple[int, ...] = 20
-    # Most patches per image: a random choice of the grid's. None for all.
     n: int | None = None
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
@@ -154,7 +167,7 @@ class DensePatches:
         """A random choice of this many of the patches, or all if there are fewer."""
         return replace(self, n=n)
 
-    def boxes(self, shape: tuple[int, int], seed: Any, mask: Mask | None = None) -> Boxes:
+    def boxes(self, shape: tuple[int, ...], seed: Any, mask: Mask | None = None) -> Boxes:
         """Lay the grid over one image.
 
         Parameters
@@ -175,13 +188,13 @@ class DensePatches:
         boxes = np.concatenate([self._grid(shape, size) for size in self._all_sizes()])
         if mask is not None:
             centres = boxes[:, :2] + boxes[:, 2:] // 2
-            boxes = boxes[_checked_mask(mask, shape)[centres[:, 1], centres[:, 0]]]
+            boxes = boxes[checked_mask(mask, shape)[centres[:, 1], centres[:, 0]]]
         if self.n is not None and self.n < len(boxes):
             random = np.random.default_rng(seed)
             boxes = boxes[np.sort(random.choice(len(boxes), self.n, replace=False))]
         return boxes
 
-    def _grid(self, shape: tuple[int, int], size: int) -> Boxes:
+    def _grid(self, shape: tuple[int, ...], size: int) -> Boxes:
         size = min(size, *shape)
         ys, xs = (np.arange(((n - size) % self.step) // 2, n - size + 1, self.step) for n in shape)
         tops, lefts = (grid.ravel() for grid in np.meshgrid(ys, xs, indexing="ij"))
@@ -193,6 +206,23 @@ Patches = RandomPatches | DensePatches
 PATCHES: dict[str, type[RandomPatches | DensePatches]] = {
     kind.__name__: kind for kind in (RandomPatches, DensePatches)
 }
+
+
+class AnyPatches:
+    """A value that says where to look, as a rule for parameters."""
+
+    def admits(self, value: object) -> bool:
+        """Tell whether the value follows the rule."""
+        return isinstance(value, Patches)
+
+    def __str__(self) -> str:
+        """Say what is allowed."""
+        return " or ".join(f"{name}(...)" for name in PATCHES)
+
+
+def patches_to_json(patches: Patches) -> dict[str, Any]:
+    """Patches as a model file holds them."""
+    return {"kind": type(patches).__name__, **plain_parameters(asdict(patches))}
 
 
 def patches_from_json(entry: Any) -> Patches:
@@ -207,7 +237,8 @@ def patches_from_json(entry: Any) -> Patches:
     return patches
 
 
-def _checked_mask(mask: npt.ArrayLike, shape: tuple[int, int]) -> Mask:
+def checked_mask(mask: npt.ArrayLike, shape: tuple[int, ...]) -> Mask:
+    """The mask of an image of this shape; a ``ValueError`` if it is none or empty."""
     checked = np.asarray(mask)
     if checked.dtype != np.bool_ or checked.shape != tuple(shape):
         raise ValueError(

@@ -44,7 +44,8 @@ def _words(descriptor: str, options: Options) -> Any:
     from evergrow.features import LocalFeatures
 
     return BagOfWords(
-        ERCForest(n_jobs=options.n_jobs, random_state=options.seed),
+        # Words stay those of the first images: no need to keep what they were learnt from.
+        ERCForest(keep_descriptors=False, n_jobs=options.n_jobs, random_state=options.seed),
         features=LocalFeatures(descriptor, random_state=options.seed, n_jobs=options.n_jobs),
         n_jobs=options.n_jobs,
         random_state=options.seed,
