@@ -71,6 +71,8 @@ class FittedImages:
     def without(self, classes: npt.ArrayLike) -> FittedImages:
         """Without some classes."""
         gone = sorted(set(self.labels.columns_of(as_classes(classes).tolist())))
+        if not gone:
+            raise ValueError("forget needs at least one class")
         if len(gone) == len(self.labels):
             raise ValueError("forget would leave no class: train a new model instead")
         learner, names = copy.deepcopy(self.learner), self.labels.classes[gone]
