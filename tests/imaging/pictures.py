@@ -51,4 +51,4 @@ class MeanColours(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, images: Any) -> Any:
-        return np.array([read_image(image).mean(axis=(0, 1)) for image in images])
+        return np.array([read_image(image).mean(axis=(0, 1)) / 255 for image in images])

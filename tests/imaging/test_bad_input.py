@@ -88,7 +88,7 @@ def test_no_more_classes_can_be_named_than_there_are(k: Any) -> None:
     [
         (["pink"], "unknown classes"),
         (["red", "green"], "no class"),
-        ([], "needs at least one class"),
+        ([], "at least one class"),
     ],
 )
 def test_only_some_of_the_known_classes_can_be_forgotten(classes: Any, message: str) -> None:

@@ -35,9 +35,9 @@ __all__ = ["add"]
 def add(
     model: str, folder: str, output: str | None, on_error: str, force: bool, quiet: bool
 ) -> None:
-    """Teach MODEL the images of FOLDER, which holds one folder per class.
+    """Teach MODEL the images of FOLDER.
 
-    Classes may be new or known. The file is replaced when all went well, and stays as it was
+    FOLDER holds one folder of images per class; classes may be new or known. The file is replaced when all went well, and stays as it was
     otherwise. Commands that change one file at the same time take turns.
     """
     if output is not None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from evergrow.cli.models import check_output, load_classifier
+from evergrow.cli.models import answers_of, check_output, load_classifier
 from evergrow.cli.options import FOLDER, JOBS, MODEL, QUIET, examples, verbosity
 from evergrow.cli.output import write_fields, write_json
 
@@ -60,9 +59,9 @@ class _Result:
 def evaluate(
     model: str, folder: str, confusion: str | None, as_json: bool, jobs: int, quiet: bool
 ) -> None:
-    """Measure the accuracy of MODEL on FOLDER, which holds one folder of images per class.
+    """Measure the accuracy of MODEL on FOLDER.
 
-    Writes the accuracy, and of each class the number of images, of right answers and their share,
+    FOLDER holds one folder of images per class. Writes the accuracy, and of each class the number of images, of right answers and their share,
     with tabs between. Class folders that the model does not know, and images that cannot be read,
     are named on standard error and count for nothing; the exit code is then 1.
     """
@@ -87,7 +86,6 @@ def evaluate(
 def _measured(classifier: Any, folder: str) -> _Result:
     import numpy as np
 
-    from evergrow import BadImageWarning
     from evergrow.features import find_labelled
 
     found = find_labelled(folder)
@@ -100,10 +98,9 @@ def _measured(classifier: Any, folder: str) -> _Result:
         raise click.ClickException(
             f"the model knows none of the classes {sorted(unknown)}; it knows {list(column_of)}"
         )
-    with warnings.catch_warnings():
-        # All of them are named, not the first few.
-        warnings.simplefilter("ignore", BadImageWarning)
-        answers = classifier.answer([found.paths[i] for i in known], on_error="skip")
+    answers = answers_of(classifier, [found.paths[i] for i in known])
+    if not len(answers.kept):
+        raise click.ClickException(f"no image can be read, the first: {answers.problems[0]}")
     truth = np.array([column_of[label] for label in found.labels[known]])[answers.kept]
     answer = np.array([column_of.get(str(label), -1) for label in answers.labels.tolist()])
     confusion = np.zeros((len(column_of), len(column_of)), dtype=np.int64)

@@ -52,7 +52,10 @@ def fit(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Train a model on FOLDER, which holds one folder of images per class."""
+    """Train a model on FOLDER.
+
+    FOLDER holds one folder of images per class, called by its name.
+    """
     check_output(output, force=force)
     from evergrow.imaging import ImageClassifier
 

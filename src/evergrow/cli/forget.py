@@ -25,7 +25,10 @@ __all__ = ["forget"]
 def forget(
     model: str, classes: tuple[str, ...], output: str | None, force: bool, quiet: bool
 ) -> None:
-    """Take classes out of MODEL, as if their images had never come."""
+    """Take classes out of MODEL.
+
+    The model is then as if their images had never come.
+    """
     if output is not None:
         check_output(output, force=force)
     with changed_model(model, output, verbose=0) as classifier:

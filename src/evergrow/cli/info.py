@@ -23,9 +23,9 @@ __all__ = ["info"]
 @MODEL
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def info(model: str, as_json: bool) -> None:
-    """Tell what is in MODEL: estimator, features, classes, size, versions.
+    """Tell what is in MODEL.
 
-    Reads any model file of Evergrow's, not only classifiers of images.
+    Estimator, features, classes, size and versions. Reads any model file of Evergrow's, not only classifiers of images.
     """
     found = _described(model)
     if as_json:

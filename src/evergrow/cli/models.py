@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +14,9 @@ import click
 from evergrow.cli.lock import locked
 
 if TYPE_CHECKING:
-    from evergrow.imaging import ImageClassifier
+    from evergrow.imaging import Answers, ImageClassifier
 
-__all__ = ["changed_model", "check_output", "load_classifier", "load_model"]
+__all__ = ["answers_of", "changed_model", "check_output", "load_classifier", "load_model"]
 
 
 def load_model(path: str) -> Any:
@@ -44,6 +45,16 @@ def load_classifier(path: str, *, verbose: int = 0, jobs: int = -1) -> ImageClas
     return model
 
 
+def answers_of(classifier: ImageClassifier, paths: list[Any], *, k: int = 1) -> Answers:
+    """Answers to the images that can be read; the others are among the problems."""
+    from evergrow import BadImageWarning
+
+    with warnings.catch_warnings():
+        # Commands name all of them, a warning the first few.
+        warnings.simplefilter("ignore", BadImageWarning)
+        return classifier.answer(paths, k=k, on_error="skip")
+
+
 def check_output(path: str, *, force: bool) -> None:
     """Refuse an output before minutes of work for it."""
     target = Path(os.path.realpath(path))
@@ -68,8 +79,8 @@ def changed_model(path: str, output: str | None, *, verbose: int) -> Iterator[Im
     wrote stays, and an error says so.
     """
     target = path if output is None else output
-    load_target = Path(path)
-    if not load_target.exists():
+    # A lock beside a file that is not there would be all that is left.
+    if not Path(path).exists():
         raise click.ClickException(f"there is no model file {click.format_filename(path)!r}")
 
     def say_waiting() -> None:

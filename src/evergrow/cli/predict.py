@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from evergrow.cli.models import load_classifier
+from evergrow.cli.models import answers_of, load_classifier
 from evergrow.cli.options import JOBS, MODEL, QUIET, examples, verbosity
 from evergrow.cli.output import write_csv_row, write_fields, write_json
 
@@ -77,19 +77,18 @@ def predict(
     classifier = load_classifier(model, verbose=verbosity(quiet), jobs=jobs or -1)
     paths = _found(images)
     k = min(top, len(classifier.classes_))
-    answers, problems = _answers(classifier, paths, k)
+    answers = answers_of(classifier, paths, k=k)
     write = _WRITERS[form or "text"]
     if form == "csv":
         more = [f"{name}_{place}" for place in range(2, k + 1) for name in ("label", "probability")]
         write_csv_row(["image", "label", "probability", *more])
-    if answers is not None:
-        names, shares = answers.top_labels.tolist(), answers.top_probabilities.tolist()
-        for place, label in enumerate(answers.labels.tolist()):
-            best = list(zip(names[place], shares[place], strict=True))
-            write(paths[answers.kept[place]], label, best)
-    for problem in problems:
+    names, shares = answers.top_labels.tolist(), answers.top_probabilities.tolist()
+    for place, label in enumerate(answers.labels.tolist()):
+        best = list(zip(names[place], shares[place], strict=True))
+        write(paths[answers.kept[place]], label, best)
+    for problem in answers.problems:
         click.echo(f"Error: {problem}", err=True)
-    if problems:
+    if answers.problems:
         raise click.exceptions.Exit(1)
 
 
@@ -97,15 +96,3 @@ def _found(images: tuple[str, ...]) -> list[str]:
     from evergrow.features import find_images
 
     return [os.fspath(path) for path in find_images(list(images))]
-
-
-def _answers(classifier: Any, paths: list[str], k: int) -> tuple[Any, tuple[Any, ...]]:
-    import warnings
-
-    from evergrow import BadImageWarning
-
-    with warnings.catch_warnings():
-        # All of them are named, not the first few.
-        warnings.simplefilter("ignore", BadImageWarning)
-        answers = classifier.answer(paths, k=k, on_error="skip")
-    return answers, answers.problems

@@ -24,7 +24,13 @@ from evergrow.imaging.choices import (
     new_features,
     new_learner,
 )
-from evergrow.imaging.extracting import extract, fit_and_extract, labelled_sources, listed
+from evergrow.imaging.extracting import (
+    check_some,
+    extract,
+    fit_and_extract,
+    labelled_sources,
+    listed,
+)
 from evergrow.imaging.fitted import FittedImages
 from evergrow.imaging.report import ImageReport
 from evergrow.learner import GrowingClassifier, check_targets, swap_learnt
@@ -191,6 +197,7 @@ class ImageClassifier(GrowingClassifier):
         start = perf_counter()
         features = new_features(self.features, options)
         found = fit_and_extract(features, sources, labels, self.on_error)
+        check_some(found.kept, sources)
         middle = perf_counter()
         learner = new_learner(self.learner, options)
         lesson = (found.features, labels[found.kept])
@@ -240,6 +247,7 @@ class ImageClassifier(GrowingClassifier):
         known.labels.extend(labels)
         start = perf_counter()
         found = extract(self._usable_features(), sources, self.on_error)
+        check_some(found.kept, sources)
         middle = perf_counter()
         grown = known.taught(found.features, labels[found.kept])
         seconds = (middle - start, perf_counter() - middle)
@@ -364,6 +372,12 @@ class ImageClassifier(GrowingClassifier):
         check_parameters({"on_error": on_error}, {"on_error": _ON_ERROR})
         check_parameters({"k": k}, {"k": [Integer(1, len(known.labels))]})
         found = extract(reader._usable_features(), listed(images), on_error)
+        if not len(found.kept):
+            nothing = known.labels.classes[:0]
+            shares = np.zeros((0, k))
+            return Answers(
+                nothing, nothing.repeat(k).reshape(0, k), shares, found.kept, found.problems
+            )
         labels = known.learner.predict(found.features)
         best, probabilities = best_classes(known.learner, found.features, k)
         return Answers(labels, best, probabilities, found.kept, found.problems)

@@ -16,7 +16,14 @@ from evergrow.features import BadImage, Extraction, find_labelled, iterate_image
 from evergrow.features.many import check_sources, warn_of
 from evergrow.labels import check_label_types
 
-__all__ = ["LabelledSources", "extract", "fit_and_extract", "labelled_sources", "listed"]
+__all__ = [
+    "LabelledSources",
+    "check_some",
+    "extract",
+    "fit_and_extract",
+    "labelled_sources",
+    "listed",
+]
 
 # Images that are in memory at a time for transformers that take all of theirs at once.
 _BLOCK = 64
@@ -64,17 +71,18 @@ def fit_and_extract(
     problems = tuple(image for _, image in read if isinstance(image, BadImage))
     bad = {problem.index for problem in problems}
     good = np.array([i for i in range(len(sources)) if i not in bad], dtype=np.int64)
-    _check_some(len(good), len(sources))
     warn_of(problems)
+    check_some(good, sources)
     fine = [sources[i] for i in good]
     found = extract(features.fit(fine, labels[good]), fine, "raise")
     return Extraction(found.features, good[found.kept], problems)
 
 
 def extract(features: Any, sources: list[Any], on_error: str) -> Extraction:
-    """Transform images with a fitted transformer."""
+    """Transform images with a fitted transformer; perhaps none of them can be read."""
     found = _extracted(features, sources, on_error)
-    _check_some(len(found.kept), len(sources))
+    if not len(found.kept):
+        return found
     matrix = found.features
     # Learners keep sums over dense rows.
     dense = matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix)
@@ -89,7 +97,8 @@ def extract(features: Any, sources: list[Any], on_error: str) -> Extraction:
 def _extracted(features: Any, sources: list[Any], on_error: str) -> Extraction:
     if isinstance(features, Pipeline) and len(features.steps) > 1:
         first = _extracted(features[0], sources, on_error)
-        _check_some(len(first.kept), len(sources))
+        if not len(first.kept):
+            return first
         return Extraction(features[1:].transform(first.features), first.kept, first.problems)
     if hasattr(features, "extract"):
         found: Extraction = features.extract(sources, on_error=on_error)
@@ -121,6 +130,7 @@ def _stacked(parts: Sequence[Any]) -> Any:
     return np.concatenate(parts) if parts else np.zeros((0, 0))
 
 
-def _check_some(n_good: int, n_all: int) -> None:
-    if not n_good:
-        raise ValueError(f"none of the {n_all} images could be read")
+def check_some(kept: npt.NDArray[np.int64], sources: list[Any]) -> None:
+    """Raise a ``ValueError`` if nothing is left to learn from."""
+    if not len(kept):
+        raise ValueError(f"none of the {len(sources)} images could be read")
