@@ -3,11 +3,12 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evergrow.errors import BadImageWarning, ImageError, ModelFileError
+from evergrow.errors import BadImageWarning, CacheWarning, ImageError, ModelFileError
 from evergrow.version import __version__
 
 if TYPE_CHECKING:
     from evergrow.codebook import ERCForest
+    from evergrow.features import Embedder
     from evergrow.forest import (
         IGT,
         RTST,
@@ -34,7 +35,9 @@ __all__ = [
     "ULS",
     "AxisForestClassifier",
     "BadImageWarning",
+    "CacheWarning",
     "ERCForest",
+    "Embedder",
     "Explanation",
     "ImageClassifier",
     "ImageError",
@@ -56,6 +59,7 @@ __all__ = [
 # takes seconds, and the command line answers --help without it.
 _HOMES = {
     "evergrow.codebook": ("ERCForest",),
+    "evergrow.features": ("Embedder",),
     "evergrow.forest": (
         "AxisForestClassifier",
         "Explanation",

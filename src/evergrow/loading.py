@@ -15,7 +15,7 @@ from evergrow.codebook import (
     RandomKDTrees,
 )
 from evergrow.errors import ModelFileError
-from evergrow.features import FisherVectors, LocalFeatures
+from evergrow.features import Embedder, FisherVectors, LocalFeatures
 from evergrow.files import read_model
 from evergrow.forest import (
     AxisForestClassifier,
@@ -36,6 +36,7 @@ _ESTIMATORS: dict[str, Any] = {
     for estimator in (
         AxisForestClassifier,
         BagOfWords,
+        Embedder,
         ERCForest,
         FisherVectors,
         HierarchicalKMeans,

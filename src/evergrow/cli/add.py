@@ -37,8 +37,9 @@ def add(
 ) -> None:
     """Teach MODEL the images of FOLDER.
 
-    FOLDER holds one folder of images per class; classes may be new or known. The file is replaced when all went well, and stays as it was
-    otherwise. Commands that change one file at the same time take turns.
+    FOLDER holds one folder of images per class; classes may be new or known. The
+    file is replaced when all went well, and stays as it was otherwise. Commands that change one
+    file at the same time take turns.
     """
     if output is not None:
         check_output(output, force=force)

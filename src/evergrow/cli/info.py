@@ -25,7 +25,8 @@ __all__ = ["info"]
 def info(model: str, as_json: bool) -> None:
     """Tell what is in MODEL.
 
-    Estimator, features, classes, size and versions. Reads any model file of Evergrow's, not only classifiers of images.
+    Estimator, features, classes, size and versions. Reads any model file of Evergrow's, not only
+    classifiers of images.
     """
     found = _described(model)
     if as_json:
