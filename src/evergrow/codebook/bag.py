@@ -16,12 +16,11 @@ from sklearn.utils import check_random_state
 from evergrow.codebook.bag_fitted import FittedBag, IsCodebook, IsLocalFeatures
 from evergrow.codebook.erc import ERCForest
 from evergrow.codebook.pooling import POOLINGS
-from evergrow.codebook.training import draw_patches, draw_rows
+from evergrow.codebook.training import class_codes, draw_descriptors, image_labels, listed
 from evergrow.features.extraction import Extraction
 from evergrow.features.many import JOBS, ON_ERROR, check_sources
 from evergrow.files import write_model
-from evergrow.labels import ClassList, check_label_types
-from evergrow.learner import check_targets, swap_learnt
+from evergrow.learner import swap_learnt
 from evergrow.modelfile import (
     Build,
     check_saveable,
@@ -175,7 +174,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> BagOfWords(KMeansCodebook(2), random_state=0).fit(images).n_words_
         2
         """
-        self._learn(_listed(images), y, masks)
+        self._learn(listed(images), y, masks)
         return self
 
     def fit_transform(
@@ -195,10 +194,10 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> BagOfWords(KMeansCodebook(2), random_state=0).fit_transform(images).sum(axis=1)
         array([1., 1.], dtype=float32)
         """
-        listed = _listed(images)
-        fitted, counts = self._learn(listed, y, masks)
+        every = listed(images)
+        fitted, counts = self._learn(every, y, masks)
         if counts is None:
-            counts = fitted.counts(listed, n_jobs=self.n_jobs, verbose=self.verbose)
+            counts = fitted.counts(every, n_jobs=self.n_jobs, verbose=self.verbose)
         return self._shaped(fitted.pooled(counts))
 
     def transform(self, images: Iterable[Any]) -> sparse.csr_array | npt.NDArray[np.float32]:
@@ -362,38 +361,22 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Take what was learnt; the counts of the images too, if they were needed."""
         self._check_parameters()
         pooling = POOLINGS[self.pooling]
-        labels = _labels(images, y, required=pooling.learns)
-        _check_masks(images, masks, self.features)
-        random = check_random_state(self.random_state)
-        drawn, places = self._drawn(images, masks, random)
-        codebook = self._new_codebook(random)
-        if not len(drawn.values):
-            raise ValueError("there must be at least one descriptor, but no image has any")
-        codebook.fit(drawn.values, None if labels is None else drawn.per_row(labels[places]))
+        labels = image_labels(images, y)
+        codes = class_codes(labels) if pooling.learns else None
         features = None if self.features is None else clone(self.features)
-        fitted, counts = FittedBag(codebook, features, self.pooling), None
-        if pooling.learns:
-            counts = fitted.counts(images, n_jobs=self.n_jobs, verbose=self.verbose)
-            fitted = fitted.with_thresholds(counts, ClassList.of(labels)[1])
-        swap_learnt(self, {"_fitted": fitted})
-        return fitted, counts
-
-    def _drawn(
-        self, images: list[Any], masks: Sequence[Any] | None, random: np.random.RandomState
-    ) -> Any:
+        random = check_random_state(self.random_state)
         total = int(self.n_training_descriptors)
-        if self.features is None:
-            return draw_rows(_matrices(images), total, random)
-        return draw_patches(clone(self.features), images, total, random, masks=masks)
-
-    def _new_codebook(self, random: np.random.RandomState) -> Any:
-        if self.codebook is None:
-            codebook = ERCForest(n_jobs=self.n_jobs)
-        else:
-            codebook = clone(self.codebook)
+        drawn, places = draw_descriptors(features, images, total, random, masks=masks)
+        codebook = ERCForest(n_jobs=self.n_jobs) if self.codebook is None else clone(self.codebook)
         if codebook.get_params(deep=False).get("random_state", 0) is None:
             codebook.set_params(random_state=int(random.randint(np.iinfo(np.int32).max)))
-        return codebook
+        codebook.fit(drawn.values, None if labels is None else drawn.per_row(labels[places]))
+        fitted, counts = FittedBag(codebook, features, self.pooling), None
+        if codes is not None:
+            counts = fitted.counts(images, n_jobs=self.n_jobs, verbose=self.verbose)
+            fitted = fitted.with_thresholds(counts, codes)
+        swap_learnt(self, {"_fitted": fitted})
+        return fitted, counts
 
     def _shaped(self, vectors: sparse.csr_array) -> sparse.csr_array | npt.NDArray[np.float32]:
         return vectors if self.sparse_output else vectors.toarray()
@@ -419,50 +402,3 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.two_d_array = False
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _listed(images: Iterable[Any]) -> list[Any]:
-    check_sources(images)
-    listed = list(images)
-    if not listed:
-        raise ValueError("there must be at least one image")
-    return listed
-
-
-def _matrices(images: list[Any]) -> list[npt.NDArray[Any]]:
-    matrices = [np.asarray(image) for image in images]
-    for i, matrix in enumerate(matrices):
-        if matrix.ndim != 2:
-            raise ValueError(
-                "without features every image must be a matrix of descriptors, "
-                f"number {i} has the shape {matrix.shape}"
-            )
-    return matrices
-
-
-def _labels(
-    images: list[Any], y: npt.ArrayLike | None, *, required: bool
-) -> npt.NDArray[Any] | None:
-    if y is None:
-        if required:
-            raise ValueError('pooling="mutual_information" needs the class of each image, y')
-        return None
-    check_label_types(y)
-    labels = np.asarray(y)
-    if labels.shape != (len(images),):
-        raise ValueError(
-            f"y must have one class per image, {len(images)}, got the shape {labels.shape}"
-        )
-    check_targets(labels)
-    if required and len(np.unique(labels)) < 2:
-        raise ValueError('pooling="mutual_information" needs at least two classes, got one')
-    return labels
-
-
-def _check_masks(images: list[Any], masks: Sequence[Any] | None, features: Any) -> None:
-    if masks is None:
-        return
-    if features is None:
-        raise ValueError("masks choose patches of images: they need features")
-    if len(masks) != len(images):
-        raise ValueError(f"there must be a mask per image, {len(images)}, got {len(masks)}")
