@@ -4,47 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
 
-from evergrow.codebook.bag_fitted import FittedBag, IsCodebook, IsLocalFeatures
-from evergrow.codebook.erc import ERCForest
-from evergrow.codebook.pooling import POOLINGS
-from evergrow.codebook.training import class_codes, draw_descriptors, image_labels, listed
+from evergrow.codebook.bag_estimator import BagEstimator
+from evergrow.codebook.training import listed
 from evergrow.features.extraction import Extraction
-from evergrow.features.many import JOBS, ON_ERROR, check_sources
+from evergrow.features.many import ON_ERROR, check_sources
 from evergrow.files import write_model
-from evergrow.learner import swap_learnt
-from evergrow.modelfile import (
-    Build,
-    check_saveable,
-    common_header,
-    parameters_of,
-    plain_parameters,
-)
-from evergrow.params import (
-    Choice,
-    Flag,
-    Integer,
-    Nothing,
-    RandomState,
-    Rule,
-    check_parameters,
-)
-from evergrow.turns import one_at_a_time
+from evergrow.params import check_parameters
 
 __all__ = ["BagOfWords"]
 
-_INSIDE = ("codebook", "features")
 
-
-class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class BagOfWords(BagEstimator):
     """Images as vectors that say which visual words occur in them.
 
     Descriptors of patches are drawn evenly over the training images and a codebook is learnt from
@@ -58,8 +34,8 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     codebook : codebook, default=None
-        What gives descriptors their words; it is cloned. None for :class:`ERCForest`, which learns
-        from the classes of the images and is the fastest.
+        What gives descriptors their words; it is cloned. None for ``ERCForest(
+        keep_descriptors=False)``, which learns from the classes of the images and is the fastest.
     features : LocalFeatures, default=None
         What makes descriptors of images. None if the input is descriptors already, a matrix per
         image.
@@ -105,19 +81,6 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     (3, 20)
     """
 
-    _rules: ClassVar[dict[str, list[Rule]]] = {
-        "codebook": [Nothing(), IsCodebook()],
-        "features": [Nothing(), IsLocalFeatures()],
-        "pooling": [Choice(tuple(POOLINGS))],
-        "n_training_descriptors": [Integer(1, 1 << 40)],
-        "sparse_output": [Flag()],
-        "random_state": [Nothing(), RandomState()],
-        "n_jobs": JOBS,
-        "verbose": [Integer(0), Flag()],
-    }
-
-    _fitted: FittedBag
-
     def __init__(
         self,
         codebook: Any = None,
@@ -139,7 +102,6 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @one_at_a_time
     def fit(
         self,
         images: Sequence[Any],
@@ -330,75 +292,3 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         2
         """
         write_model(path, *self._to_file())
-
-    def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Header and arrays of a model file, or of a part of another model's file."""
-        fitted = self._learnt()
-        # Else the file could not be loaded.
-        self._check_parameters()
-        check_saveable(type(self))
-        parameters = plain_parameters(self.get_params(deep=False))
-        for name in _INSIDE:
-            del parameters[name]
-        learnt, tensors = fitted.to_file()
-        return {**common_header(self, parameters, None), **learnt}, tensors
-
-    @classmethod
-    def _from_file(
-        cls, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]], build: Build
-    ) -> Self:
-        fitted = FittedBag.from_file(header, tensors, build)
-        features = None if fitted.features is None else clone(fitted.features)
-        # A second codebook among the parameters is an error, as there is one inside.
-        bag = cls(clone(fitted.codebook), features=features, **parameters_of(header))
-        bag._check_parameters()
-        swap_learnt(bag, {"_fitted": fitted})
-        return bag
-
-    def _learn(
-        self, images: list[Any], y: npt.ArrayLike | None, masks: Sequence[Any] | None
-    ) -> tuple[FittedBag, sparse.csr_array | None]:
-        """Take what was learnt; the counts of the images too, if they were needed."""
-        self._check_parameters()
-        pooling = POOLINGS[self.pooling]
-        labels = image_labels(images, y)
-        codes = class_codes(labels) if pooling.learns else None
-        features = None if self.features is None else clone(self.features)
-        random = check_random_state(self.random_state)
-        total = int(self.n_training_descriptors)
-        drawn, places = draw_descriptors(features, images, total, random, masks=masks)
-        codebook = ERCForest(n_jobs=self.n_jobs) if self.codebook is None else clone(self.codebook)
-        if codebook.get_params(deep=False).get("random_state", 0) is None:
-            codebook.set_params(random_state=int(random.randint(np.iinfo(np.int32).max)))
-        codebook.fit(drawn.values, None if labels is None else drawn.per_row(labels[places]))
-        fitted, counts = FittedBag(codebook, features, self.pooling), None
-        if codes is not None:
-            counts = fitted.counts(images, n_jobs=self.n_jobs, verbose=self.verbose)
-            fitted = fitted.with_thresholds(counts, codes)
-        swap_learnt(self, {"_fitted": fitted})
-        return fitted, counts
-
-    def _shaped(self, vectors: sparse.csr_array) -> sparse.csr_array | npt.NDArray[np.float32]:
-        return vectors if self.sparse_output else vectors.toarray()
-
-    def _learnt(self) -> FittedBag:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet, so it has no words. "
-                "Call 'fit' first."
-            )
-        return self._fitted
-
-    def _check_parameters(self) -> None:
-        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Tell scikit-learn whether there are words."""
-        return "_fitted" in vars(self)
-
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that the input is no matrix."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.transformer_tags.preserves_dtype = []
-        return tags
