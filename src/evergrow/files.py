@@ -19,6 +19,7 @@ import secrets
 import stat
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,7 +29,7 @@ from safetensors import SafetensorError, safe_open
 
 from evergrow.errors import ModelFileError
 
-__all__ = ["FORMAT_VERSION", "read_model", "write_model"]
+__all__ = ["FORMAT_VERSION", "read_model", "write_model", "written_whole"]
 
 FORMAT_VERSION = 1
 
@@ -50,7 +51,14 @@ _DTYPE_NAMES = {
 
 
 def write_model(path: str | os.PathLike[str], header: Mapping[str, Any], tensors: Tensors) -> None:
-    """Write a model file so that at every moment the old or the new one is there whole.
+    """Write a model file so that at every moment the old or the new one is there whole."""
+    with written_whole(path) as file:
+        _write_content(file, header, tensors)
+
+
+@contextmanager
+def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Give a file to write to, which takes its place only when all of it is written.
 
     The content goes to a new file beside the target, is synced to disk and renamed over it; if
     anything fails the new file is removed and the old one stays.
@@ -70,7 +78,7 @@ def write_model(path: str | os.PathLike[str], header: Mapping[str, Any], tensors
         with open(aside, "xb") as file:
             if target.exists():
                 os.chmod(aside, stat.S_IMODE(target.stat().st_mode))
-            _write_content(file, header, tensors)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(aside, target)

@@ -11,6 +11,7 @@ from joblib import Parallel, delayed
 
 from evergrow.codebook.descend import FittedTrees, FlatTree, trees_from_tensors
 from evergrow.codebook.estimator import Codebook
+from evergrow.features.many import JOBS
 from evergrow.params import Flag, Integer, Nothing, RandomState, Rule
 from evergrow.progress import progress_bar
 
@@ -71,7 +72,7 @@ class RandomKDTrees(Codebook):
         "n_words": [Integer(1, 1 << 24)],
         "n_candidates": [Integer(1, 1 << 24)],
         "random_state": [Nothing(), RandomState()],
-        "n_jobs": [Nothing(), Integer(-(1 << 20), -1), Integer(1, 1 << 20)],
+        "n_jobs": JOBS,
         "verbose": [Integer(0), Flag()],
     }
 

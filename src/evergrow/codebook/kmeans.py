@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -132,8 +133,9 @@ class KMeansCodebook(Codebook):
 
     def _learn(self, rows: Rows, random: np.random.RandomState) -> FittedCentres:
         check_magnitude(rows)
-        if len(rows) <= self.n_words:
-            return FittedCentres(np.unique(rows, axis=0))
+        distinct = np.unique(rows, axis=0)
+        if len(distinct) <= self.n_words:
+            return FittedCentres(distinct)
         found = MiniBatchKMeans(
             self.n_words,
             batch_size=int(self.batch_size),
@@ -142,8 +144,10 @@ class KMeansCodebook(Codebook):
             n_init=int(self.n_init),
             random_state=random,
         ).fit(rows)
-        centres = np.unique(found.cluster_centers_.astype(np.float32), axis=0)
-        return FittedCentres(_filled(centres, rows, int(self.n_words), random))
+        centres = found.cluster_centers_.astype(np.float32)
+        # Centres that became one, or that no descriptor is nearest to, would be wasted words.
+        used = centres[np.unique(nearest(rows, centres))]
+        return FittedCentres(_filled(used, distinct, int(self.n_words), random))
 
     @staticmethod
     def _read(tensors: dict[str, npt.NDArray[Any]]) -> FittedCentres:
@@ -152,12 +156,9 @@ class KMeansCodebook(Codebook):
         return FittedCentres(centres)
 
 
-def _filled(centres: Rows, rows: Rows, wanted: int, random: np.random.RandomState) -> Rows:
-    """Descriptors in the place of centres that became one; fewer if all descriptors are centres."""
-    missing = wanted - len(centres)
-    if not missing:
-        return centres
+def _filled(centres: Rows, distinct: Rows, wanted: int, random: np.random.RandomState) -> Rows:
+    """Descriptors drawn at random in the place of centres that are missing."""
     known = {centre.tobytes() for centre in centres}
-    spare = [row for row in np.unique(rows, axis=0) if row.tobytes() not in known]
-    drawn = random.permutation(len(spare))[:missing]
-    return np.unique(np.concatenate([centres, *(spare[k][None] for k in drawn)]), axis=0)
+    drawn = (distinct[k] for k in random.permutation(len(distinct)))
+    spare = (row for row in drawn if row.tobytes() not in known)
+    return np.stack([*centres, *islice(spare, wanted - len(centres))])
