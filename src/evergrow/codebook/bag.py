@@ -4,48 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
 
-from evergrow.codebook.bag_fitted import FittedBag, IsCodebook, IsLocalFeatures
-from evergrow.codebook.erc import ERCForest
-from evergrow.codebook.pooling import POOLINGS
-from evergrow.codebook.training import draw_patches, draw_rows
+from evergrow.codebook.bag_estimator import BagEstimator
+from evergrow.codebook.training import listed
 from evergrow.features.extraction import Extraction
-from evergrow.features.many import JOBS, ON_ERROR, check_sources
+from evergrow.features.many import ON_ERROR, check_sources
 from evergrow.files import write_model
-from evergrow.labels import ClassList, check_label_types
-from evergrow.learner import check_targets, swap_learnt
-from evergrow.modelfile import (
-    Build,
-    check_saveable,
-    common_header,
-    parameters_of,
-    plain_parameters,
-)
-from evergrow.params import (
-    Choice,
-    Flag,
-    Integer,
-    Nothing,
-    RandomState,
-    Rule,
-    check_parameters,
-)
-from evergrow.turns import one_at_a_time
+from evergrow.params import check_parameters
 
 __all__ = ["BagOfWords"]
 
-_INSIDE = ("codebook", "features")
 
-
-class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class BagOfWords(BagEstimator):
     """Images as vectors that say which visual words occur in them.
 
     Descriptors of patches are drawn evenly over the training images and a codebook is learnt from
@@ -59,8 +34,8 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     codebook : codebook, default=None
-        What gives descriptors their words; it is cloned. None for :class:`ERCForest`, which learns
-        from the classes of the images and is the fastest.
+        What gives descriptors their words; it is cloned. None for ``ERCForest(
+        keep_descriptors=False)``, which learns from the classes of the images and is the fastest.
     features : LocalFeatures, default=None
         What makes descriptors of images. None if the input is descriptors already, a matrix per
         image.
@@ -106,19 +81,6 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     (3, 20)
     """
 
-    _rules: ClassVar[dict[str, list[Rule]]] = {
-        "codebook": [Nothing(), IsCodebook()],
-        "features": [Nothing(), IsLocalFeatures()],
-        "pooling": [Choice(tuple(POOLINGS))],
-        "n_training_descriptors": [Integer(1, 1 << 40)],
-        "sparse_output": [Flag()],
-        "random_state": [Nothing(), RandomState()],
-        "n_jobs": JOBS,
-        "verbose": [Integer(0), Flag()],
-    }
-
-    _fitted: FittedBag
-
     def __init__(
         self,
         codebook: Any = None,
@@ -140,7 +102,6 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @one_at_a_time
     def fit(
         self,
         images: Sequence[Any],
@@ -175,7 +136,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> BagOfWords(KMeansCodebook(2), random_state=0).fit(images).n_words_
         2
         """
-        self._learn(_listed(images), y, masks)
+        self._learn(listed(images), y, masks)
         return self
 
     def fit_transform(
@@ -195,10 +156,10 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> BagOfWords(KMeansCodebook(2), random_state=0).fit_transform(images).sum(axis=1)
         array([1., 1.], dtype=float32)
         """
-        listed = _listed(images)
-        fitted, counts = self._learn(listed, y, masks)
+        every = listed(images)
+        fitted, counts = self._learn(every, y, masks)
         if counts is None:
-            counts = fitted.counts(listed, n_jobs=self.n_jobs, verbose=self.verbose)
+            counts = fitted.counts(every, n_jobs=self.n_jobs, verbose=self.verbose)
         return self._shaped(fitted.pooled(counts))
 
     def transform(self, images: Iterable[Any]) -> sparse.csr_array | npt.NDArray[np.float32]:
@@ -331,138 +292,3 @@ class BagOfWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         2
         """
         write_model(path, *self._to_file())
-
-    def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Header and arrays of a model file, or of a part of another model's file."""
-        fitted = self._learnt()
-        # Else the file could not be loaded.
-        self._check_parameters()
-        check_saveable(type(self))
-        parameters = plain_parameters(self.get_params(deep=False))
-        for name in _INSIDE:
-            del parameters[name]
-        learnt, tensors = fitted.to_file()
-        return {**common_header(self, parameters, None), **learnt}, tensors
-
-    @classmethod
-    def _from_file(
-        cls, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]], build: Build
-    ) -> Self:
-        fitted = FittedBag.from_file(header, tensors, build)
-        features = None if fitted.features is None else clone(fitted.features)
-        # A second codebook among the parameters is an error, as there is one inside.
-        bag = cls(clone(fitted.codebook), features=features, **parameters_of(header))
-        bag._check_parameters()
-        swap_learnt(bag, {"_fitted": fitted})
-        return bag
-
-    def _learn(
-        self, images: list[Any], y: npt.ArrayLike | None, masks: Sequence[Any] | None
-    ) -> tuple[FittedBag, sparse.csr_array | None]:
-        """Take what was learnt; the counts of the images too, if they were needed."""
-        self._check_parameters()
-        pooling = POOLINGS[self.pooling]
-        labels = _labels(images, y, required=pooling.learns)
-        _check_masks(images, masks, self.features)
-        random = check_random_state(self.random_state)
-        drawn, places = self._drawn(images, masks, random)
-        codebook = self._new_codebook(random)
-        if not len(drawn.values):
-            raise ValueError("there must be at least one descriptor, but no image has any")
-        codebook.fit(drawn.values, None if labels is None else drawn.per_row(labels[places]))
-        features = None if self.features is None else clone(self.features)
-        fitted, counts = FittedBag(codebook, features, self.pooling), None
-        if pooling.learns:
-            counts = fitted.counts(images, n_jobs=self.n_jobs, verbose=self.verbose)
-            fitted = fitted.with_thresholds(counts, ClassList.of(labels)[1])
-        swap_learnt(self, {"_fitted": fitted})
-        return fitted, counts
-
-    def _drawn(
-        self, images: list[Any], masks: Sequence[Any] | None, random: np.random.RandomState
-    ) -> Any:
-        total = int(self.n_training_descriptors)
-        if self.features is None:
-            return draw_rows(_matrices(images), total, random)
-        return draw_patches(clone(self.features), images, total, random, masks=masks)
-
-    def _new_codebook(self, random: np.random.RandomState) -> Any:
-        if self.codebook is None:
-            codebook = ERCForest(n_jobs=self.n_jobs)
-        else:
-            codebook = clone(self.codebook)
-        if codebook.get_params(deep=False).get("random_state", 0) is None:
-            codebook.set_params(random_state=int(random.randint(np.iinfo(np.int32).max)))
-        return codebook
-
-    def _shaped(self, vectors: sparse.csr_array) -> sparse.csr_array | npt.NDArray[np.float32]:
-        return vectors if self.sparse_output else vectors.toarray()
-
-    def _learnt(self) -> FittedBag:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet, so it has no words. "
-                "Call 'fit' first."
-            )
-        return self._fitted
-
-    def _check_parameters(self) -> None:
-        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Tell scikit-learn whether there are words."""
-        return "_fitted" in vars(self)
-
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that the input is no matrix."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.transformer_tags.preserves_dtype = []
-        return tags
-
-
-def _listed(images: Iterable[Any]) -> list[Any]:
-    check_sources(images)
-    listed = list(images)
-    if not listed:
-        raise ValueError("there must be at least one image")
-    return listed
-
-
-def _matrices(images: list[Any]) -> list[npt.NDArray[Any]]:
-    matrices = [np.asarray(image) for image in images]
-    for i, matrix in enumerate(matrices):
-        if matrix.ndim != 2:
-            raise ValueError(
-                "without features every image must be a matrix of descriptors, "
-                f"number {i} has the shape {matrix.shape}"
-            )
-    return matrices
-
-
-def _labels(
-    images: list[Any], y: npt.ArrayLike | None, *, required: bool
-) -> npt.NDArray[Any] | None:
-    if y is None:
-        if required:
-            raise ValueError('pooling="mutual_information" needs the class of each image, y')
-        return None
-    check_label_types(y)
-    labels = np.asarray(y)
-    if labels.shape != (len(images),):
-        raise ValueError(
-            f"y must have one class per image, {len(images)}, got the shape {labels.shape}"
-        )
-    check_targets(labels)
-    if required and len(np.unique(labels)) < 2:
-        raise ValueError('pooling="mutual_information" needs at least two classes, got one')
-    return labels
-
-
-def _check_masks(images: list[Any], masks: Sequence[Any] | None, features: Any) -> None:
-    if masks is None:
-        return
-    if features is None:
-        raise ValueError("masks choose patches of images: they need features")
-    if len(masks) != len(images):
-        raise ValueError(f"there must be a mask per image, {len(images)}, got {len(masks)}")

@@ -122,7 +122,7 @@ def mutual_information_thresholds(counts: sparse.csr_array, codes: Codes) -> Thr
     >>> from scipy import sparse
     >>> counts = sparse.csr_array(np.array([[3, 1], [4, 0], [1, 2], [2, 0]]))
     >>> mutual_information_thresholds(counts, np.array([0, 0, 1, 1]))
-    array([3, 1], dtype=int32)
+    array([3, 2], dtype=int32)
     """
     by_word = sparse.csc_array(counts)
     by_word.eliminate_zeros()

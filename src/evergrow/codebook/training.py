@@ -1,16 +1,19 @@
-"""Which descriptors a codebook is learnt from: about as many of each image."""
+"""What a codebook is learnt from: checked images and labels, about as many patches of each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.features.many import check_sources
+from evergrow.labels import ClassList, check_label_types
+from evergrow.learner import check_targets
 from evergrow.ragged import RaggedArray
 
-__all__ = ["draw_patches", "draw_rows", "even_quotas"]
+__all__ = ["class_codes", "draw_descriptors", "even_quotas", "image_labels", "listed"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -39,19 +42,7 @@ def even_quotas(lengths: Ints, total: int, random: np.random.RandomState) -> Int
     return quotas
 
 
-def draw_rows(
-    images: Sequence[npt.NDArray[Any]], total: int, random: np.random.RandomState
-) -> tuple[RaggedArray, Ints]:
-    """About ``total`` descriptors, evenly over the images; and the place of each image."""
-    lengths = np.array([len(image) for image in images], dtype=np.int64)
-    drawn = [
-        image[np.sort(random.permutation(len(image))[:quota])]
-        for image, quota in zip(images, even_quotas(lengths, total, random), strict=True)
-    ]
-    return RaggedArray.of(drawn), np.arange(len(images))
-
-
-def draw_patches(
+def draw_descriptors(
     features: Any,
     images: Sequence[Any],
     total: int,
@@ -59,17 +50,98 @@ def draw_patches(
     *,
     masks: Sequence[Any] | None = None,
 ) -> tuple[RaggedArray, Ints]:
-    """About ``total`` descriptors of patches, evenly over the images; the place of each image.
+    """About ``total`` descriptors, evenly over the images; and the place of each image.
 
-    No more patches are described than are wanted. If there are more images than that, a random
-    choice of them gives one each.
+    ``features`` describes images; without it they are descriptors already.
     """
+    _check_masks(images, masks, features)
+    if features is None:
+        drawn, places = _rows(_matrices(images), total, random), np.arange(len(images))
+    else:
+        drawn, places = _patches(features, images, total, random, masks)
+    if not len(drawn.values):
+        raise ValueError("there must be at least one descriptor, but no image has any")
+    return drawn, places
+
+
+def _rows(
+    images: Sequence[npt.NDArray[Any]], total: int, random: np.random.RandomState
+) -> RaggedArray:
+    lengths = np.array([len(image) for image in images], dtype=np.int64)
+    quotas = even_quotas(lengths, total, random)
+    return RaggedArray.of(
+        image[np.sort(random.permutation(len(image))[:quota])]
+        for image, quota in zip(images, quotas, strict=True)
+    )
+
+
+def _patches(
+    features: Any,
+    images: Sequence[Any],
+    total: int,
+    random: np.random.RandomState,
+    masks: Sequence[Any] | None,
+) -> tuple[RaggedArray, Ints]:
+    """No more patches are described than are wanted; of too many images a choice gives one each."""
     places = np.arange(len(images))
     if len(images) > total:
         places = np.sort(random.permutation(len(images))[:total])
-    options: dict[str, Any] = {"n_patches": -(-total // len(places))}
+    chosen = places.tolist()
+    options: dict[str, Any] = {"n_patches": -(-total // len(chosen))}
     if masks is not None:
-        options["masks"] = [masks[i] for i in places]
-    found = features.iterate([images[i] for i in places], on_error="raise", **options)
-    drawn = [descriptors for _, descriptors in found]
-    return draw_rows(drawn, total, random)[0], places
+        options["masks"] = [masks[i] for i in chosen]
+    found = features.iterate([images[i] for i in chosen], on_error="raise", **options)
+    return _rows([descriptors for _, descriptors in found], total, random), places
+
+
+def listed(images: Iterable[Any]) -> list[Any]:
+    """The images, of which there must be one."""
+    check_sources(images)
+    every = list(images)
+    if not every:
+        raise ValueError("there must be at least one image")
+    return every
+
+
+def image_labels(images: Sequence[Any], y: npt.ArrayLike | None) -> npt.NDArray[Any] | None:
+    """The class of each image, if they have any."""
+    if y is None:
+        return None
+    check_label_types(y)
+    labels = np.asarray(y)
+    if labels.shape != (len(images),):
+        raise ValueError(
+            f"y must have one class per image, {len(images)}, got the shape {labels.shape}"
+        )
+    check_targets(labels)
+    return labels
+
+
+def class_codes(labels: npt.NDArray[Any] | None) -> npt.NDArray[np.int32]:
+    """A number per image for its class, where thresholds are learnt from classes."""
+    if labels is None:
+        raise ValueError('pooling="mutual_information" needs the class of each image, y')
+    classes, codes = ClassList.of(labels)
+    if len(classes) < 2:
+        raise ValueError('pooling="mutual_information" needs at least two classes, got one')
+    return codes
+
+
+def _matrices(images: Sequence[Any]) -> list[npt.NDArray[Any]]:
+    matrices = [np.asarray(image) for image in images]
+    for i, matrix in enumerate(matrices):
+        if matrix.ndim != 2:
+            raise ValueError(
+                "without features every image must be a matrix of descriptors, "
+                f"number {i} has the shape {matrix.shape}"
+            )
+    return matrices
+
+
+def _check_masks(images: Sequence[Any], masks: Sequence[Any] | None, features: Any) -> None:
+    if masks is None:
+        return
+    if features is None:
+        raise ValueError("masks choose patches of images: they need features")
+    if len(masks) != len(images):
+        raise ValueError(f"there must be a mask per image, {len(images)}, got {len(masks)}")
