@@ -47,6 +47,9 @@ __all__ = ["FisherVectors"]
 
 Rows = npt.NDArray[np.float32]
 
+# Descriptors are at most as large, so that sums of their squares stay finite in single precision.
+_LARGEST = 1e15
+
 
 class _AnyLocalFeatures:
     """Local features, as a rule for parameters."""
@@ -328,6 +331,7 @@ class FisherVectors(
 
 
 def _checked_rows(rows: npt.NDArray[Any]) -> Rows:
-    if rows.dtype.kind not in "biuf" or not np.isfinite(rows).all():
-        raise ValueError("descriptors must be finite numbers")
+    # Also false for what is not a number.
+    if rows.dtype.kind not in "biuf" or not (np.abs(rows) <= _LARGEST).all():
+        raise ValueError(f"descriptors must be finite numbers of at most {_LARGEST:g}")
     return rows.astype(np.float32, copy=False)
