@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import skimage.feature
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -153,6 +154,15 @@ def test_bad_images_are_skipped_when_asked() -> None:
 def test_wrong_input_is_named(options: dict[str, Any], data: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         quick(**options).fit(data)
+
+
+def test_a_mixture_that_cannot_be_learnt_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*rows: Any, **options: Any) -> None:
+        raise ValueError("ill-defined empirical covariance")
+
+    monkeypatch.setattr(skimage.feature, "learn_gmm", fail)
+    with pytest.raises(ValueError, match=r"no mixture of 3 Gaussians fits .*ill-defined"):
+        quick().fit(DESCRIPTORS)
 
 
 def test_descriptors_of_another_length_are_refused() -> None:

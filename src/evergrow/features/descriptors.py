@@ -67,7 +67,8 @@ def _sift(image: RGB, boxes: Boxes) -> Rows:
         if len(together):
             rows[together] = _sift_of_grey(cv2, grey, boxes[together], levels)
     # OpenCV scales to one length whatever there is, even rounding errors of its blur.
-    rows[_is_plain(*cv2.integral2(grey, sdepth=cv2.CV_64F), boxes)] = 0.0
+    sums, squares = cv2.integral2(grey, sdepth=cv2.CV_64F)
+    rows[_is_plain(sums, squares, boxes)] = 0.0
     return rows
 
 
