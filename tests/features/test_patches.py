@@ -64,7 +64,8 @@ def test_a_size_that_fits_nowhere_on_the_mask_gives_way_to_the_largest_that_does
 def test_random_sizes_are_log_uniform() -> None:
     sizes = RandomPatches(40_000, min_size=16, max_size=64).boxes((100, 100), 0)[:, 2]
     assert (sizes.min(), sizes.max()) == (16, 64)
-    assert abs((sizes < 32).mean() - np.log(2) / np.log(65 / 16)) < 0.01
+    for size in (20, 32, 50):
+        assert abs((sizes < size).mean() - np.log(size / 16) / np.log(65 / 16)) < 0.01
 
 
 def test_random_places_reach_every_pixel_evenly() -> None:

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from evergrow.errors import ModelFileError
 from evergrow.features.extraction import Extraction
 from evergrow.features.local import LocalFeatures
+from evergrow.features.local_file import features_from_json, features_to_json
 from evergrow.features.many import ON_ERROR, BadImage, warn_of
 from evergrow.features.mixture import Mixture, fit_mixture, improved
 from evergrow.files import write_model
@@ -293,7 +294,7 @@ class FisherVectors(
         check_saveable(type(self))
         parameters = plain_parameters(self.get_params(deep=False))
         if self.features is not None:
-            parameters["features"] = self.features._to_json()
+            parameters["features"] = features_to_json(self.features)
         return common_header(self, parameters, None), mixture.arrays()
 
     @classmethod
@@ -305,7 +306,7 @@ class FisherVectors(
     ) -> Self:
         parameters = dict(parameters_of(header))
         if parameters.get("features") is not None:
-            parameters["features"] = LocalFeatures._from_json(parameters["features"])
+            parameters["features"] = features_from_json(LocalFeatures, parameters["features"])
         model = cls(**parameters)
         model._check()
         mixture = Mixture.from_arrays(tensors)
