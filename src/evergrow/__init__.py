@@ -1,6 +1,7 @@
 """Image classifiers whose set of classes never stops growing."""
 
-from evergrow.errors import BadImageWarning, ImageError, ModelFileError
+from evergrow.errors import BadImageWarning, CacheWarning, ImageError, ModelFileError
+from evergrow.features import Embedder
 from evergrow.forest import (
     IGT,
     RTST,
@@ -26,6 +27,8 @@ __all__ = [
     "ULS",
     "AxisForestClassifier",
     "BadImageWarning",
+    "CacheWarning",
+    "Embedder",
     "Explanation",
     "ImageError",
     "LinearForestClassifier",

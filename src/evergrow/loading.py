@@ -8,7 +8,7 @@ from typing import Any
 import numpy.typing as npt
 
 from evergrow.errors import ModelFileError
-from evergrow.features import FisherVectors, LocalFeatures
+from evergrow.features import Embedder, FisherVectors, LocalFeatures
 from evergrow.files import read_model
 from evergrow.forest import (
     AxisForestClassifier,
@@ -26,6 +26,7 @@ _ESTIMATORS: dict[str, Any] = {
     estimator.__name__: estimator
     for estimator in (
         AxisForestClassifier,
+        Embedder,
         FisherVectors,
         LinearForestClassifier,
         LocalFeatures,
