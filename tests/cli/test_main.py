@@ -76,6 +76,8 @@ def test_a_process_trains_and_answers_through_pipes(tmp_path: Path) -> None:
     assert (trained.returncode, trained.stdout) == (0, ""), trained.stderr
     # No progress bars where nobody looks.
     assert len(trained.stderr.splitlines()) == 2
-    asked = run("predict", "m.evergrow", "photos/red/0.png")
+    (tmp_path / "bad.jpg").write_text("no image")
+    asked = run("predict", "m.evergrow", "photos/red/0.png", "bad.jpg")
+    assert asked.returncode == 1
     assert asked.stdout.startswith("photos/red/0.png\tred\t")
-    assert run("predict", "m.evergrow", "nowhere").returncode == 1
+    assert asked.stderr.startswith("Error: 'bad.jpg': ")

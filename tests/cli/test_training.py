@@ -35,6 +35,17 @@ def test_fit_writes_a_model_and_nothing_to_standard_output(run: Run, tmp_path: P
     assert isinstance(model.learner_, NCMForestClassifier)
 
 
+def test_photographs_are_embedded_unless_told_otherwise(
+    run: Run, tmp_path: Path, network_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVERGROW_CACHE", str(network_cache))
+    photos = folder_of(tmp_path / "photos", "red", "green", n=2)
+    assert run("fit", photos, "-o", "m.evergrow").exit_code == 0
+    assert run("add", "m.evergrow", folder_of(tmp_path / "more", "blue", n=2)).exit_code == 0
+    result = run("evaluate", "m.evergrow", folder_of(tmp_path / "test", "blue", n=1, seed=9))
+    assert result.stdout.splitlines()[0] == "accuracy\t1.0000\t1\t1"
+
+
 def test_quiet_says_nothing(run: Run, tmp_path: Path) -> None:
     photos = folder_of(tmp_path / "photos", "red", n=2)
     result = run("fit", photos, "-o", "m.evergrow", "--features", "hsl", "-q")
