@@ -16,6 +16,12 @@ from evergrow.imaging import ImageClassifier
 from tests.cli.conftest import Run
 from tests.imaging.pictures import folder_of
 
+BAD_OPTIONS = [
+    ["fit", ".", "-o", "m", "--features", "pixels"],
+    ["fit", ".", "-o", "m", "--jobs", "0"],
+    ["predict", "m", ".", "--top", "0"],
+]
+
 
 @pytest.mark.parametrize("name", sorted(main.commands))
 def test_the_help_of_every_command_has_examples(name: str) -> None:
@@ -37,9 +43,7 @@ def test_help_needs_no_slow_import() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize(
-    "arguments", [["paint"], ["fit"], ["fit", ".", "-o", "m", "--features", "pixels"], ["predict"]]
-)
+@pytest.mark.parametrize("arguments", [["paint"], ["fit"], ["predict"], *BAD_OPTIONS])
 def test_a_command_that_is_not_understood_ends_with_2(run: Run, arguments: list[str]) -> None:
     assert run(*arguments).exit_code == 2
 

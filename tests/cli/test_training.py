@@ -178,6 +178,13 @@ def test_add_teaches_new_and_known_classes(run: Run, model: Path, tmp_path: Path
     assert sorted(os.listdir(tmp_path)) == ["model.evergrow", "more"]
 
 
+def test_add_keeps_the_settings_of_the_model(run: Run, model: Path, tmp_path: Path) -> None:
+    before = evergrow.load(model).get_params()
+    more = folder_of(tmp_path / "more", "blue", n=1)
+    assert run("add", model, more, "--on-error", "skip").exit_code == 0
+    assert evergrow.load(model).get_params() == before
+
+
 def test_add_can_leave_the_model_as_it_is(run: Run, model: Path, tmp_path: Path) -> None:
     before = model.read_bytes()
     more = folder_of(tmp_path / "more", "blue", n=2)

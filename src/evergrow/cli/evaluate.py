@@ -70,7 +70,7 @@ def evaluate(
         if Path(confusion).suffix.lower() not in (".svg", ".png"):
             raise click.BadParameter("must end in .svg or .png", param_hint="'--confusion'")
         check_output(confusion, force=True)
-    result = _measured(load_classifier(model, verbose=verbosity(quiet), jobs=jobs or -1), folder)
+    result = _measured(load_classifier(model, verbose=verbosity(quiet), jobs=jobs), folder)
     _write_json(result) if as_json else _write_text(result)
     if confusion is not None:
         from evergrow.imaging import draw_confusion

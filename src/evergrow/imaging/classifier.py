@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar, Literal, Self
 
@@ -191,7 +192,7 @@ class ImageClassifier(GrowingClassifier):
         """
         self._check_parameters()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        options = Options(self.n_jobs, seed, int(self.verbose))
+        options = self._options(seed)
         sources, labels, problems = labelled_sources(images, y)
         check_targets(labels)
         start = perf_counter()
@@ -249,7 +250,8 @@ class ImageClassifier(GrowingClassifier):
         found = extract(self._usable_features(), sources, self.on_error)
         check_some(found.kept, sources)
         middle = perf_counter()
-        grown = known.taught(found.features, labels[found.kept])
+        matrix = found.features
+        grown = known.taught(matrix, labels[found.kept], partial(self._settled, self.learner))
         seconds = (middle - start, perf_counter() - middle)
         report = ImageReport(len(found.kept), *seconds, (*problems, *found.problems))
         self._take(replace(grown, report=report))
@@ -427,14 +429,14 @@ class ImageClassifier(GrowingClassifier):
 
     def _usable_features(self) -> Any:
         """The fitted features, with the threads and progress bars that are wanted now."""
-        features = self._learnt("features").features
-        if not isinstance(self.features, str):
-            return features
-        wanted = {"n_jobs": self.n_jobs, "verbose": int(self.verbose)}
-        now = features.get_params(deep=False)
-        changed = {name: value for name, value in wanted.items() if now.get(name, value) != value}
-        # Neither changes what images become.
-        return features.set_params(**changed) if changed else features
+        return self._settled(self.features, self._learnt("features").features)
+
+    def _settled(self, choice: Any, estimator: Any) -> Any:
+        # What is no name has options of its own.
+        return self._options().settle(estimator) if isinstance(choice, str) else estimator
+
+    def _options(self, seed: int = 0) -> Options:
+        return Options(self.n_jobs, seed, int(self.verbose))
 
     def _matrix(self, images: Any) -> tuple[Self, npt.NDArray[Any]]:
         reader = self._snapshot()
