@@ -11,7 +11,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from evergrow import (
     NCMClassifier,
@@ -19,6 +22,7 @@ from evergrow import (
     NCMMetric,
     RejectingClassifier,
     RLSClassifier,
+    save,
 )
 from evergrow.files import FORMAT_VERSION
 from evergrow.linear import RFF
@@ -35,6 +39,7 @@ MODELS: dict[str, Any] = {
         NCMClassifier(metric="mahalanobis"), max_held_out=40, random_state=0
     ),
     "metric": NCMMetric(8, random_state=0),
+    "pipeline": make_pipeline(StandardScaler(), PCA(9, random_state=0), NCMClassifier()),
 }
 
 
@@ -54,5 +59,5 @@ if __name__ == "__main__":
     for name, model in MODELS.items():
         path = FOLDER / f"format{FORMAT_VERSION}_{name}.evergrow"
         if not path.exists():
-            model.fit(X_train, y_train).save(path)
+            save(model.fit(X_train, y_train), path)
             np.save(path.with_suffix(".npy"), answers(model, X_test[:50]))
