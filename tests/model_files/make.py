@@ -20,6 +20,7 @@ from evergrow import (
     RejectingClassifier,
     RLSClassifier,
 )
+from evergrow.codebook import HierarchicalKMeans, KMeansCodebook, RandomKDTrees
 from evergrow.files import FORMAT_VERSION
 from evergrow.linear import RFF
 
@@ -35,6 +36,9 @@ MODELS: dict[str, Any] = {
         NCMClassifier(metric="mahalanobis"), max_held_out=40, random_state=0
     ),
     "metric": NCMMetric(8, random_state=0),
+    "k_means_words": KMeansCodebook(20, random_state=0),
+    "vocabulary_tree": HierarchicalKMeans(20, branching=3, random_state=0),
+    "kd_trees": RandomKDTrees(3, n_words=20, random_state=0),
 }
 
 
