@@ -1,4 +1,5 @@
-"""``python -m benchmarks fit|predict|memory|scaling|kernels|growing|linear [--quick]``."""
+"""``python -m benchmarks fit|predict|memory|scaling|kernels|growing|linear|codebook
+[--quick]``."""
 
 from __future__ import annotations
 
@@ -9,12 +10,12 @@ import numpy as np
 import sklearn
 
 import evergrow
-from benchmarks import fit, growing, kernels, linear, memory, predict, scaling
+from benchmarks import codebook, fit, growing, kernels, linear, memory, predict, scaling
 from evergrow import _core
 
 BENCHMARKS = {
     module.__name__.split(".")[-1]: module
-    for module in (fit, predict, memory, scaling, kernels, growing, linear)
+    for module in (fit, predict, memory, scaling, kernels, growing, linear, codebook)
 }
 
 

@@ -104,14 +104,14 @@ void resample(const IntegralImage<Sum>& integral, const PatchBox& box, float* pl
     }
 }
 
-void interleave(float* planes, float* values) {
+void interleave(const float* planes, float* values) {
     for (std::size_t p = 0; p < kPatchPixels; ++p)
         for (std::size_t c = 0; c < kPatchChannels; ++c)
             values[p * kPatchChannels + c] = planes[c * kPatchPixels + p];
 }
 
 // Hue is 0 where there is no colour, saturation 0 in black and white.
-void to_hsl(float* planes, float* values) {
+void to_hsl(const float* planes, float* values) {
     const float* red = planes;
     const float* green = planes + kPatchPixels;
     const float* blue = planes + 2 * kPatchPixels;
@@ -165,7 +165,7 @@ void haar_level(const float* plane, float* means, float* values) {
     }
 }
 
-void to_haar(float* planes, float* values) {
+void to_haar(const float* planes, float* values) {
     float hsl[kPatchValues];
     to_hsl(planes, hsl);
     for (std::size_t c = 0; c < kPatchChannels; ++c) {

@@ -27,8 +27,8 @@ struct PatchBox {
 };
 
 // What is made of the colours of one patch. `planes` holds red, green and blue in [0, 1], one
-// plane of 16 x 16 after the other; it may be changed. `values` has room for kPatchValues.
-using PatchDescriptor = void (*)(float* planes, float* values);
+// plane of 16 x 16 after the other; `values` has room for kPatchValues.
+using PatchDescriptor = void (*)(const float* planes, float* values);
 
 // "rgb": the colours, channel by channel for each cell. "hsl": hue, saturation and lightness in
 // [0, 1], one plane after the other. "haar": the orthonormal Haar wavelet transform of those

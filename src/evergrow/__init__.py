@@ -1,24 +1,32 @@
 """Image classifiers whose set of classes never stops growing."""
 
-from evergrow.codebook import ERCForest
-from evergrow.errors import BadImageWarning, ImageError, ModelFileError
-from evergrow.forest import (
-    IGT,
-    RTST,
-    RUST,
-    ULS,
-    AxisForestClassifier,
-    Explanation,
-    LinearForestClassifier,
-    NCMForestClassifier,
-    SVMForestClassifier,
-    UpdateReport,
-)
-from evergrow.linear import RLSClassifier
-from evergrow.loading import load
-from evergrow.means import NCMClassifier, NCMMetric
-from evergrow.novelty import RejectingClassifier
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from evergrow.errors import BadImageWarning, CacheWarning, ImageError, ModelFileError
 from evergrow.version import __version__
+
+if TYPE_CHECKING:
+    from evergrow.codebook import ERCForest
+    from evergrow.features import Embedder
+    from evergrow.forest import (
+        IGT,
+        RTST,
+        RUST,
+        ULS,
+        AxisForestClassifier,
+        Explanation,
+        LinearForestClassifier,
+        NCMForestClassifier,
+        SVMForestClassifier,
+        UpdateReport,
+    )
+    from evergrow.imaging import ImageClassifier
+    from evergrow.linear import RLSClassifier
+    from evergrow.loading import load
+    from evergrow.means import NCMClassifier, NCMMetric
+    from evergrow.novelty import RejectingClassifier
+    from evergrow.pipelines import save
 
 __all__ = [
     "IGT",
@@ -27,8 +35,11 @@ __all__ = [
     "ULS",
     "AxisForestClassifier",
     "BadImageWarning",
+    "CacheWarning",
     "ERCForest",
+    "Embedder",
     "Explanation",
+    "ImageClassifier",
     "ImageError",
     "LinearForestClassifier",
     "ModelFileError",
@@ -41,4 +52,48 @@ __all__ = [
     "UpdateReport",
     "__version__",
     "load",
+    "save",
 ]
+
+# Where each public name comes from. It is imported when it is first asked for: scikit-learn alone
+# takes seconds, and the command line answers --help without it.
+_HOMES = {
+    "evergrow.codebook": ("ERCForest",),
+    "evergrow.features": ("Embedder",),
+    "evergrow.forest": (
+        "AxisForestClassifier",
+        "Explanation",
+        "IGT",
+        "LinearForestClassifier",
+        "NCMForestClassifier",
+        "RTST",
+        "RUST",
+        "SVMForestClassifier",
+        "ULS",
+        "UpdateReport",
+    ),
+    "evergrow.imaging": ("ImageClassifier",),
+    "evergrow.linear": ("RLSClassifier",),
+    "evergrow.loading": ("load",),
+    "evergrow.means": ("NCMClassifier", "NCMMetric"),
+    "evergrow.novelty": ("RejectingClassifier",),
+    "evergrow.pipelines": ("save",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_MODULES = ("codebook", "features", "forest", "imaging", "linear", "means", "novelty", "pipelines")
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for."""
+    if name in _MODULES:
+        return import_module(f"evergrow.{name}")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'evergrow' has no attribute {name!r}")
+    found = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """The public names, imported or not."""
+    return sorted({*globals(), *__all__, *_MODULES})

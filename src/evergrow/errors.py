@@ -1,6 +1,6 @@
 """What Evergrow raises and warns of beyond Python's own and scikit-learn's errors."""
 
-__all__ = ["BadImageWarning", "ImageError", "ModelFileError"]
+__all__ = ["BadImageWarning", "CacheWarning", "ImageError", "ModelFileError"]
 
 
 class ModelFileError(ValueError):
@@ -29,3 +29,7 @@ class ImageError(ValueError):
 
 class BadImageWarning(UserWarning):
     """Some images were left out because they could not be read."""
+
+
+class CacheWarning(UserWarning):
+    """What can be computed again could not be kept, or was damaged; results are not affected."""

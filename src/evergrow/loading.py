@@ -15,7 +15,7 @@ from evergrow.codebook import (
     RandomKDTrees,
 )
 from evergrow.errors import ModelFileError
-from evergrow.features import FisherVectors, LocalFeatures
+from evergrow.features import Embedder, FisherVectors, LocalFeatures
 from evergrow.files import read_model
 from evergrow.forest import (
     AxisForestClassifier,
@@ -23,9 +23,11 @@ from evergrow.forest import (
     NCMForestClassifier,
     SVMForestClassifier,
 )
+from evergrow.imaging import ImageClassifier
 from evergrow.linear import RebalancedRLSClassifier, RLSClassifier
 from evergrow.means import NCMClassifier, NCMMetric
 from evergrow.novelty import RejectingClassifier
+from evergrow.pipelines import READERS
 
 __all__ = ["load"]
 
@@ -34,9 +36,11 @@ _ESTIMATORS: dict[str, Any] = {
     for estimator in (
         AxisForestClassifier,
         BagOfWords,
+        Embedder,
         ERCForest,
         FisherVectors,
         HierarchicalKMeans,
+        ImageClassifier,
         KMeansCodebook,
         LinearForestClassifier,
         LocalFeatures,
@@ -49,11 +53,11 @@ _ESTIMATORS: dict[str, Any] = {
         NCMMetric,
         SVMForestClassifier,
     )
-}
+} | READERS
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that was written with ``save``.
+    """Read a model that was written with ``save`` or :func:`evergrow.save`.
 
     Nothing in the file is executed: arrays and JSON only, checked against a SHA-256 checksum and
     against each other before use.

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import cv2
 import numpy as np
 import pytest
 import pywt
 
 from evergrow import _core
+from evergrow.features import RandomPatches
+from evergrow.features.descriptors import DESCRIPTORS, custom_descriptor
 from tests.reference import patches as twin
 
 RANDOM = np.random.default_rng(0)
@@ -15,6 +20,7 @@ IMAGE = RANDOM.integers(0, 256, (37, 45, 3)).astype(np.uint8)
 BOXES = np.array(
     [[0, 0, 37], [8, 5, 32], [3, 2, 16], [5, 1, 7], [44, 36, 1], [22, 14, 23]], np.int32
 )
+SIFT = DESCRIPTORS["sift"]
 KINDS = ["rgb", "hsl", "haar"]
 
 
@@ -95,3 +101,101 @@ def test_the_core_refuses_unknown_names() -> None:
 
 def test_no_boxes_give_no_rows() -> None:
     assert _core.describe_patches(IMAGE, BOXES[:0], "haar").shape == (0, 768)
+
+
+def photograph() -> np.ndarray:
+    """Soft shapes of all sizes, as photographs have."""
+    random = np.random.default_rng(3)
+    image = np.zeros((240, 320, 3))
+    for side in (4, 8, 16, 32, 64):
+        coarse = random.random((-(-240 // side) + 2, -(-320 // side) + 2, 3)).astype(np.float32)
+        image += side * cv2.resize(coarse, None, fx=side, fy=side)[:240, :320]
+    image -= image.min()
+    return (255 * image / image.max()).astype(np.uint8)
+
+
+def similarity(first: np.ndarray, second: np.ndarray) -> float:
+    lengths = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
+    return float(np.median((first * second).sum(axis=1) / lengths))
+
+
+@pytest.mark.parametrize("size", [16, 20, 32, 45, 64, 100])
+def test_sift_of_a_patch_is_that_of_the_patch_resampled_to_16_pixels(size: int) -> None:
+    image = photograph()
+    places = np.random.default_rng(size).integers(0, (240 - size, 320 - size), (12, 2))
+    found, expected = [], []
+    for y, x in places.tolist():
+        found.append(SIFT.describe(image, np.array([[x, y, size]], np.int32))[0])
+        # The surroundings come along: blur reaches across the edge of a patch.
+        top, left = max(0, y - size), max(0, x - size)
+        around = image[top : y + 2 * size, left : x + 2 * size]
+        shape = [round(side * 16 / size) for side in around.shape[1::-1]]
+        small = cv2.resize(around, shape, interpolation=cv2.INTER_AREA)
+        at = [round((x - left) * 16 / size), round((y - top) * 16 / size), 16]
+        expected.append(SIFT.describe(small, np.array([at], np.int32))[0])
+    assert similarity(np.array(found), np.array(expected)) > 0.93
+
+
+def test_sift_tells_an_edge_from_its_mirror_image() -> None:
+    edge = np.zeros((32, 32, 3), np.uint8)
+    edge[:, 16:] = 200
+    box = np.array([[8, 8, 16]], np.int32)
+    rows = [SIFT.describe(np.ascontiguousarray(image), box) for image in (edge, edge[:, ::-1])]
+    assert rows[0].shape == (1, 128)
+    assert similarity(*rows) < 0.5
+
+
+def test_sift_of_a_patch_does_not_depend_on_other_patches() -> None:
+    image = photograph()
+    boxes = RandomPatches(200, min_size=4, max_size=1.0).boxes((240, 320), 0)
+    boxes[3] = boxes[1]
+    rows = SIFT.describe(image, boxes)
+    np.testing.assert_array_equal(rows[1], rows[3])
+    alone = np.concatenate([SIFT.describe(image, box[None]) for box in boxes[:20]])
+    np.testing.assert_array_equal(rows[:20], alone)
+
+
+def test_sift_of_no_patches_has_no_rows() -> None:
+    assert SIFT.describe(IMAGE, BOXES[:0]).shape == (0, 128)
+
+
+def test_sift_of_a_patch_of_one_grey_is_zero() -> None:
+    image = photograph()
+    image[100:160, 100:160] = 93
+    boxes = np.array([[100, 100, 60], [110, 103, 17], [99, 100, 60]], np.int32)
+    assert SIFT.describe(image, boxes).any(axis=1).tolist() == [False, False, True]
+
+
+def test_a_function_sees_patches_as_they_are() -> None:
+    seen = []
+
+    def mean_colour(patches: np.ndarray) -> np.ndarray:
+        seen.append(patches)
+        return patches.mean(axis=(1, 2))
+
+    descriptor = custom_descriptor(mean_colour)
+    rows = descriptor.describe(IMAGE, BOXES)
+    assert descriptor.n_features == 3
+    assert rows.dtype == np.float32
+    assert seen[-1].shape == (len(BOXES), 16, 16, 3)
+    expected = IMAGE[5:37, 8:40].mean(axis=(0, 1)) / 255
+    np.testing.assert_allclose(rows[1], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda patches: patches,
+        lambda patches: np.zeros((len(patches) + 1, 2)),
+        lambda patches: [["a"]] * len(patches),
+        lambda patches: None,
+    ],
+)
+def test_a_function_that_gives_no_matrix_is_refused(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="descriptor must give a matrix of numbers"):
+        custom_descriptor(wrong)
+
+
+def test_a_function_that_gives_no_numbers_is_refused() -> None:
+    with pytest.raises(ValueError, match="not finite"):
+        custom_descriptor(lambda patches: np.full((len(patches), 2), np.nan))

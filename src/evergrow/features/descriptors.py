@@ -57,21 +57,46 @@ def _pyramid_level(size: int) -> int:
 
 
 def _sift(image: RGB, boxes: Boxes) -> Rows:
-    if not len(boxes):
-        return np.empty((0, 128), np.float32)
+    rows = np.empty((len(boxes), 128), np.float32)
     cv2 = vision_module("cv2")
+    grey = cv2.cvtColor(np.ascontiguousarray(image), cv2.COLOR_RGB2GRAY)
     levels = {int(size): _pyramid_level(int(size)) for size in np.unique(boxes[:, 2])}
+    doubled = np.array([levels[size] & 0x80 for size in boxes[:, 2].tolist()], dtype=np.bool_)
+    # A small patch would have OpenCV double the image for all others of the call as well.
+    for together in (np.flatnonzero(~doubled), np.flatnonzero(doubled)):
+        if len(together):
+            rows[together] = _sift_of_grey(cv2, grey, boxes[together], levels)
+    # OpenCV scales to one length whatever there is, even rounding errors of its blur.
+    sums, squares = cv2.integral2(grey, sdepth=cv2.CV_64F)
+    rows[_is_plain(sums, squares, boxes)] = 0.0
+    return rows
+
+
+def _sift_of_grey(cv2: Any, grey: RGB, boxes: Boxes, levels: dict[int, int]) -> Rows:
     # To OpenCV, whole numbers are the middles of pixels; to a box, their edges.
     key_points = [
         cv2.KeyPoint(x + size / 2 - 0.5, y + size / 2 - 0.5, size / _SPAN, 0.0, 1.0, levels[size])
         for x, y, size in boxes.tolist()
     ]
-    grey = cv2.cvtColor(np.ascontiguousarray(image), cv2.COLOR_RGB2GRAY)
     kept, rows = cv2.SIFT_create(nOctaveLayers=_LEVELS).compute(grey, key_points)
     if len(kept) != len(boxes):
         raise RuntimeError(f"OpenCV described {len(kept)} of {len(boxes)} patches")
-    described: Rows = np.asarray(rows, dtype=np.float32)
+    described: Rows = rows
     return described
+
+
+def _is_plain(
+    sums: npt.NDArray[np.float64], squares: npt.NDArray[np.float64], boxes: Boxes
+) -> npt.NDArray[np.bool_]:
+    """Tell which patches are of one grey: their variance is zero but for rounding."""
+    x, y, size = boxes.T
+    total, of_squares = (
+        table[y + size, x + size] - table[y, x + size] - table[y + size, x] + table[y, x]
+        for table in (sums, squares)
+    )
+    n_times_squares = of_squares * size.astype(np.float64) ** 2
+    plain: npt.NDArray[np.bool_] = n_times_squares - total**2 <= 1e-12 * n_times_squares
+    return plain
 
 
 # The names that LocalFeatures takes.

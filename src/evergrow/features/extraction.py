@@ -1,4 +1,4 @@
-"""What features were extracted from images, and from which."""
+"""What comes out of making features of images."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["Extraction"]
 
 @dataclass(frozen=True)
 class Extraction:
-    """Features of the images that could be read, and the problems of the others.
+    """Features of images, and the images that have none.
 
     Attributes
     ----------
-    features : ndarray of shape (n_kept, n_features) or RaggedArray
-        A row, or a matrix, per image that was kept.
+    features : ndarray of shape (n_kept, n_features), or RaggedArray of n_kept images
+        One row, or one matrix, per image that was read.
     kept : ndarray of shape (n_kept,)
-        The place of each among the images given.
+        The place of each of them among the images that were given: ``labels[kept]`` are theirs.
     problems : tuple of BadImage
         Those left out.
     """

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from evergrow.errors import ModelFileError
 from evergrow.features.extraction import Extraction
 from evergrow.features.local import LocalFeatures
+from evergrow.features.local_file import features_from_json, features_to_json
 from evergrow.features.many import ON_ERROR, BadImage, warn_of
 from evergrow.features.mixture import Mixture, fit_mixture, improved
 from evergrow.files import write_model
@@ -46,6 +47,9 @@ from evergrow.turns import one_at_a_time
 __all__ = ["FisherVectors"]
 
 Rows = npt.NDArray[np.float32]
+
+# Descriptors are at most as large, so that sums of their squares stay finite in single precision.
+_LARGEST = 1e15
 
 
 class _AnyLocalFeatures:
@@ -290,7 +294,7 @@ class FisherVectors(
         check_saveable(type(self))
         parameters = plain_parameters(self.get_params(deep=False))
         if self.features is not None:
-            parameters["features"] = self.features._to_json()
+            parameters["features"] = features_to_json(self.features)
         return common_header(self, parameters, None), mixture.arrays()
 
     @classmethod
@@ -302,7 +306,7 @@ class FisherVectors(
     ) -> Self:
         parameters = dict(parameters_of(header))
         if parameters.get("features") is not None:
-            parameters["features"] = LocalFeatures._from_json(parameters["features"])
+            parameters["features"] = features_from_json(LocalFeatures, parameters["features"])
         model = cls(**parameters)
         model._check()
         mixture = Mixture.from_arrays(tensors)
@@ -328,6 +332,7 @@ class FisherVectors(
 
 
 def _checked_rows(rows: npt.NDArray[Any]) -> Rows:
-    if rows.dtype.kind not in "biuf" or not np.isfinite(rows).all():
-        raise ValueError("descriptors must be finite numbers")
+    # Also false for what is not a number.
+    if rows.dtype.kind not in "biuf" or not (np.abs(rows) <= _LARGEST).all():
+        raise ValueError(f"descriptors must be finite numbers of at most {_LARGEST:g}")
     return rows.astype(np.float32, copy=False)

@@ -21,13 +21,12 @@ from evergrow.features.descriptors import (
     custom_descriptor,
 )
 from evergrow.features.extraction import Extraction
+from evergrow.features.local_file import features_from_json, features_to_json
 from evergrow.features.many import JOBS, ON_ERROR, BadImage, check_sources, warn_of
 from evergrow.features.patches import (
     AnyPatches,
     Patches,
     RandomPatches,
-    patches_from_json,
-    patches_to_json,
 )
 from evergrow.features.stacking import collect
 from evergrow.files import write_model
@@ -36,7 +35,6 @@ from evergrow.modelfile import (
     check_saveable,
     common_header,
     parameters_of,
-    plain_parameters,
 )
 from evergrow.params import Choice, Flag, Integer, Nothing, RandomState, Rule, check_parameters
 from evergrow.progress import progress_bar
@@ -326,27 +324,7 @@ class LocalFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Header and arrays, for a file of its own or inside that of another estimator."""
         self._check()
         check_saveable(type(self))
-        return common_header(self, self._to_json(), None), {}
-
-    def _to_json(self) -> dict[str, Any]:
-        """The parameters as a model file holds them."""
-        if not isinstance(self.descriptor, str):
-            raise TypeError(
-                "features with a descriptor of your own cannot be saved: a model file holds no "
-                f"functions; use one of {sorted(DESCRIPTORS)}"
-            )
-        parameters = plain_parameters(self.get_params(deep=False))
-        parameters["patches"] = patches_to_json(self.patches)
-        return parameters
-
-    @classmethod
-    def _from_json(cls, parameters: Any) -> Self:
-        """Features with parameters from a file; a ``ValueError`` if one is not allowed."""
-        if not isinstance(parameters, dict) or not isinstance(parameters.get("descriptor"), str):
-            raise ValueError(f"features must be described by their parameters, got {parameters!r}")  # noqa: TRY004
-        features = cls(**{**parameters, "patches": patches_from_json(parameters.get("patches"))})
-        features._check()
-        return features
+        return common_header(self, features_to_json(self), None), {}
 
     @classmethod
     def _from_file(
@@ -355,7 +333,7 @@ class LocalFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tensors: dict[str, npt.NDArray[Any]],  # noqa: ARG003
         build: Build,  # noqa: ARG003
     ) -> Self:
-        return cls._from_json(parameters_of(header))
+        return features_from_json(cls, parameters_of(header))
 
     def __sklearn_is_fitted__(self) -> bool:
         """There is nothing to learn."""

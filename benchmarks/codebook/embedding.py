@@ -1,0 +1,76 @@
+"""Embedding photographs: against the network alone, and a second time from the cache."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.codebook.protocol import photographs
+from benchmarks.measure import THREADS, Figure, report, show_table
+from evergrow.features import Embedder
+
+__all__ = ["run"]
+
+
+def run(quick: bool) -> None:
+    """Time both runs and the network on batches that are ready."""
+    data = photographs(quick)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = _written(data.images, Path(folder))
+        embedder = Embedder(cache=Path(folder) / "cache", n_jobs=THREADS)
+        # The network is converted and loaded before the clock starts.
+        embedder.transform(data.images[:2])
+        first, features = _seconds(embedder, paths)
+        again, cached = _seconds(embedder, paths)
+    alone = _network_seconds(embedder, data.images)
+    if not np.array_equal(features, cached):
+        raise RuntimeError("embeddings from the cache differ from those computed")
+    show_table(
+        f"embedding {len(paths)} photographs, {THREADS} threads",
+        ["", "s", "images per second"],
+        [
+            ("onnxruntime alone, batches ready", alone, len(paths) / alone),
+            ("Embedder, first run", first, len(paths) / first),
+            ("Embedder, second run, from the cache", again, len(paths) / again),
+        ],
+    )
+    figures = [
+        Figure("Embedder / onnxruntime alone", first / alone, 1.3, "at most"),
+        Figure("first run / second run", first / again, 50),
+    ]
+    report("codebook", data.name, figures, bars=not quick)
+
+
+def _written(images: list[npt.NDArray[np.uint8]], folder: Path) -> list[Path]:
+    from PIL import Image
+
+    paths = []
+    for number, image in enumerate(images):
+        content = io.BytesIO()
+        Image.fromarray(image).save(content, "JPEG", quality=90)
+        paths.append(folder / f"{number}.jpg")
+        paths[-1].write_bytes(content.getvalue())
+    return paths
+
+
+def _seconds(embedder: Embedder, paths: list[Path]) -> tuple[float, npt.NDArray[np.float32]]:
+    begin = time.perf_counter()
+    features = embedder.transform(paths)
+    return time.perf_counter() - begin, features
+
+
+def _network_seconds(embedder: Embedder, images: list[npt.NDArray[np.uint8]]) -> float:
+    """The network on the same pictures, prepared beforehand in the same batches."""
+    session, prepare = embedder.session(), embedder.prepared
+    size = embedder.batch_size
+    batches = [prepare(images[i : i + size]) for i in range(0, len(images), size)]
+    name = session.get_inputs()[0].name
+    begin = time.perf_counter()
+    for batch in batches:
+        session.run(None, {name: batch})
+    return time.perf_counter() - begin

@@ -1,0 +1,145 @@
+"""Learning and coding against k-means, and whole images by stage."""
+
+from __future__ import annotations
+
+import io
+import time
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import threadpool_limits
+
+from benchmarks.codebook.protocol import Photographs, photographs, training_descriptors
+from benchmarks.measure import THREADS, Figure, median_seconds, report, show_table
+from evergrow import ERCForest
+from evergrow.codebook import HierarchicalKMeans, KMeansCodebook, RandomKDTrees, Vocabulary
+from evergrow.features import RandomPatches, read_image
+from evergrow.features.descriptors import DESCRIPTORS
+
+__all__ = ["run"]
+
+Rows = npt.NDArray[np.float32]
+
+
+def run(quick: bool) -> None:
+    """Measure on descriptors of photographs, or of drawn pictures."""
+    data = photographs(quick)
+    n_words = 50 if quick else 1000
+    rows, image = training_descriptors(data, "haar", 0, 2000 if quick else 20_000)
+    classes = data.classes[data.trains][image]
+    _words(data.name, rows, classes, n_words, quick)
+    _whole_images(data, n_words, quick)
+
+
+def _words(name: str, rows: Rows, classes: npt.NDArray[np.str_], n_words: int, quick: bool) -> None:
+    codebooks: dict[str, Vocabulary] = {
+        "ERC forest": ERCForest(n_words=n_words, n_jobs=THREADS, random_state=0),
+        "MiniBatchKMeans": KMeansCodebook(5 * n_words, random_state=0),
+        "hierarchical k-means": HierarchicalKMeans(5 * n_words, random_state=0),
+        "random kd-trees": RandomKDTrees(5, n_words=n_words, n_jobs=THREADS, random_state=0),
+    }
+    learning, coding = {}, {}
+    for label, codebook in codebooks.items():
+        begin = time.perf_counter()
+        codebook.fit(rows, classes)
+        learning[label] = time.perf_counter() - begin
+        if label == "ERC forest":
+            learning[label] = median_seconds(lambda c=codebook: c.fit(rows, classes))  # type: ignore[misc]
+        codebook.set_params(**{"n_jobs": 1} if "n_jobs" in codebook.get_params() else {})
+        with threadpool_limits(1):
+            coding[label] = median_seconds(lambda c=codebook: c.transform(rows)) / len(rows)  # type: ignore[misc]
+    product = _nearest_centre_seconds(rows, 5 * n_words) / len(rows)
+    show_table(
+        f"{5 * n_words} words from {len(rows)} Haar descriptors",
+        ["codebook", "learning, s", "coding on one core, us per descriptor"],
+        [(label, learning[label], 1e6 * coding[label]) for label in codebooks]
+        + [("product with all centres and argmin (BLAS)", "", 1e6 * product)],
+    )
+    sift_rate = _sift_rate(n_words, quick)
+    figures = [
+        Figure(
+            "learning: MiniBatchKMeans / ERC",
+            learning["MiniBatchKMeans"] / learning["ERC forest"],
+            20,
+        ),
+        Figure(
+            "coding on one core: nearest centre by BLAS / ERC", product / coding["ERC forest"], 50
+        ),
+        Figure("coding: million SIFT-size descriptors per second and core", sift_rate / 1e6, 1),
+    ]
+    report("codebook", name, figures, bars=not quick)
+
+
+def _nearest_centre_seconds(rows: Rows, n_words: int) -> float:
+    """The product with all centres, in blocks that suit the cache, and the smallest of each row."""
+    random = np.random.default_rng(0)
+    centres = rows[random.choice(len(rows), n_words, replace=len(rows) < n_words)]
+    half_norms = (centres**2).sum(axis=1) / 2
+
+    def nearest() -> None:
+        for begin in range(0, len(rows), 1024):
+            scores = rows[begin : begin + 1024] @ centres.T
+            np.subtract(half_norms, scores, out=scores)
+            scores.argmin(axis=1)
+
+    with threadpool_limits(1):
+        return median_seconds(nearest)
+
+
+def _sift_rate(n_words: int, quick: bool) -> float:
+    data = photographs(quick)
+    rows, image = training_descriptors(data, "sift", 0, 2000 if quick else 100_000)
+    forest = ERCForest(n_words=n_words, random_state=0, n_jobs=THREADS)
+    forest.fit(rows[::5], data.classes[data.trains][image][::5])
+    forest.set_params(n_jobs=1)
+    return len(rows) / median_seconds(lambda: forest.transform(rows), 5)
+
+
+def _whole_images(data: Photographs, n_words: int, quick: bool) -> None:
+    """Images per second of each stage, one core, for each descriptor."""
+    n_patches = 200 if quick else 8000
+    some = data.where(np.arange(len(data.images)) % (len(data.images) // 10) == 0)
+    files = [_as_jpeg(image) for image in some.images]
+    table, slowest = [], {}
+    for descriptor in DESCRIPTORS:
+        rows, image = training_descriptors(data, descriptor, 0, 2000 if quick else 20_000)
+        forest = ERCForest(n_words=n_words, random_state=0)
+        forest.fit(rows, data.classes[data.trains][image])
+        seconds = _stages(files, descriptor, n_patches, forest)
+        table.append((descriptor, *(len(files) / s for s in seconds), len(files) / sum(seconds)))
+        slowest[descriptor] = max(seconds[:-1]) / seconds[-1]
+    show_table(
+        f"images per second on one core, {n_patches} patches each",
+        ["descriptor", "decode", "place patches", "describe", "code", "all"],
+        table,
+    )
+    figures = [
+        Figure(f"slowest other stage / coding, {name}", ratio, 1.0)
+        for name, ratio in slowest.items()
+    ]
+    report("codebook", data.name, figures, bars=not quick)
+
+
+def _as_jpeg(image: npt.NDArray[np.uint8]) -> bytes:
+    from PIL import Image
+
+    content = io.BytesIO()
+    Image.fromarray(image).save(content, "JPEG", quality=90)
+    return content.getvalue()
+
+
+def _stages(
+    files: list[bytes], descriptor: str, n_patches: int, forest: ERCForest
+) -> tuple[float, float, float, float]:
+    patches = RandomPatches(n_patches)
+    describe = DESCRIPTORS[descriptor].describe
+    images = [read_image(file) for file in files]
+    boxes = [patches.boxes(image.shape[:2], seed=0) for image in images]
+    rows = [describe(image, box) for image, box in zip(images, boxes, strict=True)]
+    with threadpool_limits(1):
+        return (
+            median_seconds(lambda: [read_image(file) for file in files]),
+            median_seconds(lambda: [patches.boxes(i.shape[:2], seed=0) for i in images]),
+            median_seconds(lambda: [describe(i, b) for i, b in zip(images, boxes, strict=True)]),
+            median_seconds(lambda: [forest.encode([r]) for r in rows]),
+        )

@@ -1,0 +1,46 @@
+"""The command line: train, teach, ask and measure classifiers of images.
+
+Commands import what they need when they run, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import click
+
+from evergrow.cli.add import add
+from evergrow.cli.evaluate import evaluate
+from evergrow.cli.fit import fit
+from evergrow.cli.forget import forget
+from evergrow.cli.group import Commands
+from evergrow.cli.info import info
+from evergrow.cli.options import examples
+from evergrow.cli.predict import predict
+from evergrow.version import __version__
+
+__all__ = ["main"]
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=examples(
+        "evergrow fit photos/ -o model.evergrow",
+        "evergrow predict model.evergrow new/*.jpg",
+        "evergrow add model.evergrow more_photos/",
+    ),
+)
+@click.version_option(__version__, "-V", "--version", prog_name="evergrow")
+@click.option("--traceback", is_flag=True, help="Show where in the program an error arose.")
+def main(traceback: bool) -> None:
+    """Classify images, with classes that never stop growing.
+
+    Put the pictures of each class in a folder of its own, and train. Results go to standard output,
+    everything else to standard error.
+
+    Exit codes: 0 all went well, 1 something is wrong with the data or the model, 2 the command was
+    not understood, 130 interrupted.
+    """
+
+
+for command in (fit, add, predict, evaluate, info, forget):
+    main.add_command(command)

@@ -1,0 +1,132 @@
+"""Measuring a model on labelled images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evergrow.cli.models import answers_of, check_output, load_classifier
+from evergrow.cli.options import FOLDER, JOBS, MODEL, QUIET, examples, verbosity
+from evergrow.cli.output import write_fields, write_json
+
+__all__ = ["evaluate"]
+
+
+@dataclass(frozen=True)
+class _Result:
+    """Which classes were taken for which, and what could not be judged."""
+
+    classes: list[str]
+    confusion: Any
+    # Images per class, answers that are no class of the model included.
+    images: Any
+    unknown: dict[str, int]
+    problems: tuple[Any, ...]
+
+    @property
+    def n_right(self) -> int:
+        return int(self.confusion.trace())
+
+    @property
+    def accuracy(self) -> float:
+        return self.n_right / int(self.images.sum())
+
+    def per_class(self) -> list[dict[str, Any]]:
+        """What is said of each class that was asked about."""
+        right = self.confusion.diagonal()
+        return [
+            {"class": name, "images": int(n), "right": int(r), "accuracy": int(r) / int(n)}
+            for name, n, r in zip(self.classes, self.images, right, strict=True)
+            if n
+        ]
+
+
+@click.command(
+    epilog=examples(
+        "evergrow evaluate model.evergrow test_photos/",
+        "evergrow evaluate model.evergrow test_photos/ --confusion confusion.svg",
+    )
+)
+@MODEL
+@FOLDER
+@click.option("--confusion", type=click.Path(), help="Draw who is taken for whom: .svg or .png.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@JOBS
+@QUIET
+def evaluate(
+    model: str, folder: str, confusion: str | None, as_json: bool, jobs: int, quiet: bool
+) -> None:
+    """Measure the accuracy of MODEL on FOLDER.
+
+    FOLDER holds one folder of images per class. Writes the accuracy with the numbers of right answers
+    and of images, and of each class the numbers of images and of right answers and their share,
+    with tabs between. Class folders that the model does not know, and images that cannot be read,
+    are named on standard error and count for nothing; the exit code is then 1.
+    """
+    if confusion is not None:
+        if Path(confusion).suffix.lower() not in (".svg", ".png"):
+            raise click.BadParameter("must end in .svg or .png", param_hint="'--confusion'")
+        check_output(confusion, force=True)
+    result = _measured(load_classifier(model, verbose=verbosity(quiet), jobs=jobs or -1), folder)
+    _write_json(result) if as_json else _write_text(result)
+    if confusion is not None:
+        from evergrow.imaging import draw_confusion
+
+        draw_confusion(result.confusion, result.classes, confusion)
+    for name, count in result.unknown.items():
+        click.echo(f"Error: the model does not know {name!r}, left out: {count}", err=True)
+    for problem in result.problems:
+        click.echo(f"Error: {problem}", err=True)
+    if result.unknown or result.problems:
+        raise click.exceptions.Exit(1)
+
+
+def _measured(classifier: Any, folder: str) -> _Result:
+    import numpy as np
+
+    from evergrow.features import find_labelled
+
+    found = find_labelled(folder)
+    # Names of folders are strings; classes may be numbers if the model was trained in Python.
+    column_of = {str(label): k for k, label in enumerate(classifier.classes_.tolist())}
+    known = [i for i, label in enumerate(found.labels.tolist()) if label in column_of]
+    names, counts = np.unique(np.delete(found.labels, known), return_counts=True)
+    unknown = dict(zip(names.tolist(), counts.tolist(), strict=True))
+    if not known:
+        raise click.ClickException(
+            f"the model knows none of the classes {sorted(unknown)}; it knows {list(column_of)}"
+        )
+    answers = answers_of(classifier, [found.paths[i] for i in known])
+    if not len(answers.kept):
+        raise click.ClickException(f"no image can be read, the first: {answers.problems[0]}")
+    truth = np.array([column_of[label] for label in found.labels[known]])[answers.kept]
+    answer = np.array([column_of.get(str(label), -1) for label in answers.labels.tolist()])
+    confusion = np.zeros((len(column_of), len(column_of)), dtype=np.int64)
+    np.add.at(confusion, (truth[answer >= 0], answer[answer >= 0]), 1)
+    images = np.bincount(truth, minlength=len(column_of))
+    problems = (*found.problems, *answers.problems)
+    return _Result(list(column_of), confusion, images, unknown, problems)
+
+
+def _write_text(result: _Result) -> None:
+    write_fields(["accuracy", f"{result.accuracy:.4f}", result.n_right, int(result.images.sum())])
+    for entry in result.per_class():
+        share = f"{entry['accuracy']:.4f}"
+        write_fields(["class", entry["class"], entry["images"], entry["right"], share])
+
+
+def _write_json(result: _Result) -> None:
+    write_json(
+        {
+            "accuracy": result.accuracy,
+            "n_images": int(result.images.sum()),
+            "n_right": result.n_right,
+            "classes": result.per_class(),
+            "confusion": {"classes": result.classes, "counts": result.confusion.tolist()},
+            "unknown_classes": result.unknown,
+            "problems": [{"image": p.source, "reason": p.reason} for p in result.problems],
+        }
+    )

@@ -1,0 +1,72 @@
+"""Training a new model."""
+
+from __future__ import annotations
+
+import click
+
+from evergrow.cli.models import check_output
+from evergrow.cli.options import FOLDER, FORCE, JOBS, ON_ERROR, QUIET, examples, verbosity
+from evergrow.cli.said import say_learnt
+
+__all__ = ["fit"]
+
+
+@click.command(
+    epilog=examples(
+        "evergrow fit photos/ -o model.evergrow",
+        "evergrow fit textures/ -o textures.evergrow --features haar --learner forest",
+        "evergrow fit scraped/ -o model.evergrow --on-error skip",
+    )
+)
+@FOLDER
+@click.option("-o", "--output", type=click.Path(), required=True, help="Model file to write.")
+@click.option(
+    "--features",
+    type=click.Choice(["embed", "sift", "hsl", "haar"]),
+    default="embed",
+    show_default=True,
+    help="A network trained on photographs, or visual words of SIFT, colour or wavelets.",
+)
+@click.option(
+    "--learner",
+    type=click.Choice(["rls", "forest"]),
+    default="rls",
+    show_default=True,
+    help="Least squares, or a forest of class means.",
+)
+@ON_ERROR
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Random seed."
+)
+@JOBS
+@FORCE
+@QUIET
+def fit(
+    folder: str,
+    output: str,
+    features: str,
+    learner: str,
+    on_error: str,
+    seed: int,
+    jobs: int,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Train a model on FOLDER.
+
+    FOLDER holds one folder of images per class, called by its name.
+    """
+    check_output(output, force=force)
+    from evergrow.imaging import ImageClassifier
+
+    model = ImageClassifier(
+        features,
+        learner,
+        on_error=on_error,  # type: ignore[arg-type]
+        n_jobs=jobs or None,
+        random_state=seed,
+        verbose=verbosity(quiet),
+    )
+    model.fit(folder).save(output)
+    if not quiet:
+        say_learnt(model, output)

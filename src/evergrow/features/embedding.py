@@ -1,0 +1,137 @@
+"""The loop from sources to vectors: reading ahead in threads while the network computes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.errors import ImageError
+from evergrow.features.ahead import in_order_ahead
+from evergrow.features.embedding_cache import EmbeddingCache
+from evergrow.features.extraction import Extraction
+from evergrow.features.many import BadImage
+from evergrow.features.networks import Features, Network
+from evergrow.features.reading import pixels_of
+from evergrow.features.sources import ReadLimits, content_of
+
+__all__ = ["EmbeddingTask"]
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """An image on its way: its vector if that was known, else what the network takes."""
+
+    index: int
+    key: bytes | None
+    vector: npt.NDArray[np.float32] | None
+    prepared: npt.NDArray[Any] | None
+
+
+@dataclass(frozen=True)
+class EmbeddingTask:
+    """One run of a network over images.
+
+    Parameters
+    ----------
+    network : Network
+        What makes vectors.
+    cache : EmbeddingCache or None
+        Where vectors are kept, open.
+    limits : ReadLimits
+        How large images may be.
+    batch_size : int
+        Images that the network gets at once.
+    skip_bad : bool
+        Whether an image that cannot be read is left out; else it is an error.
+    """
+
+    network: Network
+    cache: EmbeddingCache | None
+    limits: ReadLimits
+    batch_size: int
+    skip_bad: bool
+
+    def run(
+        self, sources: Sequence[Any], n_threads: int, show: Callable[[int], None] | None
+    ) -> Extraction:
+        """Vectors of all images that can be read.
+
+        What was computed is kept batch by batch: an interrupted run is not lost.
+        """
+        features = np.empty((len(sources), self.network.n_features), dtype=np.float32)
+        kept = np.zeros(len(sources), dtype=bool)
+        problems: list[BadImage] = []
+        batches = in_order_ahead(self._ready, self._batches(sources), n_threads)
+        for batch in batches:
+            waiting = [one for one in batch if isinstance(one, _Ready) and one.vector is None]
+            rows = [one.index for one in waiting]
+            if rows:
+                features[rows] = self._computed(waiting)
+            for one in batch:
+                if isinstance(one, BadImage):
+                    problems.append(one)
+                    continue
+                kept[one.index] = True
+                if one.vector is not None:
+                    features[one.index] = one.vector
+            if show is not None:
+                show(int(kept.sum()) + len(problems))
+        places = np.flatnonzero(kept)
+        return Extraction(features if kept.all() else features[places], places, tuple(problems))
+
+    def _batches(self, sources: Sequence[Any]) -> Iterator[list[tuple[int, Any]]]:
+        numbered = list(enumerate(sources))
+        for first in range(0, len(numbered), self.batch_size):
+            yield numbered[first : first + self.batch_size]
+
+    def _computed(self, waiting: list[_Ready]) -> Features:
+        vectors = self.network.run([one.prepared for one in waiting if one.prepared is not None])
+        if vectors.shape[1] != self.network.n_features:
+            raise ValueError(
+                f"the model gave {self.network.n_features} features at first, "
+                f"now {vectors.shape[1]}"
+            )
+        if self.cache is not None:
+            self.cache.put([one.key for one in waiting if one.key is not None], vectors)
+        return vectors
+
+    def _ready(self, batch: list[tuple[int, Any]]) -> list[_Ready | BadImage]:
+        return [self._one(index, source) for index, source in batch]
+
+    def _one(self, index: int, source: Any) -> _Ready | BadImage:
+        try:
+            return self._read(index, source)
+        except ImageError as error:
+            if not self.skip_bad:
+                raise
+            return BadImage(index, error.source, error.reason)
+
+    def _read(self, index: int, source: Any) -> _Ready:
+        content = content_of(source, self.limits)
+        # What an array or a Pillow image shows is known by its pixels only.
+        image = None if isinstance(content, bytes) else self._pixels(source, content)
+        key = None if self.cache is None else _key_of(content if image is None else image)
+        vector = None if self.cache is None or key is None else self.cache.get(key)
+        if vector is not None:
+            return _Ready(index, key, vector, None)
+        if image is None:
+            image = self._pixels(source, content)
+        return _Ready(index, key, None, self.network.prepare(image))
+
+    def _pixels(self, source: Any, content: Any) -> npt.NDArray[np.uint8]:
+        side = self.network.needed_side
+        return pixels_of(source, content, limits=self.limits, max_side=side)
+
+
+def _key_of(content: bytes | npt.NDArray[np.uint8]) -> bytes:
+    if isinstance(content, bytes):
+        return hashlib.sha256(content).digest()
+    # A picture's shape and pixels are never the bytes of a file.
+    digest = hashlib.sha256(f"pixels {content.shape}\n".encode())
+    digest.update(np.ascontiguousarray(content).data)
+    return digest.digest()

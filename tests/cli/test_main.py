@@ -1,0 +1,81 @@
+"""The command line as a whole: help, exit codes, speed, a real process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import evergrow
+from evergrow.cli import main
+from evergrow.imaging import ImageClassifier
+from tests.cli.conftest import Run
+from tests.imaging.pictures import folder_of
+
+
+@pytest.mark.parametrize("name", sorted(main.commands))
+def test_the_help_of_every_command_has_examples(name: str) -> None:
+    result = CliRunner().invoke(main, [name, "--help"])
+    assert result.exit_code == 0
+    assert f"\n    evergrow {name} " in result.output
+    assert "  -h, --help" in result.output
+
+
+def test_the_version_is_told() -> None:
+    assert evergrow.__version__ in CliRunner().invoke(main, ["--version"]).output
+
+
+def test_help_needs_no_slow_import() -> None:
+    code = (
+        "import sys; from evergrow.cli import main; main(['fit', '--help'], standalone_mode=False);"
+        "sys.exit(any(name in sys.modules for name in ('numpy', 'sklearn', 'PIL', 'rich')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "arguments", [["paint"], ["fit"], ["fit", ".", "-o", "m", "--features", "pixels"], ["predict"]]
+)
+def test_a_command_that_is_not_understood_ends_with_2(run: Run, arguments: list[str]) -> None:
+    assert run(*arguments).exit_code == 2
+
+
+def test_an_interrupted_command_ends_with_130_and_writes_nothing(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ImageClassifier, "fit", interrupt)
+    result = run("fit", ".", "-o", "m.evergrow")
+    assert result.exit_code == 130
+    assert result.stderr == "Interrupted.\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_traceback_can_be_asked_for(run: Run) -> None:
+    result = run("--traceback", "fit", "nowhere", "-o", "m.evergrow")
+    assert isinstance(result.exception, FileNotFoundError)
+
+
+def test_a_process_trains_and_answers_through_pipes(tmp_path: Path) -> None:
+    folder_of(tmp_path / "photos", "red", "green", n=2)
+    environment = {**os.environ, "EVERGROW_CACHE": str(tmp_path / "cache"), "LC_ALL": "C"}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "evergrow", *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+
+    trained = run("fit", "photos", "-o", "m.evergrow", "--features", "hsl")
+    assert (trained.returncode, trained.stdout) == (0, ""), trained.stderr
+    # No progress bars where nobody looks.
+    assert len(trained.stderr.splitlines()) == 2
+    asked = run("predict", "m.evergrow", "photos/red/0.png")
+    assert asked.stdout.startswith("photos/red/0.png\tred\t")
+    assert run("predict", "m.evergrow", "nowhere").returncode == 1
