@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evergrow import (
+    ERCForest,
     NCMClassifier,
     NCMForestClassifier,
     NCMMetric,
@@ -24,6 +25,7 @@ from evergrow import (
     RLSClassifier,
     save,
 )
+from evergrow.codebook import HierarchicalKMeans, KMeansCodebook, RandomKDTrees
 from evergrow.files import FORMAT_VERSION
 from evergrow.linear import RFF
 
@@ -40,6 +42,10 @@ MODELS: dict[str, Any] = {
     ),
     "metric": NCMMetric(8, random_state=0),
     "pipeline": make_pipeline(StandardScaler(), PCA(9, random_state=0), NCMClassifier()),
+    "clustering_forest": ERCForest(3, n_words=20, random_state=0),
+    "k_means_words": KMeansCodebook(20, random_state=0),
+    "vocabulary_tree": HierarchicalKMeans(20, branching=3, random_state=0),
+    "kd_trees": RandomKDTrees(3, n_words=20, random_state=0),
 }
 
 

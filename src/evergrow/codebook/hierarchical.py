@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import heapq
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -9,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.cluster import MiniBatchKMeans
+from threadpoolctl import ThreadpoolController
 
 from evergrow.codebook.estimator import Codebook
 from evergrow.codebook.nearest import check_magnitude, check_stored_magnitude, nearest
@@ -79,6 +81,12 @@ class CentreTree:
     def to_tensors(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays of a model file."""
         return {"centre": self.centre, "child": self.child, "n_children": self.n_children}
+
+
+@functools.cache
+def _threads() -> ThreadpoolController:
+    # Looking for the libraries takes longer than limiting them.
+    return ThreadpoolController()
 
 
 def _parts(numbers: Ints) -> list[tuple[int, Places]]:
@@ -161,6 +169,11 @@ class HierarchicalKMeans(Codebook):
 
     def _learn(self, rows: Rows, random: np.random.RandomState) -> CentreTree:
         check_magnitude(rows)
+        # Hundreds of small problems: threads would wait for each other longer than they work.
+        with _threads().limit(limits=1, user_api="openmp"):
+            return self._grow(rows, random)
+
+    def _grow(self, rows: Rows, random: np.random.RandomState) -> CentreTree:
         centres: list[Rows] = [rows.mean(axis=0, keepdims=True, dtype=np.float64)]
         child, n_children = [0], [0]
         cells: dict[int, Places] = {0: np.arange(len(rows))}

@@ -19,6 +19,11 @@ __all__ = ["FittedCentres", "KMeansCodebook"]
 
 Rows = npt.NDArray[np.float32]
 
+# Descriptors among which the first centres are chosen: more take longer than all the rest, for
+# centres that are no better.
+_START_PER_WORD = 3
+_LEAST_START = 3000
+
 
 @dataclass(frozen=True, eq=False)
 class FittedCentres:
@@ -142,6 +147,7 @@ class KMeansCodebook(Codebook):
             max_iter=int(self.max_epochs),
             max_no_improvement=int(self.max_no_improvement),
             n_init=int(self.n_init),
+            init_size=max(_LEAST_START, _START_PER_WORD * int(self.n_words)),
             random_state=random,
         ).fit(rows)
         centres = found.cluster_centers_.astype(np.float32)
