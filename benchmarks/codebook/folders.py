@@ -1,20 +1,17 @@
-"""Folders of photographs on the command line: five classes, then four more."""
+"""Folders of photographs: five classes, then four more."""
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from benchmarks.codebook.protocol import Photographs, photographs
 from benchmarks.measure import Figure, report, show_table
+from evergrow import ImageClassifier
+from evergrow.features import find_labelled
 
 __all__ = ["run"]
 
@@ -38,7 +35,7 @@ def run(quick: bool) -> None:
                 Figure(f"{learner}: learning the first / the update", seconds[0] / seconds[1], 10),
             ]
     show_table(
-        f"evergrow fit on {len(first)} folders, add on {len(names) - len(first)} more",
+        f"{len(first)} folders, then {len(names) - len(first)} more; seconds of learning alone",
         ["learner", "added, %", "at once, %", "fit, s", "update, s", "fit of all, s"],
         rows,
     )
@@ -59,27 +56,16 @@ def _write(data: Photographs, root: Path, first: list[str]) -> None:
 
 def _grown_and_whole(root: Path, learner: str) -> tuple[float, float, tuple[float, float, float]]:
     """Accuracies of both, and the seconds of learning itself."""
-    grown, whole = str(root / f"grown-{learner}.evergrow"), str(root / f"whole-{learner}.evergrow")
-    options = ["--learner", learner, "--seed", "0"]
-    fitted = _evergrow(root, "fit", str(root / "first"), "-o", grown, *options)
-    added = _evergrow(root, "add", grown, str(root / "more"))
-    at_once = _evergrow(root, "fit", str(root / "all"), "-o", whole, *options)
-    seconds = tuple(float(answer["seconds_learning"]) for answer in (fitted, added, at_once))
-    accuracies = [
-        float(_evergrow(root, "evaluate", model, str(root / "test"))["accuracy"])
-        for model in (grown, whole)
-    ]
-    return accuracies[0], accuracies[1], (seconds[0], seconds[1], seconds[2])
+    grown, whole = (ImageClassifier(learner=learner, random_state=0) for _ in range(2))
+    first = _learning(grown.fit(root / "first"))
+    update = _learning(grown.partial_fit(root / "more"))
+    everything = _learning(whole.fit(root / "all"))
+    test = find_labelled(root / "test")
+    accuracies = [model.score(test.paths, test.labels) for model in (grown, whole)]
+    return accuracies[0], accuracies[1], (first, update, everything)
 
 
-def _evergrow(root: Path, *arguments: str) -> dict[str, Any]:
-    """Run a command as a user does and read what it says as JSON."""
-    done = subprocess.run(
-        [sys.executable, "-m", "evergrow", *arguments, "--json"],
-        check=True,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "EVERGROW_CACHE": str(root / "cache")},
-    )
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+def _learning(model: ImageClassifier) -> float:
+    report = model.report_
+    assert report is not None
+    return report.seconds_learning
