@@ -360,7 +360,7 @@ def test_a_saved_embedder_carries_its_network(model: Path, tmp_path: Path) -> No
     assert loaded.cache is True
     loaded.save(tmp_path / "again.evergrow")
     assert evergrow.load(tmp_path / "again.evergrow").model == loaded.model
-    assert len(repr(loaded)) < 500
+    assert len(repr(loaded.model)) < 100
 
 
 def test_an_embedder_with_a_callable_refuses_to_be_saved(tmp_path: Path) -> None:
