@@ -200,7 +200,6 @@ def test_a_small_file_of_very_many_pixels_is_refused_before_it_is_decoded() -> N
     assert len(content) < 50_000
     with pytest.raises(ImageError, match="12000 x 12000 pixels, more than"):
         read_image(content)
-    assert read_image(content, limits=ReadLimits(max_pixels=12_000**2)).min() == 255
 
 
 def test_the_pixel_limit_holds_for_every_source() -> None:

@@ -41,6 +41,9 @@ __all__ = ["Embedder"]
 
 # Networks are made one at a time: two threads that use one embedder share its network.
 _making = threading.Lock()
+# Networks of the process that this one was forked from. To let go of one would wait for its
+# threads, which do not exist here.
+_inherited: list[Any] = []
 
 
 class Embedder(
@@ -236,6 +239,8 @@ class Embedder(
         made_for = (os.getpid(), self.model, self.preprocessing, n_threads)
         with _making:
             known = vars(self).get("_made")
+            if known is not None and known[0][0] != os.getpid():
+                _inherited.append(known)
             if known is None or known[0] != made_for:
                 known = (made_for, self._make_network(n_threads))
                 self._made = known
