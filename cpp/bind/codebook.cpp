@@ -1,9 +1,11 @@
 // Clustering trees whose leaves are visual words.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -42,7 +44,7 @@ void read_array(const nb::dict& arrays, const char* name, std::vector<T>& values
     values.assign(array.data(), array.data() + array.size());
 }
 
-WordTrees* trees_from_arrays(const std::vector<nb::dict>& arrays, std::size_t n_features) {
+std::vector<WordTree> read_trees(const std::vector<nb::dict>& arrays) {
     std::vector<WordTree> trees;
     for (const nb::dict& from : arrays) {
         WordTree tree;
@@ -52,8 +54,11 @@ WordTrees* trees_from_arrays(const std::vector<nb::dict>& arrays, std::size_t n_
         read_array(from, "word", tree.word);
         trees.push_back(std::move(tree));
     }
-    return new WordTrees(std::move(trees), n_features);
+    return trees;
 }
+
+// What pickle keeps: the arrays of every tree, and the width of descriptors.
+using State = std::tuple<std::vector<nb::dict>, std::size_t>;
 
 std::vector<nb::dict> arrays_of(const WordTrees& forest) {
     std::vector<nb::dict> all;
@@ -127,8 +132,18 @@ void bind_codebook(nb::module_& m) {
                 return new WordTrees(std::vector<WordTree>(n_trees, WordTree::stump()), n_features);
             },
             "n_trees"_a, "n_features"_a, nb::rv_policy::take_ownership)
-        .def_static("from_arrays", &trees_from_arrays, "trees"_a, "n_features"_a,
-                    nb::rv_policy::take_ownership)
+        .def_static(
+            "from_arrays",
+            [](const std::vector<nb::dict>& trees, std::size_t n_features) {
+                return new WordTrees(read_trees(trees), n_features);
+            },
+            "trees"_a, "n_features"_a, nb::rv_policy::take_ownership)
+        .def("__getstate__",
+             [](const WordTrees& forest) { return State(arrays_of(forest), forest.n_features); })
+        .def("__setstate__",
+             [](WordTrees& forest, const State& state) {
+                 new (&forest) WordTrees(read_trees(std::get<0>(state)), std::get<1>(state));
+             })
         .def_prop_ro("arrays", &arrays_of)
         .def_prop_ro("n_features", [](const WordTrees& forest) { return forest.n_features; })
         .def_prop_ro("words_per_tree", &words_per_tree)

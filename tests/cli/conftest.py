@@ -29,6 +29,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 @pytest.fixture(scope="session")
+def network_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the network is converted once for all tests."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of red and green; tests must not change it."""
     folder = tmp_path_factory.mktemp("trained")

@@ -16,6 +16,12 @@ from evergrow.imaging import ImageClassifier
 from tests.cli.conftest import Run
 from tests.imaging.pictures import folder_of
 
+BAD_OPTIONS = [
+    ["fit", ".", "-o", "m", "--features", "pixels"],
+    ["fit", ".", "-o", "m", "--jobs", "0"],
+    ["predict", "m", ".", "--top", "0"],
+]
+
 
 @pytest.mark.parametrize("name", sorted(main.commands))
 def test_the_help_of_every_command_has_examples(name: str) -> None:
@@ -37,9 +43,7 @@ def test_help_needs_no_slow_import() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize(
-    "arguments", [["paint"], ["fit"], ["fit", ".", "-o", "m", "--features", "pixels"], ["predict"]]
-)
+@pytest.mark.parametrize("arguments", [["paint"], ["fit"], ["predict"], *BAD_OPTIONS])
 def test_a_command_that_is_not_understood_ends_with_2(run: Run, arguments: list[str]) -> None:
     assert run(*arguments).exit_code == 2
 
@@ -76,6 +80,8 @@ def test_a_process_trains_and_answers_through_pipes(tmp_path: Path) -> None:
     assert (trained.returncode, trained.stdout) == (0, ""), trained.stderr
     # No progress bars where nobody looks.
     assert len(trained.stderr.splitlines()) == 2
-    asked = run("predict", "m.evergrow", "photos/red/0.png")
+    (tmp_path / "bad.jpg").write_text("no image")
+    asked = run("predict", "m.evergrow", "photos/red/0.png", "bad.jpg")
+    assert asked.returncode == 1
     assert asked.stdout.startswith("photos/red/0.png\tred\t")
-    assert run("predict", "m.evergrow", "nowhere").returncode == 1
+    assert asked.stderr.startswith("Error: 'bad.jpg': ")

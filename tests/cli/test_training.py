@@ -35,6 +35,17 @@ def test_fit_writes_a_model_and_nothing_to_standard_output(run: Run, tmp_path: P
     assert isinstance(model.learner_, NCMForestClassifier)
 
 
+def test_photographs_are_embedded_unless_told_otherwise(
+    run: Run, tmp_path: Path, network_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVERGROW_CACHE", str(network_cache))
+    photos = folder_of(tmp_path / "photos", "red", "green", n=2)
+    assert run("fit", photos, "-o", "m.evergrow").exit_code == 0
+    assert run("add", "m.evergrow", folder_of(tmp_path / "more", "blue", n=2)).exit_code == 0
+    result = run("evaluate", "m.evergrow", folder_of(tmp_path / "test", "blue", n=1, seed=9))
+    assert result.stdout.splitlines()[0] == "accuracy\t1.0000\t1\t1"
+
+
 def test_quiet_says_nothing(run: Run, tmp_path: Path) -> None:
     photos = folder_of(tmp_path / "photos", "red", n=2)
     result = run("fit", photos, "-o", "m.evergrow", "--features", "hsl", "-q")
@@ -165,6 +176,13 @@ def test_add_teaches_new_and_known_classes(run: Run, model: Path, tmp_path: Path
     assert "3 classes, 16 images." in result.stderr
     assert evergrow.load(model).class_counts_.tolist() == [6, 8, 2]
     assert sorted(os.listdir(tmp_path)) == ["model.evergrow", "more"]
+
+
+def test_add_keeps_the_settings_of_the_model(run: Run, model: Path, tmp_path: Path) -> None:
+    before = evergrow.load(model).get_params()
+    more = folder_of(tmp_path / "more", "blue", n=1)
+    assert run("add", model, more, "--on-error", "skip").exit_code == 0
+    assert evergrow.load(model).get_params() == before
 
 
 def test_add_can_leave_the_model_as_it_is(run: Run, model: Path, tmp_path: Path) -> None:

@@ -183,8 +183,9 @@ def test_kd_trees_halve_their_cells() -> None:
 
 def test_kd_trees_cut_the_features_that_vary_most() -> None:
     uneven = D * np.float32([1, 1, 50, 1, 50, 1])
-    tree = RandomKDTrees(1, n_words=4, n_candidates=2, random_state=0).fit(uneven)._fitted.trees[0]
-    assert set(tree.feature[tree.child != 0]) <= {2, 4}
+    trees = RandomKDTrees(1, n_words=4, n_candidates=2, random_state=0).fit(uneven)._fitted.trees
+    (tree,) = trees.arrays
+    assert set(tree["feature"][tree["child"] != 0]) <= {2, 4}
 
 
 def test_kd_trees_cut_beside_a_value_that_most_descriptors_share() -> None:

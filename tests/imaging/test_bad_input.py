@@ -66,8 +66,20 @@ def test_one_image_is_enough() -> None:
 
 def test_no_image_that_can_be_read_is_an_error() -> None:
     model = model_of(on_error="skip")
-    with pytest.raises(ValueError, match="none of the 2 images could be read"):
+    with (
+        pytest.warns(BadImageWarning, match="2 images were left out"),
+        pytest.raises(ValueError, match="none of the 2 images could be read"),
+    ):
         model.fit([b"x", b"y"], ["a", "b"])
+
+
+def test_images_of_which_none_can_be_read_get_no_answers() -> None:
+    model = model_of().fit(IMAGES, LABELS)
+    with pytest.warns(BadImageWarning):
+        answers = model.answer([b"x", b"y"], k=2, on_error="skip")
+    assert answers.labels.shape == (0,)
+    assert answers.top_labels.shape == answers.top_probabilities.shape == (0, 2)
+    assert len(answers.problems) == 2
 
 
 def test_a_path_is_no_list_of_images() -> None:

@@ -159,6 +159,13 @@ def test_threads_do_not_change_the_answer() -> None:
     np.testing.assert_array_equal(first, second)
 
 
+def test_bars_and_threads_are_those_of_the_moment(capsys: pytest.CaptureFixture[str]) -> None:
+    model = ImageClassifier("hsl", "forest", verbose=1, random_state=0).fit(IMAGES, LABELS)
+    assert capsys.readouterr().err
+    model.set_params(verbose=0).partial_fit(NEW_IMAGES, NEW_LABELS).predict(TEST_IMAGES)
+    assert not capsys.readouterr().err
+
+
 def bad_in_the_middle() -> tuple[list[Any], Any]:
     return [*IMAGES[:9], b"no image", *IMAGES[9:]], np.insert(LABELS, 9, "red")
 

@@ -73,6 +73,23 @@ def test_a_loaded_model_can_forget(tmp_path: Path) -> None:
     )
 
 
+def test_a_model_of_embeddings_survives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVERGROW_CACHE", str(tmp_path))
+    model = ImageClassifier(random_state=0).fit(IMAGES, LABELS)
+    model.save(tmp_path / "model.evergrow")
+    loaded = evergrow.load(tmp_path / "model.evergrow")
+    np.testing.assert_array_equal(
+        loaded.predict_proba(TEST_IMAGES), model.predict_proba(TEST_IMAGES)
+    )
+
+
+def test_a_model_whose_features_are_a_function_cannot_be_saved(tmp_path: Path) -> None:
+    model = ImageClassifier(lambda images: [image.mean(axis=(0, 1)) for image in images])
+    model.fit(IMAGES, LABELS)
+    with pytest.raises((TypeError, ValueError), match="cannot be saved"):
+        model.save(tmp_path / "model.evergrow")
+
+
 def test_features_that_are_not_ours_cannot_be_saved(tmp_path: Path) -> None:
     model = ImageClassifier(MeanColours()).fit(IMAGES, LABELS)
     with pytest.raises(TypeError, match="MeanColours cannot be saved"):

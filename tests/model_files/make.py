@@ -11,14 +11,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from evergrow import (
+    ERCForest,
     NCMClassifier,
     NCMForestClassifier,
     NCMMetric,
     RejectingClassifier,
     RLSClassifier,
+    save,
 )
 from evergrow.codebook import HierarchicalKMeans, KMeansCodebook, RandomKDTrees
 from evergrow.files import FORMAT_VERSION
@@ -36,6 +41,8 @@ MODELS: dict[str, Any] = {
         NCMClassifier(metric="mahalanobis"), max_held_out=40, random_state=0
     ),
     "metric": NCMMetric(8, random_state=0),
+    "pipeline": make_pipeline(StandardScaler(), PCA(9, random_state=0), NCMClassifier()),
+    "clustering_forest": ERCForest(3, n_words=20, random_state=0),
     "k_means_words": KMeansCodebook(20, random_state=0),
     "vocabulary_tree": HierarchicalKMeans(20, branching=3, random_state=0),
     "kd_trees": RandomKDTrees(3, n_words=20, random_state=0),
@@ -58,5 +65,5 @@ if __name__ == "__main__":
     for name, model in MODELS.items():
         path = FOLDER / f"format{FORMAT_VERSION}_{name}.evergrow"
         if not path.exists():
-            model.fit(X_train, y_train).save(path)
+            save(model.fit(X_train, y_train), path)
             np.save(path.with_suffix(".npy"), answers(model, X_test[:50]))

@@ -228,6 +228,17 @@ def test_a_header_that_does_not_fit_is_refused(saved: Path, path: str, value: An
         evergrow.load(saved)
 
 
+def test_steps_must_fit_each_other(saved: Path, tmp_path: Path) -> None:
+    evergrow.save(make_pipeline(PCA(4), svm()).fit(X[:, :6], Y), tmp_path / "other.evergrow")
+    header, tensors = read_model(saved)
+    other, arrays = read_model(tmp_path / "other.evergrow")
+    header["steps"][1][1] = other["steps"][0][1]
+    tensors |= {f"1/{name[2:]}": array for name, array in arrays.items() if name[0] == "0"}
+    write_model(saved, header, tensors)
+    with pytest.raises(ModelFileError, match="takes 3 features, the one before it gives 4"):
+        evergrow.load(saved)
+
+
 def test_a_classifier_cannot_stand_before_the_end(saved: Path) -> None:
     header, tensors = read_model(saved)
     header["steps"].append(["last", None])

@@ -61,8 +61,8 @@ def evaluate(
 ) -> None:
     """Measure the accuracy of MODEL on FOLDER.
 
-    FOLDER holds one folder of images per class. Writes the accuracy with the numbers of right answers
-    and of images, and of each class the numbers of images and of right answers and their share,
+    FOLDER holds one folder of images per class. Writes the accuracy, the number of right answers
+    and that of images, and of each class the number of images, of right answers and their share,
     with tabs between. Class folders that the model does not know, and images that cannot be read,
     are named on standard error and count for nothing; the exit code is then 1.
     """
@@ -70,7 +70,7 @@ def evaluate(
         if Path(confusion).suffix.lower() not in (".svg", ".png"):
             raise click.BadParameter("must end in .svg or .png", param_hint="'--confusion'")
         check_output(confusion, force=True)
-    result = _measured(load_classifier(model, verbose=verbosity(quiet), jobs=jobs or -1), folder)
+    result = _measured(load_classifier(model, verbose=verbosity(quiet), jobs=jobs), folder)
     _write_json(result) if as_json else _write_text(result)
     if confusion is not None:
         from evergrow.imaging import draw_confusion

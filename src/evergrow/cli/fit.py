@@ -63,10 +63,11 @@ def fit(
         features,
         learner,
         on_error=on_error,  # type: ignore[arg-type]
-        n_jobs=jobs or None,
+        n_jobs=jobs,
         random_state=seed,
         verbose=verbosity(quiet),
     )
-    model.fit(folder).save(output)
+    # Threads and bars are those of this machine and terminal.
+    model.fit(folder).set_params(n_jobs=None, verbose=0).save(output)
     if not quiet:
         say_learnt(model, output)

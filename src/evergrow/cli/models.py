@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["answers_of", "changed_model", "check_output", "load_classifier", "load_model"]
 
+# How one command works is no part of what the file keeps.
+_OF_THE_MOMENT = ("n_jobs", "on_error", "verbose")
+
 
 def load_model(path: str) -> Any:
     """Read any model file; an error that says what to do for a folder."""
@@ -31,8 +34,13 @@ def load_model(path: str) -> Any:
     return evergrow.load(path)
 
 
-def load_classifier(path: str, *, verbose: int = 0, jobs: int = -1) -> ImageClassifier:
-    """Read a classifier of images."""
+def load_classifier(path: str, *, verbose: int, jobs: int) -> ImageClassifier:
+    """Read a classifier of images, to ask it."""
+    model: ImageClassifier = _checked_classifier(path).set_params(verbose=verbose, n_jobs=jobs)
+    return model
+
+
+def _checked_classifier(path: str) -> ImageClassifier:
     model = load_model(path)
     from evergrow.imaging import ImageClassifier
 
@@ -41,7 +49,6 @@ def load_classifier(path: str, *, verbose: int = 0, jobs: int = -1) -> ImageClas
             f"{click.format_filename(path)!r} holds a {type(model).__name__}, which takes numbers, "
             "not images: use it in Python with evergrow.load"
         )
-    model.set_params(verbose=verbose, n_jobs=jobs)
     return model
 
 
@@ -89,8 +96,10 @@ def changed_model(path: str, output: str | None, *, verbose: int) -> Iterator[Im
 
     with locked(target, say_waiting):
         before = _stamp(target)
-        model = load_classifier(path, verbose=verbose)
-        yield model
+        model = _checked_classifier(path)
+        settings = {name: getattr(model, name) for name in _OF_THE_MOMENT}
+        yield model.set_params(verbose=verbose, n_jobs=-1)
+        model.set_params(**settings)
         if _stamp(target) != before:
             raise click.ClickException(
                 f"{click.format_filename(target)!r} was changed by something else meanwhile: "

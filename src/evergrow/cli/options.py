@@ -20,9 +20,18 @@ __all__ = [
 
 MODEL = click.argument("model", type=click.Path())
 FOLDER = click.argument("folder", type=click.Path())
+
+
+def _checked_jobs(_: click.Context, __: click.Parameter, value: int) -> int:
+    if value == 0:
+        raise click.BadParameter("must be a number of threads, or -1 for one per processor")
+    return value
+
+
 JOBS = click.option(
     "--jobs",
-    type=click.IntRange(-(1 << 16), 1 << 16),
+    type=click.IntRange(-1, 1 << 10),
+    callback=_checked_jobs,
     default=-1,
     show_default=True,
     help="Threads; -1 for one per processor. Results do not depend on it.",

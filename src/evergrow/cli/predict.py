@@ -74,7 +74,7 @@ def predict(
     that cannot be read are named on standard error; the others are answered, and the exit code
     is 1.
     """
-    classifier = load_classifier(model, verbose=verbosity(quiet), jobs=jobs or -1)
+    classifier = load_classifier(model, verbose=verbosity(quiet), jobs=jobs)
     paths = _found(images)
     k = min(top, len(classifier.classes_))
     answers = answers_of(classifier, paths, k=k)

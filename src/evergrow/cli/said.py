@@ -26,9 +26,11 @@ def say_learnt(model: ImageClassifier, path: str) -> None:
 
 def say_size(model: ImageClassifier, path: str) -> None:
     """What the model knows now."""
+    from evergrow.features.sources import printable
+
     counts = model.class_counts_
     classes, images = _several(len(counts), "class"), _several(int(counts.sum()), "image")
-    click.echo(f"{click.format_filename(path)}: {classes}, {images}.", err=True)
+    click.echo(f"{printable(path)}: {classes}, {images}.", err=True)
 
 
 def _several(number: int, what: str) -> str:

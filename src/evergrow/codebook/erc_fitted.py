@@ -12,22 +12,17 @@ import numpy.typing as npt
 
 from evergrow._core import WordTrees
 from evergrow.blocks import float_blocks
+from evergrow.codebook.word_trees import trees_from_tensors, trees_to_tensors
 from evergrow.errors import ModelFileError
 from evergrow.labels import ClassList
-from evergrow.modelfile import arrays_inside, check_array
+from evergrow.modelfile import check_array
 
 __all__ = ["Batch", "FittedERC", "Growth", "single"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_ARRAYS: dict[str, type] = {
-    "feature": np.int32,
-    "threshold": np.float32,
-    "child": np.int32,
-    "word": np.int32,
-}
-_NUMBERS = ("seed", "n_updates", "n_first_classes", "n_features", "n_trees", "max_trials")
+_NUMBERS = ("seed", "max_trials", "n_updates", "n_first_classes")
 
 
 @dataclass(frozen=True)
@@ -201,24 +196,15 @@ class FittedERC:
         """Share: nothing in here ever changes."""
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Trees travel as arrays."""
-        state = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return _unpickled, (state | {"trees": self.trees.arrays}, self.n_features)
-
     def to_tensors(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Numbers for the header, and arrays."""
         numbers = {
             "seed": self.seed,
             "n_updates": self.n_updates,
             "n_first_classes": self.n_first_classes,
-            "n_features": self.n_features,
-            "n_trees": len(self.words_per_tree),
             "max_trials": self.max_trials,
         }
-        tensors: dict[str, npt.NDArray[Any]] = {"counts": self.counts}
-        for t, arrays in enumerate(self.trees.arrays):
-            tensors |= {f"tree{t}.{name}": array for name, array in arrays.items()}
+        tensors = {**trees_to_tensors(self.trees), "counts": self.counts}
         if self.kept is not None:
             tensors |= {"descriptors": self.kept.rows, "descriptor_classes": self.kept.codes}
         return {"forest": numbers}, tensors
@@ -232,21 +218,17 @@ class FittedERC:
     ) -> FittedERC:
         """What a file holds; a ``ModelFileError`` unless all of it fits together."""
         numbers = _numbers(header)
-        if min(numbers["n_trees"], numbers["n_features"], numbers["max_trials"]) < 1:
-            raise ModelFileError("the model file is inconsistent: its forest is empty")
-        if numbers["n_trees"] > len(tensors):
-            raise ModelFileError("the model file is inconsistent: it lacks trees")
-        trees = WordTrees.from_arrays(
-            [_tree(tensors, t) for t in range(numbers["n_trees"])], numbers["n_features"]
-        )
+        trees = trees_from_tensors(tensors)
         n_classes = 0 if labels is None else len(labels)
         shape = (sum(trees.words_per_tree), n_classes)
         counts = check_array(tensors.get("counts"), "counts", np.int64, shape)
-        if (counts < 0).any() or not (min(1, n_classes) <= numbers["n_first_classes"] <= n_classes):
+        first = numbers["n_first_classes"]
+        if (counts < 0).any() or not (min(1, n_classes) <= first <= n_classes):
             raise ModelFileError("the model file is inconsistent: its counts are wrong")
-        kept = _kept(tensors, numbers["n_features"], max(1, n_classes))
-        fields = ("seed", "max_trials", "n_updates", "n_first_classes")
-        return cls(labels, trees, counts, kept, *(numbers[name] for name in fields))
+        if not numbers["max_trials"]:
+            raise ModelFileError("the model file is inconsistent: its nodes try no tests")
+        kept = _kept(tensors, trees.n_features, max(1, n_classes))
+        return cls(labels, trees, counts, kept, **numbers)
 
 
 def single(block: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
@@ -256,10 +238,6 @@ def single(block: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     if not np.isfinite(rows).all():
         raise ValueError("descriptors must be finite and fit in single precision (up to 3.4e38)")
     return rows
-
-
-def _unpickled(state: dict[str, Any], n_features: int) -> FittedERC:
-    return FittedERC(**state | {"trees": WordTrees.from_arrays(state["trees"], n_features)})
 
 
 def _offsets(words_per_tree: Ints) -> npt.NDArray[np.int64]:
@@ -284,14 +262,6 @@ def _numbers(header: dict[str, Any]) -> dict[str, int]:
     if len(numbers) < len(_NUMBERS):
         raise ModelFileError("the model file lacks the numbers of its forest")
     return numbers
-
-
-def _tree(tensors: dict[str, npt.NDArray[Any]], t: int) -> dict[str, npt.NDArray[Any]]:
-    found = arrays_inside(tensors, f"tree{t}.")
-    return {
-        name: check_array(found.get(name), f"tree{t}.{name}", dtype, (None,))
-        for name, dtype in _ARRAYS.items()
-    }
 
 
 def _kept(tensors: dict[str, npt.NDArray[Any]], n_features: int, n_codes: int) -> Batch | None:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
@@ -44,7 +45,7 @@ class FittedCodebook(Protocol):
     def words_per_tree(self) -> npt.NDArray[np.int64]:
         """Number of words of each tree."""
 
-    def words_of(self, rows: Rows) -> npt.NDArray[np.int32]:
+    def words_of(self, rows: Rows, n_threads: int) -> npt.NDArray[np.int32]:
         """Word of each row in each tree."""
 
     def to_tensors(self) -> Tensors:
@@ -120,7 +121,9 @@ class Codebook(Vocabulary, TransformerMixin, BaseEstimator, ABC):  # type: ignor
         reader = self._snapshot()
         check_is_fitted(reader)
         rows = validate_data(reader, as_rows(D)[0], dtype=np.float32, order="C", reset=False)
-        words: npt.NDArray[np.int32] = reader._fitted.words_of(rows)
+        words: npt.NDArray[np.int32] = reader._fitted.words_of(
+            rows, effective_n_jobs(getattr(self, "n_jobs", None))
+        )
         return words
 
     @property

@@ -59,7 +59,7 @@ class CentreTree:
         """Number of leaves."""
         return np.array([np.count_nonzero(self.child == 0)])
 
-    def words_of(self, rows: Rows) -> Ints:
+    def words_of(self, rows: Rows, n_threads: int) -> Ints:  # noqa: ARG002
         """The leaf of each row, numbered from 0 on, as one column."""
         check_magnitude(rows)
         leaf = self.child == 0

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 
-from evergrow.codebook.descend import FittedTrees, FlatTree, trees_from_tensors
+from evergrow._core import WordTrees
 from evergrow.codebook.estimator import Codebook
+from evergrow.codebook.word_trees import FittedTrees, numbered_tree, trees_from_tensors
 from evergrow.features.many import JOBS
 from evergrow.params import Flag, Integer, Nothing, RandomState, Rule
 from evergrow.progress import progress_bar
@@ -106,14 +107,14 @@ class RandomKDTrees(Codebook):
                 trees.append(tree)
                 if finished is not None:
                     finished(len(trees))
-        return FittedTrees(tuple(trees), rows.shape[1])
+        return FittedTrees(WordTrees.from_arrays(trees, rows.shape[1]))
 
     @staticmethod
     def _read(tensors: dict[str, npt.NDArray[Any]]) -> FittedTrees:
-        return trees_from_tensors(tensors)
+        return FittedTrees(trees_from_tensors(tensors))
 
 
-def _grow(rows: Rows, seed: int, n_words: int, n_candidates: int) -> FlatTree:
+def _grow(rows: Rows, seed: int, n_words: int, n_candidates: int) -> dict[str, npt.NDArray[Any]]:
     random = np.random.RandomState(seed)
     feature, threshold, child = [0], [np.float32(0)], [0]
     cells: dict[int, Places] = {0: np.arange(len(rows))}
@@ -137,7 +138,7 @@ def _grow(rows: Rows, seed: int, n_words: int, n_candidates: int) -> FlatTree:
             threshold.append(np.float32(0))
             child.append(0)
         n_leaves += 1
-    return FlatTree.numbered(
+    return numbered_tree(
         np.array(feature, dtype=np.int32),
         np.array(threshold, dtype=np.float32),
         np.array(child, dtype=np.int32),

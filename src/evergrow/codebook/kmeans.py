@@ -45,7 +45,7 @@ class FittedCentres:
         """Number of words, as of one tree."""
         return np.array([len(self.centres)])
 
-    def words_of(self, rows: Rows) -> npt.NDArray[np.int32]:
+    def words_of(self, rows: Rows, n_threads: int) -> npt.NDArray[np.int32]:  # noqa: ARG002
         """The nearest centre of each row, as one column."""
         check_magnitude(rows)
         return nearest(rows, self.centres)[:, None]

@@ -32,6 +32,13 @@ class Options:
     seed: int
     verbose: int
 
+    def settle(self, estimator: Any) -> Any:
+        """Give an estimator the threads and progress bars of now: neither changes its answers."""
+        now = estimator.get_params(deep=False)
+        wanted = {"n_jobs": self.n_jobs, "verbose": self.verbose}
+        changed = {name: value for name, value in wanted.items() if now.get(name, value) != value}
+        return estimator.set_params(**changed) if changed else estimator
+
 
 def _embedder(options: Options) -> Any:
     from evergrow.features import Embedder

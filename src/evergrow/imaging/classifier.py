@@ -3,55 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from time import perf_counter
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Callable
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from evergrow.files import write_model
 from evergrow.imaging.answers import Answers, best_classes
-from evergrow.imaging.choices import (
-    FEATURES,
-    LEARNERS,
-    IsFeatures,
-    IsLearner,
-    Options,
-    new_features,
-    new_learner,
-)
-from evergrow.imaging.extracting import (
-    check_some,
-    extract,
-    fit_and_extract,
-    labelled_sources,
-    listed,
-)
+from evergrow.imaging.extracting import extract, labelled_sources, listed
 from evergrow.imaging.fitted import FittedImages
+from evergrow.imaging.growing import ON_ERROR, GrowingImages
 from evergrow.imaging.report import ImageReport
-from evergrow.learner import GrowingClassifier, check_targets, swap_learnt
 from evergrow.modelfile import Build, common_header, parameters_of, plain_parameters
-from evergrow.params import (
-    Choice,
-    Flag,
-    Integer,
-    Nothing,
-    RandomState,
-    Rule,
-    check_parameters,
-)
-from evergrow.turns import one_at_a_time
+from evergrow.params import Integer, check_parameters
 
 __all__ = ["ImageClassifier"]
 
-_ON_ERROR: list[Rule] = [Choice(("raise", "skip"))]
 
-
-class ImageClassifier(GrowingClassifier):
+class ImageClassifier(GrowingImages):
     """A classifier of images that takes new classes and examples at any time.
 
     Images are turned into numbers by ``features``, and those are learnt by ``learner``. The file of
@@ -111,17 +82,6 @@ class ImageClassifier(GrowingClassifier):
     array(['day', 'sunset'], dtype='<U6')
     """
 
-    _rules: ClassVar[dict[str, list[Rule]]] = {
-        "features": [Choice(tuple(FEATURES)), IsFeatures()],
-        "learner": [Choice(tuple(LEARNERS)), IsLearner()],
-        "keep_features": [Flag()],
-        "on_error": _ON_ERROR,
-        "n_jobs": [Nothing(), Integer(-(1 << 16), -1), Integer(1, 1 << 16)],
-        "random_state": [Nothing(), RandomState()],
-        "verbose": [Integer(0), Flag()],
-    }
-    _fitted: FittedImages
-
     def __init__(
         self,
         features: Literal["embed", "sift", "hsl", "haar"] | Callable[..., Any] | Any = "embed",
@@ -162,152 +122,6 @@ class ImageClassifier(GrowingClassifier):
         """What the last call that trained took."""
         report: ImageReport | None = self._learnt("report_").report
         return report
-
-    @one_at_a_time
-    def fit(self, images: Any, y: npt.ArrayLike | None = None) -> Self:
-        """Train on images and their classes, forgetting whatever was learnt before.
-
-        Parameters
-        ----------
-        images : list of images, or path
-            Paths, bytes, binary files, Pillow images or arrays; or, without ``y``, one folder that
-            holds a folder per class.
-        y : array-like of shape (n_images,), default=None
-            Classes: integers or strings.
-
-        Returns
-        -------
-        self : estimator
-            The fitted estimator. If training fails or is interrupted it stays as it was.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from evergrow.imaging import ImageClassifier
-        >>> images = [np.full((4, 4, 3), value, np.uint8) for value in (0, 10, 240, 250)]
-        >>> model = ImageClassifier(lambda images: [[image.mean()] for image in images])
-        >>> model.fit(images, ["night", "night", "day", "day"]).class_counts_
-        array([2, 2])
-        """
-        self._check_parameters()
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        options = Options(self.n_jobs, seed, int(self.verbose))
-        sources, labels, problems = labelled_sources(images, y)
-        check_targets(labels)
-        start = perf_counter()
-        features = new_features(self.features, options)
-        found = fit_and_extract(features, sources, labels, self.on_error)
-        check_some(found.kept, sources)
-        middle = perf_counter()
-        learner = new_learner(self.learner, options)
-        lesson = (found.features, labels[found.kept])
-        fitted = FittedImages.first(features, learner, lesson, keep=bool(self.keep_features))
-        seconds = (middle - start, perf_counter() - middle)
-        report = ImageReport(len(found.kept), *seconds, (*problems, *found.problems))
-        self._take(replace(fitted, report=report))
-        return self
-
-    @one_at_a_time
-    def partial_fit(self, images: Any, y: npt.ArrayLike | None = None) -> Self:
-        """Add images, of known classes and of new ones.
-
-        Features stay as they were: the visual words of ``"sift"``, ``"hsl"`` and ``"haar"`` are
-        those of the first images. If later classes look quite different, train anew.
-
-        Parameters
-        ----------
-        images : list of images, or path
-            As in :meth:`fit`.
-        y : array-like of shape (n_images,), default=None
-            Classes, of the same kind (numbers or strings) as the known ones.
-
-        Returns
-        -------
-        self : estimator
-            The updated estimator. If the update fails or is interrupted it stays as it was.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from evergrow.imaging import ImageClassifier
-        >>> images = [np.full((4, 4, 3), value, np.uint8) for value in (0, 120, 250)]
-        >>> model = ImageClassifier(lambda images: [[image.mean()] for image in images])
-        >>> model = model.fit(images[:2], ["night", "dawn"])
-        >>> model.partial_fit(images[2:], ["day"]).classes_
-        array(['dawn', 'night', 'day'], dtype='<U5')
-        """
-        if not self.__sklearn_is_fitted__():
-            fitted: Self = self.fit(images, y)
-            return fitted
-        self._check_parameters()
-        known = self._fitted
-        sources, labels, problems = labelled_sources(images, y)
-        check_targets(labels)
-        # Before minutes of extraction, as labels of another kind are an error anyway.
-        known.labels.extend(labels)
-        start = perf_counter()
-        found = extract(self._usable_features(), sources, self.on_error)
-        check_some(found.kept, sources)
-        middle = perf_counter()
-        grown = known.taught(found.features, labels[found.kept])
-        seconds = (middle - start, perf_counter() - middle)
-        report = ImageReport(len(found.kept), *seconds, (*problems, *found.problems))
-        self._take(replace(grown, report=report))
-        return self
-
-    @one_at_a_time
-    def forget(self, *, classes: npt.ArrayLike) -> Self:
-        """Take classes out of the model, as if their images had never come.
-
-        Features stay as they were: visual words may come from forgotten images.
-
-        Parameters
-        ----------
-        classes : array-like
-            Classes to forget; the other columns keep their order.
-
-        Returns
-        -------
-        self : estimator
-            The estimator, unchanged if anything failed.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from evergrow.imaging import ImageClassifier
-        >>> images = [np.full((4, 4, 3), value, np.uint8) for value in (0, 120, 250)]
-        >>> model = ImageClassifier(lambda images: [[image.mean()] for image in images])
-        >>> model.fit(images, ["night", "dawn", "day"]).forget(classes=["dawn"]).classes_
-        array(['day', 'night'], dtype='<U5')
-        """
-        self._take(self._learnt("classes to forget").without(classes))
-        return self
-
-    @one_at_a_time
-    def rename_classes(self, names: Mapping[Any, Any]) -> Self:
-        """Give classes other names; classes that get one name become one class.
-
-        Parameters
-        ----------
-        names : mapping
-            From old to new names. The joint class has the first of their columns.
-
-        Returns
-        -------
-        self : estimator
-            The estimator, unchanged if anything failed.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from evergrow.imaging import ImageClassifier
-        >>> images = [np.full((4, 4, 3), value, np.uint8) for value in (0, 120, 250)]
-        >>> model = ImageClassifier(lambda images: [[image.mean()] for image in images])
-        >>> model.fit(images, ["night", "dawn", "day"]).rename_classes({"dawn": "day"}).classes_
-        array(['day', 'night'], dtype='<U5')
-        """
-        self._take(self._learnt("classes to rename").renamed(names))
-        return self
 
     def predict(self, images: Any) -> npt.NDArray[Any]:
         """The class of each image; an error if one cannot be read.
@@ -369,7 +183,7 @@ class ImageClassifier(GrowingClassifier):
         """
         reader = self._snapshot()
         known: FittedImages = reader._learnt("answers")
-        check_parameters({"on_error": on_error}, {"on_error": _ON_ERROR})
+        check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
         check_parameters({"k": k}, {"k": [Integer(1, len(known.labels))]})
         found = extract(reader._usable_features(), listed(images), on_error)
         if not len(found.kept):
@@ -421,20 +235,6 @@ class ImageClassifier(GrowingClassifier):
         model._check_parameters()
         model._take(fitted)
         return model
-
-    def _take(self, fitted: FittedImages) -> None:
-        swap_learnt(self, {"_fitted": fitted})
-
-    def _usable_features(self) -> Any:
-        """The fitted features, with the threads and progress bars that are wanted now."""
-        features = self._learnt("features").features
-        if not isinstance(self.features, str):
-            return features
-        wanted = {"n_jobs": self.n_jobs, "verbose": int(self.verbose)}
-        now = features.get_params(deep=False)
-        changed = {name: value for name, value in wanted.items() if now.get(name, value) != value}
-        # Neither changes what images become.
-        return features.set_params(**changed) if changed else features
 
     def _matrix(self, images: Any) -> tuple[Self, npt.NDArray[Any]]:
         reader = self._snapshot()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,9 +59,11 @@ class FittedImages:
         rows = Rows().extend(matrix, codes) if keep and needs_rows(learner) else None
         return cls(features, learner, labels, counts, rows)
 
-    def taught(self, matrix: npt.NDArray[Any], y: npt.NDArray[Any]) -> FittedImages:
-        """With more examples, of known and of new classes."""
-        learner = copy.deepcopy(self.learner).partial_fit(matrix, y)
+    def taught(
+        self, matrix: npt.NDArray[Any], y: npt.NDArray[Any], settle: Callable[[Any], Any]
+    ) -> FittedImages:
+        """With more examples, of known and of new classes; ``settle`` prepares the learner."""
+        learner = settle(copy.deepcopy(self.learner)).partial_fit(matrix, y)
         labels, codes = self.labels.extend(y)
         counts = np.bincount(codes, minlength=len(labels)).astype(np.int64)
         counts[: len(self.counts)] += self.counts

@@ -111,9 +111,7 @@ class _PipelineReader:
                 steps.append((name, "passthrough"))
             else:
                 steps.append((name, from_file(inside, tensors, build, f"{place}/")))
-        for name, step in steps[:-1]:
-            if step != "passthrough" and not hasattr(step, "transform"):
-                raise ModelFileError(f"step {name!r} of the pipeline in the file cannot transform")
+        _check_follow(steps)
         return Pipeline(steps, **parameters)
 
 
@@ -130,6 +128,25 @@ def _checked_entries(entries: Any) -> list[tuple[str, Any]]:
     if odd or len(set(names)) != len(names):
         raise ModelFileError("the model file names a step of a pipeline twice or not at all")
     return [(name, inside) for name, inside in entries]
+
+
+def _check_follow(steps: list[tuple[str, Any]]) -> None:
+    """Raise a ``ModelFileError`` unless each step takes what the one before it gives."""
+    width = None
+    for place, (name, step) in enumerate(steps):
+        if isinstance(step, str):
+            continue
+        if place < len(steps) - 1 and not hasattr(step, "transform"):
+            raise ModelFileError(f"step {name!r} of the pipeline in the file cannot transform")
+        # What images become is known only when some come.
+        takes = getattr(step, "n_features_in_", None)
+        if takes is not None and width not in (None, takes):
+            raise ModelFileError(
+                f"the model file is inconsistent: step {name!r} takes {takes} features, "
+                f"the one before it gives {width}"
+            )
+        known = takes is not None and hasattr(step, "get_feature_names_out")
+        width = len(step.get_feature_names_out()) if known else None
 
 
 READERS: dict[str, Any] = {"Pipeline": _PipelineReader, **KEPT}
