@@ -52,6 +52,8 @@ void check_word_tree(const WordTree& tree, std::size_t n_features) {
         has_parent[static_cast<std::size_t>(left) + 1] = true;
         require(tree.feature[i] >= 0 && static_cast<std::size_t>(tree.feature[i]) < n_features,
                 "damaged tree: a feature is out of range");
+        require(tree.word[i] == WordTree::kNoWord,
+                "damaged tree: a node that is no leaf bears a word");
         require(std::isfinite(tree.threshold[i]), "damaged tree: a threshold is not finite");
     }
     for (std::size_t i = 1; i < n; ++i)

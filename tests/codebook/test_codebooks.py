@@ -140,6 +140,21 @@ def test_many_centres_are_as_many_as_wanted() -> None:
     assert KMeansCodebook(150, random_state=0).fit(D).n_words_ == 150
 
 
+def test_centres_far_from_all_descriptors_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lost:
+        cluster_centers_ = np.concatenate([D[:10], np.full((2, 6), 1e6)])
+
+        def __init__(self, *_: Any, **__: Any) -> None:
+            pass
+
+        def fit(self, rows: Any) -> Lost:
+            return self
+
+    monkeypatch.setattr("evergrow.codebook.kmeans.MiniBatchKMeans", Lost)
+    codebook = CODEBOOKS["k-means"]().fit(D)
+    assert np.unique(codebook.transform(D)).tolist() == list(range(12))
+
+
 def test_a_branch_leads_to_its_nearest_centre() -> None:
     codebook = CODEBOOKS["hierarchical"]().fit(D)
     tree, leaf = codebook._fitted, codebook._fitted.child == 0

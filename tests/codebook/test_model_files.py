@@ -59,10 +59,17 @@ def shorter(name: str) -> Callable[[Arrays], None]:
     return lambda arrays: arrays.__setitem__(name, arrays[name][:-1])
 
 
-def root_below_leaf(arrays: Arrays) -> None:
-    # The last tree's root goes to the end: its first node would be its own grandchild.
-    arrays["child"] = arrays["child"].copy()
-    arrays["child"][1] = 1
+def node_below_itself(arrays: Arrays) -> None:
+    # Every node but the root has one parent, but node 1 is its own.
+    child = np.array([3, 1, 0, 0, 0], dtype=np.int32)
+    arrays["child"] = child
+    if "centre" in arrays:
+        arrays["centre"] = arrays["centre"][:5]
+        arrays["n_children"] = np.where(child, 2, 0).astype(np.int32)
+    else:
+        arrays["n_nodes"] = np.array([5])
+        arrays["word"] = np.array([-1, -1, 0, 1, 2], dtype=np.int32)
+        arrays["feature"], arrays["threshold"] = arrays["feature"][:5], arrays["threshold"][:5]
 
 
 DAMAGE: dict[str, list[Callable[[Arrays], None]]] = {
@@ -86,6 +93,7 @@ DAMAGE: dict[str, list[Callable[[Arrays], None]]] = {
         put("n_children", 0, -3),
         put("n_children", -1, 2),
         put("child", slice(None), 0),
+        node_below_itself,
     ],
     "kd-trees": [
         without("word"),
@@ -99,7 +107,7 @@ DAMAGE: dict[str, list[Callable[[Arrays], None]]] = {
         put("child", 0, -1),
         put("child", 0, 2),
         put("child", 0, 2**31 - 1),
-        root_below_leaf,
+        node_below_itself,
         put("word", -1, 0),
         put("word", -1, 99),
         put("word", 0, 0),
