@@ -247,6 +247,23 @@ def test_two_that_add_at_the_same_time_take_turns(
     assert evergrow.load(model).classes_.tolist() == ["green", "blue"]
 
 
+def test_one_that_waited_holds_the_lock_that_others_see(model: Path) -> None:
+    waits = threading.Event()
+    seen = []
+
+    def wait() -> None:
+        with locked(model, waits.set):
+            seen.append(lock_path(model).exists())
+
+    other = threading.Thread(target=wait)
+    with locked(model, lambda: None):
+        other.start()
+        assert waits.wait(30)
+    other.join()
+    assert seen == [True]
+    assert not lock_path(model).exists()
+
+
 def test_a_lock_that_was_left_behind_does_not_block(run: Run, model: Path, tmp_path: Path) -> None:
     lock_path(model).touch()
     more = folder_of(tmp_path / "more", "blue", n=1)

@@ -234,6 +234,14 @@ def test_a_copy_learns_on_its_own() -> None:
     assert len(model.classes_) == 3
 
 
+def test_an_update_does_not_change_what_a_reader_holds() -> None:
+    model = model_of().fit(IMAGES, LABELS)
+    held = model.learner_
+    model.partial_fit(NEW_IMAGES, NEW_LABELS).forget(classes=["blue"])
+    model.rename_classes({"red": "rot"})
+    assert held.classes_.tolist() == ["blue", "green", "red"]
+
+
 def test_the_given_learner_is_cloned() -> None:
     learner = NCMClassifier()
     model = model_of(learner).fit(IMAGES, LABELS)
