@@ -99,7 +99,8 @@ Test TrialRunner::score(std::int32_t feature, float threshold) {
         const double balance = 2.0 * std::min(n_right, n - n_right) / static_cast<double>(n);
         return Test{feature, threshold, balance, side_entropy};
     }
-    const std::int64_t gain = gain_of_split(n_log_n_, n_all_, n_right_);
+    // Rounding may leave a little less than nothing.
+    const std::int64_t gain = std::max<std::int64_t>(0, gain_of_split(n_log_n_, n_all_, n_right_));
     const double entropies = static_cast<double>(class_entropy_ + side_entropy);
     return Test{feature, threshold, 2.0 * static_cast<double>(gain) / entropies, gain};
 }

@@ -68,7 +68,7 @@ def score(y: Ints, right: npt.NDArray[np.bool_], rules: Rules) -> tuple[float, i
         return 2.0 * min(n_right, len(y) - n_right) / len(y), of_test
     of_class = n_entropy(np.bincount(y))
     both = n_entropy(np.bincount(2 * y + right))
-    information = of_class + of_test - both
+    information = max(0, of_class + of_test - both)  # rounding may leave less than nothing
     # Eq. (1): 2 I(C, T) / (H_C + H_T).
     return 2.0 * information / (of_class + of_test), information
 
