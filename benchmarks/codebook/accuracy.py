@@ -67,7 +67,7 @@ def against_kmeans(
     for seed in range(n_runs):
         rows, image = training_descriptors(task, "haar", seed)
         forest = _forest(n_words, seed).fit(rows, task.classes[task.trains][image])
-        kmeans = KMeansCodebook(5 * n_words, random_state=seed).fit(rows)
+        kmeans = KMeansCodebook(5 * n_words, start="random", random_state=seed).fit(rows)
         codings = {
             "few": Coding(forest, n_patches[0]),
             "many": Coding(forest, n_patches[1]),

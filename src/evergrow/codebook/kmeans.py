@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from sklearn.cluster import MiniBatchKMeans
 from evergrow.codebook.estimator import Codebook
 from evergrow.codebook.nearest import check_magnitude, check_stored_magnitude, nearest
 from evergrow.modelfile import check_array
-from evergrow.params import Integer, Nothing, RandomState, Rule
+from evergrow.params import Choice, Integer, Nothing, RandomState, Rule
 
 __all__ = ["FittedCentres", "KMeansCodebook"]
 
@@ -66,6 +66,10 @@ class KMeansCodebook(Codebook):
     n_words : int, default=1000
         Number of centres. More tell finer differences apart and cost more, in time and in the
         length of an image's vector. There are fewer if there are fewer different descriptors.
+    start : {"k-means++", "random"}, default="k-means++"
+        The first centres. ``"k-means++"`` spreads them out, in a time that grows with the square of
+        their number; with thousands of words take ``"random"``, random descriptors, which is there
+        at once.
     batch_size : int, default=4096
         Descriptors per step. Larger ones give steadier centres for more time per step.
     max_epochs : int, default=100
@@ -104,6 +108,7 @@ class KMeansCodebook(Codebook):
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
         "n_words": [Integer(1, 1 << 24)],
+        "start": [Choice(("k-means++", "random"))],
         "batch_size": [Integer(1, 1 << 28)],
         "max_epochs": [Integer(1, 1 << 30)],
         "max_no_improvement": [Integer(1, 1 << 30)],
@@ -117,6 +122,7 @@ class KMeansCodebook(Codebook):
         self,
         n_words: int = 1000,
         *,
+        start: Literal["k-means++", "random"] = "k-means++",
         batch_size: int = 4096,
         max_epochs: int = 100,
         max_no_improvement: int = 10,
@@ -124,6 +130,7 @@ class KMeansCodebook(Codebook):
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_words = n_words
+        self.start = start
         self.batch_size = batch_size
         self.max_epochs = max_epochs
         self.max_no_improvement = max_no_improvement
@@ -143,6 +150,7 @@ class KMeansCodebook(Codebook):
             return FittedCentres(distinct)
         found = MiniBatchKMeans(
             self.n_words,
+            init=self.start,
             batch_size=int(self.batch_size),
             max_iter=int(self.max_epochs),
             max_no_improvement=int(self.max_no_improvement),
