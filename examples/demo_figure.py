@@ -42,6 +42,10 @@ def draw_figure(
         _draw_confusion(middle.add_subplot(), network.model, paths, labels)
         _draw_words(right, words.at_once.features_, paths, labels)
         figure.savefig(path)
+    # Noise makes photographs large files; nobody sees the colours that are left out.
+    with Image.open(path) as image:
+        small = image.convert("RGB").quantize(96, dither=Image.Dither.NONE)
+    small.save(path, optimize=True)
 
 
 def _draw_samples(
@@ -62,7 +66,7 @@ def _draw_samples(
         axes.imshow(Image.open(path))
         right = answer == thing
         said = f"{answer}, {100 * share:.0f} %" if right else f"{answer}, but it is a {thing}"
-        note = " (from 3 pictures)" if thing == stranger[1] else ""
+        note = ", taught by 3" if thing == stranger[1] else ""
         axes.set_title(
             said + note, color=GREEN if right else RED, size=9, weight="normal", loc="center"
         )
@@ -100,27 +104,35 @@ def _draw_confusion(axes: Any, model: Any, paths: list[Path], labels: Any) -> No
     axes.set_xticks(range(len(names)), names, rotation=60, ha="right", rotation_mode="anchor")
     axes.set_yticks(range(int(asked.sum())), np.array(names)[asked])
     axes.tick_params(length=0)
-    axes.set_title(f"What is taken for what: {np.trace(counts)} of {counts.sum()} right")
+    axes.set_title(f"Answers: {np.trace(counts)} of {counts.sum()} right")
 
 
 def _draw_words(figure: Any, bag: Any, paths: list[Path], labels: Any) -> None:
     """Where words speak for a class, and the patches of the word that speaks for it most."""
     mine = [path for path, label in zip(paths, labels, strict=True) if label == SPOKEN_FOR]
     maps = [word_map(path, bag, None, SPOKEN_FOR) for path in mine]
-    clearest = int(np.argmax([np.nanmax(found) for found in maps]))
+    clearest = int(np.argmax([np.nanmax(found) - np.nanmin(found) for found in maps]))
     above, below = figure.subfigures(2, 1, height_ratios=(1, 1.25))
     above.suptitle(f"Where words say “{SPOKEN_FOR}”", x=0.02, ha="left", weight="bold", size=10)
     left, right = above.subplots(1, 2)
     left.imshow(Image.open(mine[clearest]))
-    shown = right.imshow(maps[clearest], cmap="viridis", vmin=0)
+    shown = right.imshow(maps[clearest], cmap="viridis")
     above.colorbar(shown, ax=right, fraction=0.04, label="posterior")
-    forest = bag.codebook_
-    column = forest.classes_.tolist().index(SPOKEN_FOR)
-    word = int(np.argmax(forest.word_shares_[: forest.words_per_tree_[0], column]))
-    patches, _ = leaf_patches(mine, bag, None, 0, word, n=18, n_per_image=3)
+    patches, _ = leaf_patches(mine, bag, None, 0, _telling_word(bag, mine), n=18, n_per_image=3)
     below.suptitle("Patches of one word of one tree", x=0.02, ha="left", weight="bold", size=10)
     every = below.subplots(3, 6).ravel()
     for axes, patch in zip(every, patches, strict=False):
         axes.imshow(patch)
     for axes in (left, right, *every):
         axes.axis("off")
+
+
+def _telling_word(bag: Any, paths: list[Path]) -> int:
+    """The word of the first tree that is both frequent in these pictures and typical of them."""
+    forest = bag.codebook_
+    column = forest.classes_.tolist().index(SPOKEN_FOR)
+    n_words = int(forest.words_per_tree_[0])
+    found = forest.transform(bag.features_.transform(paths).values)[:, 0]
+    # Squared, as words of the background are frequent everywhere.
+    telling = np.bincount(found, minlength=n_words) * forest.word_shares_[:n_words, column] ** 2
+    return int(np.argmax(telling))
