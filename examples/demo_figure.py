@@ -42,10 +42,6 @@ def draw_figure(
         _draw_confusion(middle.add_subplot(), network.model, paths, labels)
         _draw_words(right, words.at_once.features_, paths, labels)
         figure.savefig(path)
-    # Noise makes photographs large files; nobody sees the colours that are left out.
-    with Image.open(path) as image:
-        small = image.convert("RGB").quantize(96, dither=Image.Dither.NONE)
-    small.save(path, optimize=True)
 
 
 def _draw_samples(
