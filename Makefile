@@ -20,7 +20,7 @@ BENCHMARKS := fit predict memory scaling kernels growing linear codebook
 .PHONY: help demo test lint bench docs clean
 
 help:
-	@echo "make demo   run examples/demo_digits.py"
+	@echo "make demo   run examples/demo_pictures.py"
 	@echo "make test   run the tests and the examples in docstrings"
 	@echo "make lint   check style, types, formatting and imports"
 	@echo "make bench  run the benchmarks; BENCH_ARGS=$(BENCH_ARGS)"
@@ -31,7 +31,7 @@ help:
 
 demo: $(STAMPS)/package $(STAMPS)/plot $(STAMPS)/vision
 	@echo "== running the demo"
-	@$(BIN)/python examples/demo_digits.py
+	@$(BIN)/python examples/demo_pictures.py
 
 test: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/plot $(STAMPS)/vision
 	@echo "== running the tests"
@@ -60,7 +60,8 @@ docs: $(STAMPS)/package $(STAMPS)/docs $(STAMPS)/vision
 clean:
 	@echo "== removing what was built"
 	@rm -rf $(VENV) build dist docs/_build .hypothesis .import_linter_cache .mypy_cache \
-	    .pytest_cache .ruff_cache demo_digits.evergrow demo_digits.svg
+	    .pytest_cache .ruff_cache demo_pictures demo_pictures.evergrow \
+	    demo_pictures.png
 	@find benchmarks docs examples src tests -name __pycache__ -prune -exec rm -rf {} +
 
 # What is missing is said here, not by an error deep in a build.
