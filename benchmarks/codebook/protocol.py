@@ -28,6 +28,7 @@ __all__ = [
     "Coding",
     "Photographs",
     "equal_error_score",
+    "every_other",
     "histograms",
     "photographs",
     "training_descriptors",
@@ -75,9 +76,18 @@ def photographs(quick: bool) -> Photographs:
         name, classes = "Caltech photographs", np.array(found.labels)
     else:
         name, images, classes = "drawn pictures", *_drawn(60)
-    number = np.concatenate([np.arange(np.sum(classes == c)) for c in dict.fromkeys(classes)])
-    everything = Photographs(name, list(images), classes, number % 2 == 0)
-    return everything.where(number < 20) if quick else everything
+    everything = Photographs(name, list(images), classes, every_other(classes))
+    return everything.where(_number(classes) < 20) if quick else everything
+
+
+def _number(classes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """The number of each image within its class; those of a class lie together."""
+    return np.concatenate([np.arange(np.sum(classes == c)) for c in dict.fromkeys(classes)])
+
+
+def every_other(classes: npt.NDArray[Any]) -> Mask:
+    """The even images of each class."""
+    return _number(classes) % 2 == 0
 
 
 def _drawn(n_each: int) -> tuple[list[RGB], npt.NDArray[Any]]:
