@@ -14,7 +14,9 @@ from sklearn.svm import LinearSVC
 from benchmarks.codebook.accuracy import OBJECT
 from benchmarks.codebook.parameters import ALL, Sweep, sweeps
 from benchmarks.codebook.protocol import (
+    BACKGROUND,
     Coding,
+    drawn_pictures,
     histograms,
     photographs,
     pool,
@@ -23,7 +25,9 @@ from benchmarks.codebook.protocol import (
 from benchmarks.measure import THREADS
 from benchmarks.style import BLACK, BLUE, GREEN, ORANGE, RED, STYLE
 from evergrow import ERCForest
+from evergrow.codebook import word_map
 from evergrow.codebook.evaluation import RocCurve, equal_error_rate, roc
+from evergrow.features import LocalFeatures, RandomPatches
 
 __all__ = ["main"]
 
@@ -34,8 +38,9 @@ COLOURS = (BLUE, ORANGE, GREEN, RED)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--quick", is_flag=True, help="Few pictures, to try the drawing.")
 def main(folder: Path, quick: bool) -> None:
-    """Measure and draw two SVG files into FOLDER."""
+    """Measure and draw two SVG files and a PNG into FOLDER."""
     folder.mkdir(parents=True, exist_ok=True)
+    what_speaks(folder)
     with plt.rc_context(STYLE):
         parameters(folder, quick)
         curves(folder, quick)
@@ -44,6 +49,18 @@ def main(folder: Path, quick: bool) -> None:
 def _save(figure: Figure, path: Path) -> None:
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
+
+
+def what_speaks(folder: Path) -> None:
+    """Where a drawn picture speaks for its class."""
+    everything, names = drawn_pictures(60)
+    wanted = np.flatnonzero(np.isin(names, ["ring", BACKGROUND]))
+    images, classes = [everything[i] for i in wanted], names[wanted]
+    local = LocalFeatures("haar", patches=RandomPatches(3000), random_state=0)
+    few = LocalFeatures("haar", patches=RandomPatches(150), random_state=1)
+    forest = ERCForest(n_words=500, random_state=0, n_jobs=THREADS)
+    forest.fit(few.transform(images[1:]), classes[1:])
+    word_map(images[0], forest, local, str(classes[0]), folder / "word_map.png")
 
 
 def parameters(folder: Path, quick: bool) -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "BACKGROUND",
     "Coding",
     "Photographs",
+    "drawn_pictures",
     "equal_error_score",
     "every_other",
     "histograms",
@@ -75,7 +76,7 @@ def photographs(quick: bool) -> Photographs:
         images = read_images(found.paths, n_jobs=THREADS).images
         name, classes = "Caltech photographs", np.array(found.labels)
     else:
-        name, images, classes = "drawn pictures", *_drawn(60)
+        name, images, classes = "drawn pictures", *drawn_pictures(60)
     everything = Photographs(name, list(images), classes, every_other(classes))
     return everything.where(_number(classes) < 20) if quick else everything
 
@@ -87,10 +88,11 @@ def _number(classes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
 
 def every_other(classes: npt.NDArray[Any]) -> Mask:
     """The even images of each class."""
-    return _number(classes) % 2 == 0
+    even: Mask = _number(classes) % 2 == 0
+    return even
 
 
-def _drawn(n_each: int) -> tuple[list[RGB], npt.NDArray[Any]]:
+def drawn_pictures(n_each: int) -> tuple[list[RGB], npt.NDArray[Any]]:
     """Rings, crosses and stripes on noise, and noise alone."""
     random = np.random.default_rng(0)
     down, right = np.mgrid[:120, :160]

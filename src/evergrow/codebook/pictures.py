@@ -81,7 +81,8 @@ def word_map(
     """Where in an image the words speak for a class.
 
     Every patch has a posterior: the mean over the trees of the class's share in the patch's leaf.
-    A pixel gets the mean over the patches that cover it (fig. 3 of Moosmann et al. marks centres).
+    A pixel gets the mean over the patches that have it in their middle half (fig. 3 of Moosmann et
+    al. marks centres), or, near the edge of the image, over those that cover it.
 
     Parameters
     ----------
@@ -117,7 +118,9 @@ def word_map(
     column = _column(words, class_)
     descriptors, boxes = describer.describe(pixels)
     posterior = words.predict_proba(descriptors)[:, column] if len(descriptors) else np.zeros(0)
-    found = _mean_over_boxes(posterior, boxes, (pixels.shape[0], pixels.shape[1]))
+    shape = (pixels.shape[0], pixels.shape[1])
+    found = _mean_over_boxes(posterior, _middles(boxes), shape)
+    found = np.where(np.isnan(found), _mean_over_boxes(posterior, boxes, shape), found)
     if path is not None:
         _draw_map(pixels, found, f"posterior of {class_}", path)
     return found
@@ -220,6 +223,12 @@ def _check_numbers(**numbers: tuple[Any, int, int | None]) -> None:
     )
 
 
+def _middles(boxes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """The middle half of each box: what a patch shows best."""
+    corner, side = boxes[:, :2].astype(np.float64), boxes[:, 2:].astype(np.float64)
+    return np.hstack([corner + side / 4, side / 2])
+
+
 def _mean_over_boxes(
     values: npt.NDArray[np.float64], boxes: npt.NDArray[Any], shape: tuple[int, int]
 ) -> npt.NDArray[np.float64]:
@@ -269,7 +278,9 @@ def _draw_map(
     left.imshow(pixels)
     left.set_title("image")
     right.set_facecolor("0.85")  # where there is no patch
-    shown = right.imshow(found, cmap="viridis", vmin=0.0, vmax=1.0)
+    # From nothing to the largest: classes share the posterior, so that 1 may be far off.
+    most = float(np.nanmax(found)) if not np.isnan(found).all() else 1.0
+    shown = right.imshow(found, cmap="viridis", vmin=0.0, vmax=most or 1.0)
     right.set_title(title)
     for axes in (left, right):
         axes.set(xticks=[], yticks=[])
