@@ -54,7 +54,7 @@ def test_votes_tell_digits_apart():
     assert fitted(n_estimators=20, n_words=None).score(X[TEST], Y[TEST]) > 0.9
 
 
-def test_more_words_lower_the_gain_of_the_last_one():
+def test_more_words_tell_digits_apart_better():
     few, many = fitted(n_words=20), fitted(n_words=200)
     assert many.score(X[TEST], Y[TEST]) > few.score(X[TEST], Y[TEST])
 
@@ -147,6 +147,77 @@ def test_new_classes_are_recognised_by_the_vote():
     new = Y[TEST] >= 8
     assert forest.score(X[TEST][new], Y[TEST][new]) > 0.75
     assert forest.score(X[TEST], Y[TEST]) > 0.85
+
+
+def test_a_column_of_histograms_means_one_word_for_life():
+    old = Y[TRAIN] < 8
+    forest = ERCForest(n_words=40, random_state=0).fit(X[TRAIN][old], Y[TRAIN][old])
+    before, words = forest.encode([X[:300]]).toarray()[0], forest.transform(X[:300])
+    forest.partial_fit(X[TRAIN][~old], Y[TRAIN][~old])
+    after = forest.encode([X[:300]]).toarray()[0]
+    assert len(after) == 250
+    same = forest.transform(X[:300]) == words
+    # What left its word is counted among the new ones.
+    moved = np.array(
+        [np.bincount(w[~s], minlength=40) for w, s in zip(words.T, same.T, strict=True)]
+    )
+    assert after[:200].tolist() == (before - moved.ravel()).tolist()
+    assert after[200:].sum() == moved.sum() > 0
+
+
+def test_a_reader_sees_one_forest_while_another_thread_teaches_it():
+    forest = fitted(n_words=20)
+
+    def images():
+        for part in range(40):
+            if part == 20:
+                forest.partial_fit(X[:5], np.arange(5) + 90)
+            yield np.tile(X[:50], (400, 1))
+
+    counts = forest.encode(images())
+    assert counts.shape == (40, 100)
+    assert np.array_equal(counts[[0]].toarray(), counts[[39]].toarray())
+
+
+def test_the_forest_keeps_descriptors_of_its_own():
+    mine = X[TRAIN][Y[TRAIN] < 8].astype(np.float32)
+    forests = [
+        ERCForest(n_words=40, random_state=0).fit(mine, Y[TRAIN][Y[TRAIN] < 8]) for _ in "ab"
+    ]
+    forests[0].partial_fit(X[Y >= 8], Y[Y >= 8])
+    mine[:] = np.nan
+    forests[1].partial_fit(X[Y >= 8], Y[Y >= 8])
+    assert np.array_equal(forests[0].transform(X), forests[1].transform(X))
+
+
+def test_announced_classes_get_words_when_they_come():
+    old = Y[TRAIN] < 8
+    forest = ERCForest(n_words=40, random_state=0)
+    forest.partial_fit(X[TRAIN][old], Y[TRAIN][old], classes=np.arange(10))
+    forest.partial_fit(X[TRAIN][old], Y[TRAIN][old], classes=[10])
+    assert forest.words_per_tree_.tolist() == [40] * 5
+    forest.partial_fit(X[TRAIN][~old], Y[TRAIN][~old])
+    assert forest.words_per_tree_.tolist() == [50] * 5
+
+
+def test_a_changed_number_of_trees_is_refused():
+    forest = fitted().set_params(n_estimators=7)
+    with pytest.raises(ValueError, match="changed to 7, but the forest has 5"):
+        forest.partial_fit(X, Y)
+
+
+def test_trees_with_room_do_not_grow_without_new_classes():
+    forest = fitted(n_words=None)
+    words = forest.words_per_tree_
+    forest.partial_fit(X[TEST], Y[TEST])
+    assert np.array_equal(forest.words_per_tree_, words)
+
+
+def test_frames_are_counted_without_a_word_about_names():
+    frame = pytest.importorskip("pandas").DataFrame(X)
+    frame.columns = [f"f{i}" for i in range(64)]
+    forest = ERCForest(2, n_words=5, random_state=0).fit(frame, Y)
+    assert forest.encode([frame[:10]]).sum() == 20
 
 
 def test_known_classes_change_shares_but_no_words():
@@ -260,6 +331,13 @@ def raised(tensors, name, index, value):
         lambda h, t: h["forest"].update(seed=-1),
         lambda h, t: h["forest"].update(seed=True),
         lambda h, t: h["forest"].update(max_trials=0),
+        lambda h, t: h["forest"].update(max_trials=2**40),
+        lambda h, t: h["forest"].update(seed=2**70),
+        lambda h, t: h["forest"].update(n_updates=2**64),
+        lambda h, t: h["parameters"].update(n_estimators=3),
+        lambda h, t: t.update(counts=np.full_like(t["counts"], 2**62)),
+        lambda h, t: t.update(counts=np.zeros_like(t["counts"])),
+        lambda h, t: raised(t, "columns", 0, 1),
         lambda h, t: h.pop("forest"),
         lambda h, t: h["parameters"].update(n_words=0),
         lambda h, t: raised(t, "counts", (0, 0), -1),

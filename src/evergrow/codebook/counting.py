@@ -27,7 +27,7 @@ def word_offsets(words_per_tree: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]
 
 def count_words(
     codebook: Any,
-    images: Iterable[Matrix],
+    images: Iterable[npt.ArrayLike],
     *,
     n_jobs: int | None = None,
     finished: Callable[[int], None] | None = None,
@@ -37,10 +37,14 @@ def count_words(
     ``finished`` is told how many images are done. Images are taken as they are needed and may be
     made on the way.
     """
+    # One look for all blocks: another thread may teach the codebook meanwhile.
+    reader = codebook._snapshot()
+    # Descriptors of images have no names.
+    vars(reader).pop("feature_names_in_", None)
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    blocks = _blocks(images, codebook.n_features_in_)
+    blocks = _blocks(images, reader.n_features_in_)
     parts, done = [], 0
-    for part in parallel(delayed(_counts_of)(codebook, block) for block in blocks):
+    for part in parallel(delayed(_counts_of)(reader, block) for block in blocks):
         parts.append(part)
         done += part.shape[0]
         if finished is not None:
@@ -55,7 +59,7 @@ def count_words(
     return counts
 
 
-def _blocks(images: Iterable[Matrix], n_features: int) -> Iterator[list[Matrix]]:
+def _blocks(images: Iterable[npt.ArrayLike], n_features: int) -> Iterator[list[Matrix]]:
     """Neighbouring images together, so that each call has enough to do."""
     block: list[Matrix] = []
     size = 0
@@ -81,7 +85,7 @@ def _counts_of(codebook: Any, block: list[Matrix]) -> sparse.csr_array:
     rows = np.concatenate(block)
     # A codebook, like every estimator, refuses a matrix without rows.
     words = np.asarray(codebook.transform(rows)) if len(rows) else np.zeros((0, n_trees), np.int32)
-    columns = (words + offsets[:-1]).astype(np.int32).ravel()
+    columns = codebook.word_columns_[words + offsets[:-1]].astype(np.int32).ravel()
     ends = np.cumsum([0, *(len(image) for image in block)]) * n_trees
     ones = np.ones(len(columns), dtype=np.int32)
     counts = sparse.csr_array(

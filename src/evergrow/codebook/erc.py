@@ -69,14 +69,16 @@ class ERCForest(ClusteringForest):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes, in the order of the columns of :meth:`predict_proba`; None if it was fitted
-        without labels.
+        The classes, in the order of the columns of :meth:`predict_proba`; there are none if it was
+        fitted without labels.
     words_per_tree_ : ndarray of shape (n_estimators,)
         Number of leaves of each tree.
     n_words_ : int
         Their sum, the length of an image's histogram.
-    word_shares_ : ndarray of shape (n_words_, n_classes)
-        The share of each class among the training descriptors of each word.
+    word_columns_ : ndarray of shape (``n_words_``,)
+        The column of each word in a histogram, the words of one tree after those of another.
+    word_shares_ : ndarray of shape (``n_words_``, n_classes)
+        The share of each class among the training descriptors of each word, by columns.
     max_trials_ : int
         The number of trials that was used.
     n_features_in_ : int
@@ -174,9 +176,10 @@ class ERCForest(ClusteringForest):
 
         Leaves that the new descriptors reach are divided further, with all descriptors that lie in
         them, and the least informative of the new tests are pruned: the number of words grows in
-        proportion to the number of classes. A word that is divided stays with the part that has
-        most of its descriptors, the others get new words, so a histogram over old words keeps its
-        columns. Without new classes only the class shares of the words change.
+        proportion to the number of classes seen. A word that is divided stays with the part that
+        has most of its descriptors, and the others get new words, whose columns in histograms
+        follow those of all old ones: column k means one word for the life of the forest. Without
+        new classes only the class shares of the words change.
 
         Parameters
         ----------
@@ -211,6 +214,12 @@ class ERCForest(ClusteringForest):
             raise ValueError(
                 "the forest was fitted without labels and a vocabulary grows with classes: "
                 "fit it anew, with labels"
+            )
+        n_trees = len(known.words_per_tree)
+        if self.n_estimators != n_trees:
+            raise ValueError(
+                f"n_estimators was changed to {self.n_estimators}, but the forest has {n_trees} "
+                "trees: fit it anew, or change it back"
             )
         rows, per_row = as_rows(D, y)
         checked, per_row = self._checked_more(rows, per_row)

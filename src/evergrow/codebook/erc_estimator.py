@@ -10,8 +10,9 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.base import TransformerMixin
 
-from evergrow.codebook.erc_fitted import FittedERC
+from evergrow.codebook.erc_fitted import MOST_TRIALS, FittedERC
 from evergrow.codebook.vocabulary import Vocabulary, as_rows, is_ragged
+from evergrow.errors import ModelFileError
 from evergrow.files import write_model
 from evergrow.learner import GrowingClassifier
 from evergrow.modelfile import (
@@ -44,7 +45,7 @@ class ClusteringForest(TransformerMixin, Vocabulary, GrowingClassifier):  # type
         "n_estimators": [Integer(1, 1 << 16)],
         "n_words": [Integer(1, 1 << 26), Nothing()],
         "min_score": [Number(0.0, 1.0)],
-        "max_trials": [Integer(1, 1 << 30), Choice(("sqrt", "auto"))],
+        "max_trials": [Integer(1, MOST_TRIALS), Choice(("sqrt", "auto"))],
         "supervised": [Flag()],
         "min_gain": [Number(0.0)],
         "stop_early": [Flag()],
@@ -148,8 +149,14 @@ class ClusteringForest(TransformerMixin, Vocabulary, GrowingClassifier):  # type
         return words
 
     @property
+    def word_columns_(self) -> npt.NDArray[np.int64]:
+        """The column of each word in a histogram, the words of one tree after those of another."""
+        columns: npt.NDArray[np.int64] = self._learnt("word_columns_").columns
+        return columns.copy()
+
+    @property
     def word_shares_(self) -> npt.NDArray[np.float64]:
-        """The share of each class among the training descriptors of each word."""
+        """The share of each class among the training descriptors of each word, by columns."""
         shares: npt.NDArray[np.float64] = self._learnt("word_shares_").word_shares
         return shares
 
@@ -187,7 +194,9 @@ class ClusteringForest(TransformerMixin, Vocabulary, GrowingClassifier):  # type
         reader = self._checked_to_save()
         fitted = reader._fitted.without_descriptors() if inference_only else reader._fitted
         numbers, tensors = fitted.to_tensors()
-        parameters = plain_parameters(reader.get_params(deep=False))
+        # What it has, not what the next fit would give it.
+        n_trees = len(fitted.words_per_tree)
+        parameters = plain_parameters({**reader.get_params(deep=False), "n_estimators": n_trees})
         return {**numbers, **common_header(reader, parameters, fitted.labels)}, tensors
 
     @classmethod
@@ -202,6 +211,8 @@ class ClusteringForest(TransformerMixin, Vocabulary, GrowingClassifier):  # type
         labels = None if header.get("classes") is None else class_list(header)
         fitted = FittedERC.from_tensors(labels, header, tensors)
         forest = cls(**parameters)
+        if forest.n_estimators != len(fitted.words_per_tree):
+            raise ModelFileError("the model file is inconsistent: it has another number of trees")
         forest._become(fitted, feature_names(header, fitted.n_features))
         return forest
 

@@ -70,6 +70,11 @@ class Vocabulary(ClassNamePrefixFeaturesOutMixin):  # type: ignore[misc]
         return int(self.words_per_tree_.sum())
 
     @property
+    def word_columns_(self) -> npt.NDArray[np.int64]:
+        """The column of each word in a histogram, the words of one tree after those of another."""
+        return np.arange(self.n_words_)
+
+    @property
     def _n_features_out(self) -> int:
         """For scikit-learn, which names the columns of ``transform`` by number."""
         return len(self.words_per_tree_)
@@ -84,7 +89,7 @@ class Vocabulary(ClassNamePrefixFeaturesOutMixin):  # type: ignore[misc]
 
         Returns
         -------
-        counts : sparse array of shape (n_images, n_words_), int32
+        counts : sparse array of shape (n_images, ``n_words_``), int32
             How often each word occurs; the words of a tree come after those of the trees before.
 
         Examples
@@ -96,4 +101,4 @@ class Vocabulary(ClassNamePrefixFeaturesOutMixin):  # type: ignore[misc]
         ([1, 2], 4)
         """
         check_is_fitted(self)
-        return count_words(self, (np.asarray(image) for image in images))
+        return count_words(self, images)
