@@ -24,7 +24,7 @@ from evergrow.codebook import HierarchicalKMeans, RandomKDTrees
 from evergrow.codebook.evaluation import equal_error_rate
 from evergrow.features import LocalFeatures, RandomPatches
 
-__all__ = ["ALL", "Sweep", "run", "sweeps"]
+__all__ = ["ALL", "Sweep", "run", "show", "sweeps"]
 
 DESCRIPTOR = "haar"
 # Trees that are not pruned have as many leaves as they have.
@@ -45,8 +45,13 @@ class Sweep:
 
 
 def run(quick: bool) -> None:
+    """Measure and print."""
+    show(sweeps(quick))
+
+
+def show(found: list[Sweep]) -> None:
     """Print one table per sweep."""
-    for sweep in sweeps(quick):
+    for sweep in found:
         rows = [
             (curve, value, float(np.mean(rates)), float(np.std(rates, ddof=1)))
             for curve, by_value in sweep.rates.items()

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from sklearn.svm import LinearSVC
 
 from benchmarks.codebook.accuracy import OBJECT
-from benchmarks.codebook.parameters import ALL, Sweep, sweeps
+from benchmarks.codebook.parameters import ALL, Sweep, show, sweeps
 from benchmarks.codebook.protocol import (
     BACKGROUND,
     Coding,
@@ -38,7 +38,7 @@ COLOURS = (BLUE, ORANGE, GREEN, RED)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--quick", is_flag=True, help="Few pictures, to try the drawing.")
 def main(folder: Path, quick: bool) -> None:
-    """Measure and draw two SVG files and a PNG into FOLDER."""
+    """Measure, print, and draw two SVG files and a PNG into FOLDER."""
     folder.mkdir(parents=True, exist_ok=True)
     what_speaks(folder)
     with plt.rc_context(STYLE):
@@ -65,7 +65,9 @@ def what_speaks(folder: Path) -> None:
 
 def parameters(folder: Path, quick: bool) -> None:
     """What the parameters do, as in figure 4 of the paper."""
-    trees, leaves, pooling, patches, training, kinds = sweeps(quick)
+    found = sweeps(quick)
+    show(found)
+    trees, leaves, pooling, patches, training, kinds = found
     figure, axes = plt.subplots(2, 3, figsize=(9.6, 5.6))
     for place, sweep in zip(axes.flat, (trees, leaves, pooling, patches, training), strict=False):
         _draw(place, sweep)

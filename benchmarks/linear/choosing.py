@@ -25,7 +25,7 @@ def run(quick: bool) -> None:
 
         def factors(gram: np.ndarray = gram, sums: np.ndarray = sums) -> None:
             for penalty in penalties:  # noqa: B023
-                back_substitute(factorise(gram, penalty), sums)
+                back_substitute(factorise(gram, penalty, intercept=False), sums)
 
         def eigen(gram: np.ndarray = gram, sums: np.ndarray = sums) -> None:
             values, vectors = scipy.linalg.eigh(gram, driver="evd")

@@ -162,7 +162,9 @@ def test_few_examples_are_followed_and_many_are_solved_for(
     calls: list[str] = []
     real = solver_module.factorise
     monkeypatch.setattr(
-        solver_module, "factorise", lambda *args: calls.append("factorise") or real(*args)
+        solver_module,
+        "factorise",
+        lambda *args, **options: calls.append("factorise") or real(*args, **options),
     )
     for i in range(500, 540):
         model.partial_fit(X[i : i + 1], y[i : i + 1]).predict(X_test[:1])
@@ -400,3 +402,17 @@ def test_examples_in_a_direction_that_was_never_seen_are_not_forgotten() -> None
     model = fixed(fit_intercept=False).fit(X, ["a"] * 10 + ["b"] * 2)
     with pytest.raises(ValueError, match="these are not the examples that were learnt"):
         model.forget([[0.0, 1.0]], ["a"])
+
+
+def test_an_offset_of_the_features_changes_no_answer() -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 40)
+    X = rng.normal(0, 5, (80, 3)) + 60 * y[:, None]
+    for offset in (0, 100, 1000):
+        assert RLSClassifier(random_state=0).fit(X + offset, y).score(X + offset, y) == 1.0
+
+
+def test_four_numbers_of_any_scale_are_told_apart() -> None:
+    X = [[0], [10], [240], [250]]
+    model = RLSClassifier(random_state=0).fit(X, ["night", "night", "day", "day"])
+    assert model.predict(X).tolist() == ["night", "night", "day", "day"]

@@ -224,7 +224,14 @@ class Lives(RuleBasedStateMachine):
         X = with_constant(X) if self.intercept else X
         codes = np.array([classes.index(name) for name in y])
         counts = np.bincount(codes, weights, minlength=len(classes))
-        W = twin.weights(X, codes, len(classes), self.model.regularization_, weights)
+        W = twin.weights(
+            X,
+            codes,
+            len(classes),
+            self.model.regularization_,
+            weights,
+            intercept=self.intercept,
+        )
         with np.errstate(divide="ignore"):
             recoded = W * np.where(counts > 0, (counts.sum() / counts) ** self.model.recoding_, 0)
         found = all_weights(self.model) if self.intercept else self.model.coef_.T

@@ -183,7 +183,7 @@ def test_our_own_estimators_forget_classes(inside: str, measure: Any) -> None:
     model = RejectingClassifier(INSIDE[inside], measure=measure, random_state=0).fit(X, y)
     model.forget(classes=[2])
     assert model.classes_.tolist() == model.estimator_.classes_.tolist() == [0, 1, 3]
-    assert (model.predict(cones(40, [2], seed=1)[0]) == -1).mean() > 0.7
+    assert (model.predict(cones(40, [2], seed=1)[0]) == -1).mean() > 0.5
     known, y_known = cones(40, [0, 1, 3], seed=1)
     assert (model.predict_known(known) == y_known).mean() > 0.95
 

@@ -22,12 +22,24 @@ def one_hot(codes: Array, n_classes: int) -> Array:
     return np.eye(n_classes)[codes]
 
 
+def penalties(n_features: int, penalty: float, intercept: bool) -> Array:
+    """The penalty of each feature; an intercept, the last one, is hardly penalised."""
+    free = [min(penalty, 1e-3)] if intercept else []
+    return np.array([penalty] * (n_features - len(free)) + free)
+
+
 def weights(
-    X: Array, codes: Array, n_classes: int, penalty: float, sample_weight: Array | None = None
+    X: Array,
+    codes: Array,
+    n_classes: int,
+    penalty: float,
+    sample_weight: Array | None = None,
+    *,
+    intercept: bool = True,
 ) -> Array:
     """W = (X'X + penalty I)^-1 X'Y, Eq. (16); an example of weight w counts w times."""
     s = np.ones(len(X)) if sample_weight is None else sample_weight
-    A = (X * s[:, None]).T @ X + penalty * np.eye(X.shape[1])
+    A = (X * s[:, None]).T @ X + np.diag(penalties(X.shape[1], penalty, intercept))
     return np.linalg.solve(A, (X * s[:, None]).T @ one_hot(codes, n_classes))
 
 
@@ -59,7 +71,7 @@ class IncrementalRLS:
     """Algorithm 1: Cholesky factor R, b and class counts, one example at a time."""
 
     def __init__(self, n_features: int, penalty: float, alpha: float) -> None:
-        self.R = math.sqrt(penalty) * np.eye(n_features)
+        self.R = np.diag(np.sqrt(penalties(n_features, penalty, intercept=True)))
         self.b = np.zeros((n_features, 0))
         self.gamma = np.zeros(0)
         self.alpha = alpha

@@ -15,6 +15,9 @@ __all__ = ["Ridge", "factorise", "solve"]
 
 Floats = npt.NDArray[np.float64]
 
+# The constant feature is hardly penalised: an intercept has no reason to be small, least of all in
+# the unit of the other features. As much as a thousandth of an example keeps the matrix definite.
+_FREE = 1e-3
 # A matrix that rounding made indefinite gets this much of its largest entry added to its diagonal,
 # and ten times more until it is definite.
 _REPAIR = 1e-14
@@ -30,12 +33,18 @@ class Ridge:
     intercept: bool = True
 
 
-def factorise(gram: Floats, penalty: float) -> Floats:
-    """Upper Cholesky factor ``R`` of ``A = gram + penalty I = R'R``; only the triangle counts."""
+def factorise(gram: Floats, penalty: float, *, intercept: bool) -> Floats:
+    """Upper Cholesky factor ``R`` of ``A = gram + penalty I = R'R``; only the triangle counts.
+
+    With an intercept the last feature is constant and next to free.
+    """
+    penalties = np.full(len(gram), penalty)
+    if intercept:
+        penalties[-1] = min(penalty, _FREE)
     extra = 0.0
     while True:
         factor = gram.copy()
-        np.einsum("ii->i", factor)[:] += penalty + extra
+        np.einsum("ii->i", factor)[:] += penalties + extra
         # What is upper and by rows here is lower and by columns there.
         _, problem = lapack.dpotrf(factor.T, lower=1, clean=0, overwrite_a=1)
         if not problem:
@@ -68,9 +77,13 @@ def back_substitute(factor: Floats, right: Floats) -> Floats:
 
 
 def solve(moments: Moments, ridge: Ridge) -> Floats:
-    """Weights of shape (n_classes, n_features): ``(X'X + penalty I)^-1 X'Y``, transposed."""
+    """Weights of shape (n_classes, n_features): ``(X'X + penalty I)^-1 X'Y``, transposed.
+
+    The constant feature of an intercept is hardly penalised.
+    """
     if not ridge.standardize:
-        return back_substitute(factorise(moments.gram, ridge.penalty), moments.sums)
+        factor = factorise(moments.gram, ridge.penalty, intercept=ridge.intercept)
+        return back_substitute(factor, moments.sums)
     return _solve_standardised(moments, ridge)
 
 
@@ -91,12 +104,15 @@ def _solve_standardised(moments: Moments, ridge: Ridge) -> Floats:
     np.divide(1.0, np.sqrt(variance, where=varies, out=scale.copy()), out=scale, where=varies)
     if not ridge.intercept:
         scaled = gram * scale * scale[:, None]
-        return back_substitute(factorise(scaled, ridge.penalty), sums * scale) * scale
+        return (
+            back_substitute(factorise(scaled, ridge.penalty, intercept=False), sums * scale) * scale
+        )
     # Centred features are orthogonal to the constant one: two problems instead of one. What is
     # left of a feature that does not vary is rounding and would spoil the others.
     scale = np.where(varies, scale, 0.0)
     centred = (gram - weight * np.outer(mean, mean)) * scale * scale[:, None]
     right = (sums - moments.class_weights[:, None] * mean) * scale
-    slopes = back_substitute(factorise(centred, ridge.penalty), right) * scale
-    intercepts = moments.class_weights / (weight + ridge.penalty) - slopes @ mean
+    slopes = back_substitute(factorise(centred, ridge.penalty, intercept=False), right) * scale
+    free = min(ridge.penalty, _FREE)
+    intercepts = moments.class_weights / (weight + free) - slopes @ mean
     return np.column_stack([slopes, intercepts])

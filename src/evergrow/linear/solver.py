@@ -100,7 +100,7 @@ class Solver:
             # Every example moves every deviation, so there is no factor to follow.
             weights = solve(moments, ridge)
         else:
-            self._factor = factorise(moments.gram, ridge.penalty)
+            self._factor = factorise(moments.gram, ridge.penalty, intercept=ridge.intercept)
             weights = back_substitute(self._factor, moments.sums)
         self._current = _Weights.of(weights)
         self._spare = _Weights(np.zeros((0, 0)))
