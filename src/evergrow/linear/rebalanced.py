@@ -31,7 +31,7 @@ class RebalancedRLSClassifier(LeastSquaresClassifier):
     regularization : float or "auto", default="auto"
         Penalty on the weights. ``"auto"`` chooses by the accuracy on held-out examples.
     fit_intercept : bool, default=True
-        Add a constant feature. It is penalised like the others.
+        Add a constant feature, which is hardly penalised.
     standardize : bool, default=False
         Centre each feature and divide it by its standard deviation.
     n_random_features : int, default=0
