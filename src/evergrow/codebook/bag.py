@@ -65,7 +65,7 @@ class BagOfWords(BagEstimator):
         The fitted codebook.
     features_ : LocalFeatures or None
         What describes images.
-    thresholds_ : ndarray of shape (n_words_,) or None
+    thresholds_ : ndarray of shape (``n_words_``,) or None
         How often each word must occur, with ``pooling="mutual_information"``.
     n_words_ : int
         Number of words, which is the length of a vector.
@@ -172,7 +172,7 @@ class BagOfWords(BagEstimator):
 
         Returns
         -------
-        vectors : sparse array or ndarray of shape (n_images, n_words_), float32
+        vectors : sparse array or ndarray of shape (n_images, ``n_words_``), float32
             An image without descriptors is all zero.
 
         Examples
