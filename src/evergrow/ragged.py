@@ -70,8 +70,7 @@ class RaggedArray:
                 # The first one says how wide the others must be.
                 columns = f" with {parts[0].shape[1]} columns" if i else ""
                 raise ValueError(
-                    f"every image must be a matrix{columns}, "
-                    f"number {i} has the shape {part.shape}"
+                    f"every image must be a matrix{columns}, number {i} has the shape {part.shape}"
                 )
         return cls(np.concatenate(parts), np.cumsum([0, *(len(part) for part in parts)]))
 
