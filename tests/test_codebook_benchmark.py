@@ -45,7 +45,7 @@ def test_only_training_images_teach_the_words() -> None:
 
 def test_codings_of_fewer_patches_see_the_first_of_the_same_ones() -> None:
     data = some_pictures().where(np.arange(16) < 2)
-    rows, image = training_descriptors(data, "hsl", 0, n_descriptors=40)
+    rows, _ = training_descriptors(data, "hsl", 0, n_descriptors=40)
     forest = ERCForest(2, n_words=5, supervised=False, random_state=0).fit(rows)
     counts = histograms(data, "hsl", {"few": Coding(forest, 10), "many": Coding(forest, 30)}, 0)
     assert counts["few"].sum(axis=1).tolist() == [20, 20]

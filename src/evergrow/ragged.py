@@ -15,8 +15,8 @@ class RaggedArray:
     """Matrices of one width, one after the other, stored as one matrix.
 
     What local features of images look like: each image has its own number of patches, each patch a
-    descriptor of the same length. It has a length, is indexed and gone through like a list of arrays,
-    and most functions that take one take a list of arrays as well.
+    descriptor of the same length. It has a length and is indexed and gone through like a list of
+    arrays, and most functions that take one take a list of arrays as well.
 
     Parameters
     ----------
