@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from benchmarks.codebook.parameters import others
 from benchmarks.codebook.protocol import (
     BACKGROUND,
     Coding,
@@ -56,3 +57,9 @@ def test_a_task_holds_one_object_and_background() -> None:
     task = some_pictures().against_background("cross")
     assert set(task.classes) == {"cross", BACKGROUND}
     assert len(task.images) == len(task.trains) == 8
+
+
+def test_codebooks_that_are_compared_have_as_many_words() -> None:
+    rows = np.random.default_rng(0).normal(size=(400, 5)).astype(np.float32)
+    words = {name: codebook.fit(rows).n_words_ for name, codebook in others(8, 0).items()}
+    assert words == {"k-means": 40, "hierarchical k-means": 40, "random kd-trees": 40}

@@ -38,7 +38,9 @@ def test_an_image_may_have_no_rows():
     assert images.per_row([3, 4]).tolist() == [4]
 
 
-@pytest.mark.parametrize("offsets", [[0, 2], [1, 4], [0, 3, 2, 4], [], [[0, 4]]])
+@pytest.mark.parametrize(
+    "offsets", [[0, 2], [1, 4], [0, 3, 2, 4], [], [[0, 4]], [0, 1.7, 4], [False, 4.0], ["0", "4"]]
+)
 def test_offsets_that_do_not_fit_are_refused(offsets):
     with pytest.raises(ValueError, match="offsets must"):
         RaggedArray(np.zeros((4, 2)), offsets)
@@ -57,3 +59,22 @@ def test_no_images_are_refused():
 def test_values_per_image_must_be_as_many_as_images():
     with pytest.raises(ValueError, match="2 images, got 3"):
         two_images().per_row([1, 2, 3])
+
+
+@pytest.mark.parametrize("images", [[1, 2], [[1, 2], [3, 4]], "ab", [np.zeros((1, 2)), 3]])
+def test_images_that_are_no_matrices_are_refused(images):
+    with pytest.raises(ValueError, match=r"every image must be a matrix.* number \d has the shape"):
+        RaggedArray.of(images)
+
+
+def test_one_value_for_all_images_is_refused():
+    with pytest.raises(ValueError, match="a value per image, 2, got 'abc'"):
+        two_images().per_row("abc")
+
+
+def test_nothing_is_looked_for_by_equality():
+    images = two_images()
+    with pytest.raises(TypeError):
+        images[0] in images  # noqa: B015
+    assert not hasattr(images, "index")
+    assert not hasattr(images, "count")

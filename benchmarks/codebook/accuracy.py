@@ -41,14 +41,21 @@ def run(quick: bool) -> None:
             for label, values in zip(_labels(n_patches, n_words), scores, strict=True)
         ],
     )
-    few, many, kmeans = (float(np.mean(values)) for values in scores)
-    figures = [
-        Figure(f"{name}, 5 x {n_words} words, {n_patches[1]} patches, %", many, 95.0),
-        Figure(f"the same, {n_patches[0]} patches, %", few, kmeans),
-        Figure(f"beyond k-means, {n_patches[1]} patches, points", many - kmeans, 0.0),
-    ]
+    figures = _figures(name, scores, n_patches, n_words)
     report("codebook", data.name, figures, bars=not quick)
     every_object(data, n_patches, n_words, 2 if quick else 3)
+
+
+def _figures(
+    name: str, scores: list[list[float]], n_patches: tuple[int, int], n_words: int
+) -> list[Figure]:
+    few, many, kmeans = (float(np.mean(values)) for values in scores)
+    beyond = f"ERC at {n_patches[1]} patches beyond k-means at {n_patches[0]}, points"
+    return [
+        Figure(f"{name}, 5 x {n_words} words, {n_patches[1]} patches, %", many, 95.0),
+        Figure(f"the same, {n_patches[0]} patches, %", few, kmeans),
+        Figure(beyond, many - kmeans, 0.0),
+    ]
 
 
 def _labels(n_patches: tuple[int, int], n_words: int) -> list[str]:

@@ -20,11 +20,11 @@ from benchmarks.codebook.protocol import (
 )
 from benchmarks.measure import THREADS, show_table
 from evergrow import ERCForest
-from evergrow.codebook import HierarchicalKMeans, RandomKDTrees
+from evergrow.codebook import HierarchicalKMeans, KMeansCodebook, RandomKDTrees
 from evergrow.codebook.evaluation import equal_error_rate
 from evergrow.features import LocalFeatures, RandomPatches
 
-__all__ = ["ALL", "Sweep", "run", "show", "sweeps"]
+__all__ = ["ALL", "Sweep", "others", "run", "show", "sweeps"]
 
 DESCRIPTOR = "haar"
 # Trees that are not pruned have as many leaves as they have.
@@ -70,6 +70,15 @@ def sweeps(quick: bool) -> list[Sweep]:
         plan.one_run(seed)
         print(f"run {seed} of the sweeps done", flush=True)
     return [plan.trees, plan.leaves, plan.pooling, plan.patches, plan.training, plan.kinds]
+
+
+def others(n_words: int, seed: int) -> dict[str, Any]:
+    """Codebooks of as many words as a forest of five trees with ``n_words`` leaves each."""
+    return {
+        "k-means": KMeansCodebook(5 * n_words, start="random", random_state=seed),
+        "hierarchical k-means": HierarchicalKMeans(5 * n_words, random_state=seed),
+        "random kd-trees": RandomKDTrees(5, n_words=n_words, random_state=seed),
+    }
 
 
 class _Plan:
@@ -132,11 +141,7 @@ class _Plan:
                 forest = self._forest(seed, n_training, n_words=n_words)
                 want(self.training, f"{n_words} leaves", n_training, forest, n, "binary")
         rows, _ = training_descriptors(self.task, DESCRIPTOR, seed)
-        others = {
-            "hierarchical k-means": HierarchicalKMeans(5 * self.n_words, random_state=seed),
-            "random kd-trees": RandomKDTrees(5, n_words=self.n_words, random_state=seed),
-        }
-        for curve, codebook in others.items():
+        for curve, codebook in others(self.n_words, seed).items():
             want(self.kinds, curve, "", codebook.fit(rows), n, "binary")
 
     def _votes(self, forest: ERCForest, seed: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, overload
 
 import numpy as np
@@ -11,12 +11,12 @@ import numpy.typing as npt
 __all__ = ["RaggedArray"]
 
 
-class RaggedArray(Sequence[npt.NDArray[Any]]):
-    """A sequence of matrices of one width, stored as one matrix.
+class RaggedArray:
+    """Matrices of one width, one after the other, stored as one matrix.
 
     What local features of images look like: each image has its own number of patches, each patch a
-    descriptor of the same length. Behaves like a list of arrays, and most functions that take one
-    take a list of arrays as well.
+    descriptor of the same length. It has a length and is indexed and gone through like a list of
+    arrays, and most functions that take one take a list of arrays as well.
 
     Parameters
     ----------
@@ -36,9 +36,16 @@ class RaggedArray(Sequence[npt.NDArray[Any]]):
     array(['cat', 'cat', 'dog'], dtype='<U3')
     """
 
+    # Equality of arrays is no single answer, so there is none to "is it in here?" either.
+    __contains__ = None
+
     def __init__(self, values: npt.NDArray[Any], offsets: npt.ArrayLike) -> None:
         self.values = np.asarray(values)
-        self.offsets = np.asarray(offsets, dtype=np.int64)
+        given = np.asarray(offsets)
+        # An empty list has no type of its own, and is refused below.
+        if given.dtype.kind not in "iu" and given.size:
+            raise ValueError(f"offsets must be integers, got {given.dtype}")
+        self.offsets: npt.NDArray[np.int64] = given.astype(np.int64)
         if self.values.ndim != 2:
             raise ValueError(f"values must have 2 dimensions, got {self.values.ndim}")
         flat = self.offsets.ndim == 1 and len(self.offsets) > 0
@@ -60,9 +67,10 @@ class RaggedArray(Sequence[npt.NDArray[Any]]):
             raise ValueError("there must be at least one image")
         for i, part in enumerate(parts):
             if part.ndim != 2 or part.shape[1] != parts[0].shape[1]:
+                # The first one says how wide the others must be.
+                columns = f" with {parts[0].shape[1]} columns" if i else ""
                 raise ValueError(
-                    f"every image must be a matrix with {parts[0].shape[-1]} columns, "
-                    f"number {i} has the shape {part.shape}"
+                    f"every image must be a matrix{columns}, number {i} has the shape {part.shape}"
                 )
         return cls(np.concatenate(parts), np.cumsum([0, *(len(part) for part in parts)]))
 
@@ -80,6 +88,8 @@ class RaggedArray(Sequence[npt.NDArray[Any]]):
     def per_row(self, per_image: npt.ArrayLike) -> npt.NDArray[Any]:
         """Repeat what is said of each image for each of its rows."""
         said = np.asarray(per_image)
+        if not said.ndim:
+            raise ValueError(f"there must be a value per image, {len(self)}, got {per_image!r}")
         if len(said) != len(self):
             raise ValueError(f"there are {len(self)} images, got {len(said)} values")
         return np.repeat(said, self.lengths, axis=0)

@@ -19,7 +19,7 @@ from evergrow.codebook import BagOfWords, ERCForest, KMeansCodebook, RandomKDTre
 from evergrow.codebook.pooling import POOLINGS
 from evergrow.codebook.training import even_quotas
 from evergrow.errors import BadImageWarning
-from evergrow.features import LocalFeatures, RaggedArray
+from evergrow.features import DensePatches, LocalFeatures, RaggedArray, RandomPatches
 from tests.codebook.cases import two_kinds
 from tests.codebook.pictures import features, striped
 from tests.reference import bag_of_words as twin
@@ -195,6 +195,26 @@ def test_no_more_patches_are_described_than_are_learnt_from() -> None:
     assert sorted(drawn.lengths) == [2] * 6 + [3] * 6
 
 
+@pytest.mark.parametrize("patches", [RandomPatches(7), DensePatches(step=5, n=7)], ids=repr)
+def test_no_image_teaches_more_patches_than_it_is_described_with(patches: Any) -> None:
+    few = features().set_params(patches=patches)
+    bag = BagOfWords(Spy(1, n_words=3), features=few, random_state=0).fit(PICTURES)
+    assert bag.codebook_.taught_[0].lengths.tolist() == [7] * 12
+
+
+def test_one_picture_in_place_of_several_is_refused() -> None:
+    bag = bag_of(features=features())
+    with pytest.raises(TypeError, match="give a list of images"):
+        bag.fit(PICTURES[0])
+    with pytest.raises(TypeError, match="give a list of images"):
+        bag.fit(PICTURES).transform(PICTURES[0])
+
+
+def test_a_stack_of_descriptors_is_no_picture() -> None:
+    stack = np.random.default_rng(0).integers(0, 256, (5, 20, 3)).astype(np.uint8)
+    assert bag_of().fit_transform(stack).shape[0] == 5
+
+
 def test_of_too_many_pictures_some_give_one_patch_each() -> None:
     bag = BagOfWords(
         Spy(1, n_words=3), features=features(), n_training_descriptors=5, random_state=0
@@ -257,7 +277,7 @@ def test_verbose_shows_a_progress_bar(capsys: pytest.CaptureFixture[str]) -> Non
         ({"pooling": "mutual_information"}, (IMAGES, ["a"] * 20), "at least two classes"),
         ({"pooling": "max"}, (IMAGES,), "pooling must be one of"),
         ({"codebook": "k-means"}, (IMAGES,), "codebook must be None or a codebook"),
-        ({"features": "sift"}, (IMAGES,), "features must be None or features of patches"),
+        ({"features": "sift"}, (IMAGES,), "features must be None or LocalFeatures"),
         ({"n_training_descriptors": 0}, (IMAGES,), "n_training_descriptors must be"),
         ({"sparse_output": 1}, (IMAGES,), "sparse_output must be True or False"),
         ({"n_jobs": 0}, (IMAGES,), "n_jobs must be"),

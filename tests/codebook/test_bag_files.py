@@ -115,6 +115,17 @@ def test_a_damaged_file_is_refused(damage: Any, tmp_path: Path) -> None:
         evergrow.load(path)
 
 
+def test_features_of_another_length_than_the_codebook_takes_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / FOLDER_NAME
+    pictures, _, _ = striped(4)
+    BagOfWords(RandomKDTrees(1, n_words=3), features=features()).fit(pictures).save(path)
+    header, tensors = read_model(path)
+    header["features"]["parameters"]["descriptor"] = "sift"
+    write_model(path, header, tensors)
+    with pytest.raises(ModelFileError, match="by 128 values, its codebook takes 768"):
+        evergrow.load(path)
+
+
 def test_foreign_codebooks_and_functions_are_not_saved(tmp_path: Path) -> None:
     class Mine(RandomKDTrees):
         pass

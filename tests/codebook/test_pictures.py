@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from sklearn.exceptions import NotFittedError
 
 from evergrow.codebook import (
     BagOfWords,
@@ -171,6 +172,31 @@ def test_wrong_wishes_are_named(bag: BagOfWords, tmp_path: Path) -> None:
         leaf_patches(PICTURES, bag, None, 0, 0, n=0)
     with pytest.raises(TypeError, match="list of sources"):
         leaf_patches("picture.jpg", bag, None, 0, 0)
+
+
+def test_what_is_given_in_place_of_curves_features_and_codebooks_is_named(
+    bag: BagOfWords, tmp_path: Path
+) -> None:
+    for curves in ([CURVE], CURVE, {"a": [0.5]}):
+        with pytest.raises(TypeError, match="curves must be a dict"):
+            plot_roc(curves, tmp_path / "roc.png")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"features must be LocalFeatures\(...\), got 'haar'"):
+        word_map(PICTURES[0], bag, "haar", "plain")
+    with pytest.raises(TypeError, match="codebook must be a codebook"):
+        word_map(PICTURES[0], "ERC", features(), "plain")
+
+
+@pytest.mark.parametrize("unfitted", [ERCForest(), BagOfWords(), RandomKDTrees()], ids=repr)
+def test_pictures_of_what_has_learnt_nothing_ask_to_fit_it(unfitted: Any) -> None:
+    with pytest.raises(NotFittedError):
+        word_map(PICTURES[0], unfitted, features(), "plain")
+    with pytest.raises(NotFittedError):
+        leaf_patches(PICTURES, unfitted, None, 0, 0)
+
+
+def test_one_image_in_place_of_several_is_refused(bag: BagOfWords) -> None:
+    with pytest.raises(TypeError, match="give a list of images"):
+        leaf_patches(PICTURES[0], bag, None, 0, 0)
 
 
 def test_dense_sift_words_are_those_of_the_papers() -> None:

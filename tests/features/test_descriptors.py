@@ -196,6 +196,7 @@ def test_a_function_that_gives_no_matrix_is_refused(wrong: Any) -> None:
         custom_descriptor(wrong)
 
 
-def test_a_function_that_gives_no_numbers_is_refused() -> None:
-    with pytest.raises(ValueError, match="not finite"):
-        custom_descriptor(lambda patches: np.full((len(patches), 2), np.nan))
+@pytest.mark.parametrize("value", [np.nan, -np.inf, 1e300, np.iinfo(np.int64).min])
+def test_a_function_that_gives_numbers_beyond_use_is_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match="descriptors must be finite numbers of at most"):
+        custom_descriptor(lambda patches: np.full((len(patches), 2), value))

@@ -407,3 +407,8 @@ def test_importing_evergrow_does_not_import_what_only_images_need() -> None:
     heavy = "{'PIL', 'onnx', 'onnxruntime', 'cv2'}"
     code = f"import sys, evergrow, evergrow.features; sys.exit(bool({heavy} & set(sys.modules)))"
     assert os.spawnl(os.P_WAIT, sys.executable, sys.executable, "-c", code) == 0
+
+
+def test_one_array_of_pixels_is_not_taken_for_a_list_of_images() -> None:
+    with pytest.raises(TypeError, match="give a list of images"):
+        Embedder(lambda images: [[len(image)] for image in images]).transform(noise())

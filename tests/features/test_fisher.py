@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import skimage.feature
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -17,6 +18,7 @@ import evergrow
 from evergrow import ModelFileError
 from evergrow.errors import BadImageWarning
 from evergrow.features import FisherVectors, LocalFeatures, RaggedArray, RandomPatches
+from evergrow.features.mixture import Mixture
 from evergrow.files import read_model, write_model
 from tests.reference import fisher as twin
 
@@ -197,6 +199,47 @@ def test_a_saved_model_gives_bit_for_bit_the_same(n_pca: int | None, tmp_path: P
     np.testing.assert_array_equal(loaded.transform(IMAGES), model.transform(IMAGES))
 
 
+def test_what_is_set_after_fitting_waits_for_the_next_fit(tmp_path: Path) -> None:
+    model = of_images().fit(IMAGES)
+    before = model.transform(IMAGES)
+    model.set_params(n_components=2, n_pca=None, features=LocalFeatures("haar"))
+    np.testing.assert_array_equal(model.transform(IMAGES), before)
+    model.save(tmp_path / "model.evergrow")
+    loaded = evergrow.load(tmp_path / "model.evergrow")
+    np.testing.assert_array_equal(loaded.transform(IMAGES), before)
+    assert loaded.features.descriptor == "sift"
+
+
+def test_all_that_is_learnt_is_one_value_so_that_readers_never_mix_two() -> None:
+    model = quick().fit(DESCRIPTORS)
+    assert set(vars(model)) - set(model.get_params()) == {"_fitted"}
+
+
+def test_a_fit_while_images_are_coded_changes_none_of_their_vectors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = quick().fit(DESCRIPTORS)
+    before = model.transform(DESCRIPTORS)
+    vector = Mixture.fisher_vector
+
+    def fitted_meanwhile(self: Any, rows: Any) -> Any:
+        monkeypatch.setattr(Mixture, "fisher_vector", vector)
+        model.set_params(n_components=2).fit(DESCRIPTORS)
+        return vector(self, rows)
+
+    monkeypatch.setattr(Mixture, "fisher_vector", fitted_meanwhile)
+    np.testing.assert_array_equal(model.transform(DESCRIPTORS), before)
+    assert len(model.means_) == 2
+
+
+def test_nothing_is_known_before_fitting() -> None:
+    for name in ("means_", "pca_mean_", "features_", "n_features_in_"):
+        with pytest.raises(NotFittedError):
+            getattr(quick(), name)
+    with pytest.raises(NotFittedError):
+        quick().transform(DESCRIPTORS)
+
+
 def set_first(name: str, value: float) -> Any:
     def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
         tensors[name] = tensors[name].copy()
@@ -226,6 +269,11 @@ HOSTILE = {
     "a weight of nothing": put("weights", np.array([0.0, 0.5, 0.5])),
     "weights that are no shares": put("weights", np.ones(3)),
     "a variance below nothing": set_first("covariances", -1.0),
+    "a variance of almost nothing": set_first("covariances", 1e-320),
+    "a variance beyond all": set_first("covariances", 1e300),
+    "means far out": set_first("means", 1e300),
+    "a mean of descriptors far out": set_first("pca_mean", -1e300),
+    "a projection that enlarges": set_first("pca_components", 1e300),
     "variances of another size": put("covariances", np.ones((3, 5))),
     "no projection": drop("pca_components"),
     "no mean": drop("pca_mean"),

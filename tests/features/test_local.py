@@ -295,3 +295,8 @@ def test_a_file_of_a_folder_is_read(tmp_path: Path) -> None:
     path.write_bytes(png(IMAGES[0]))
     features = LocalFeatures(patches=few)
     np.testing.assert_array_equal(features.describe(path)[0], features.describe(IMAGES[0])[0])
+
+
+def test_one_array_of_pixels_is_not_taken_for_a_list_of_images() -> None:
+    with pytest.raises(TypeError, match="give a list of images"):
+        LocalFeatures(patches=few).transform(IMAGES[0])

@@ -91,6 +91,18 @@ def test_one_source_in_place_of_a_list_is_refused(one: Any) -> None:
         read_images(one)
 
 
+@pytest.mark.parametrize("shape", [(8, 9, 3), (8, 9, 4)])
+def test_one_array_in_place_of_a_list_is_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(TypeError, match="give a list of images"):
+        read_images(np.zeros(shape, np.uint8))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shape", [(2, 8, 9, 3), (2, 8, 9)])
+def test_a_stack_of_images_is_as_good_as_a_list(shape: tuple[int, ...]) -> None:
+    read = read_images(np.zeros(shape, np.uint8))  # type: ignore[arg-type]
+    assert [image.shape for image in read.images] == [(8, 9, 3)] * 2
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

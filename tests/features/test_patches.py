@@ -146,3 +146,16 @@ def test_a_wrong_mask_is_refused(mask: Any) -> None:
 def test_wrong_parameters_are_named(patches: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         patches.boxes((50, 50), 0)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_a_share_may_be_a_float_of_any_precision(kind: Any) -> None:
+    sizes = RandomPatches(200, min_size=4, max_size=kind(0.5)).boxes((60, 80), 0)[:, 2]
+    assert sizes.max() == 30
+
+
+@pytest.mark.parametrize("patches", KINDS, ids=repr)
+@pytest.mark.parametrize("shape", [(0, 100), (100, 0), (100,), (9, 9, 3), (9.5, 9)])
+def test_an_image_without_pixels_is_refused(patches: Any, shape: Any) -> None:
+    with pytest.raises(ValueError, match="shape must be a height and a width"):
+        patches.boxes(shape, 0)

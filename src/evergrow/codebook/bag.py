@@ -11,11 +11,12 @@ import numpy.typing as npt
 from scipy import sparse
 
 from evergrow.codebook.bag_estimator import BagEstimator
-from evergrow.codebook.training import listed
+from evergrow.codebook.training import check_images, listed
 from evergrow.features.extraction import Extraction
 from evergrow.features.many import ON_ERROR, check_sources
 from evergrow.files import write_model
 from evergrow.params import check_parameters
+from evergrow.ragged import RaggedArray
 
 __all__ = ["BagOfWords"]
 
@@ -48,7 +49,8 @@ class BagOfWords(BagEstimator):
         nothing.
     n_training_descriptors : int, default=20_000
         How many descriptors the codebook is learnt from, about as many of each image. More allow
-        for more words.
+        for more words. With ``features``, no image gives more than its patches,
+        ``features.patches.n`` of them at most.
     sparse_output : bool, default=True
         Give sparse vectors; False for an ordinary matrix. May be changed at any time.
     random_state : int, RandomState or None, default=None
@@ -65,7 +67,7 @@ class BagOfWords(BagEstimator):
         The fitted codebook.
     features_ : LocalFeatures or None
         What describes images.
-    thresholds_ : ndarray of shape (n_words_,) or None
+    thresholds_ : ndarray of shape (``n_words_``,) or None
         How often each word must occur, with ``pooling="mutual_information"``.
     n_words_ : int
         Number of words, which is the length of a vector.
@@ -104,7 +106,7 @@ class BagOfWords(BagEstimator):
 
     def fit(
         self,
-        images: Sequence[Any],
+        images: RaggedArray | Sequence[Any],
         y: npt.ArrayLike | None = None,
         *,
         masks: Sequence[Any] | None = None,
@@ -136,12 +138,12 @@ class BagOfWords(BagEstimator):
         >>> BagOfWords(KMeansCodebook(2), random_state=0).fit(images).n_words_
         2
         """
-        self._learn(listed(images), y, masks)
+        self._learn(listed(images, self.features), y, masks)
         return self
 
     def fit_transform(
         self,
-        images: Sequence[Any],
+        images: RaggedArray | Sequence[Any],
         y: npt.ArrayLike | None = None,
         *,
         masks: Sequence[Any] | None = None,
@@ -156,7 +158,7 @@ class BagOfWords(BagEstimator):
         >>> BagOfWords(KMeansCodebook(2), random_state=0).fit_transform(images).sum(axis=1)
         array([1., 1.], dtype=float32)
         """
-        every = listed(images)
+        every = listed(images, self.features)
         fitted, counts = self._learn(every, y, masks)
         if counts is None:
             counts = fitted.counts(every, n_jobs=self.n_jobs, verbose=self.verbose)
@@ -172,7 +174,7 @@ class BagOfWords(BagEstimator):
 
         Returns
         -------
-        vectors : sparse array or ndarray of shape (n_images, n_words_), float32
+        vectors : sparse array or ndarray of shape (n_images, ``n_words_``), float32
             An image without descriptors is all zero.
 
         Examples
@@ -186,7 +188,7 @@ class BagOfWords(BagEstimator):
         """
         fitted = self._learnt()
         self._check_parameters()
-        check_sources(images)
+        check_images(images, fitted.features)
         counts = fitted.counts(images, n_jobs=self.n_jobs, verbose=self.verbose)
         if not counts.shape[0]:
             raise ValueError("there must be at least one image")

@@ -12,10 +12,11 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from evergrow.codebook.bag_fitted import FittedBag, IsCodebook, IsLocalFeatures
+from evergrow.codebook.bag_fitted import FittedBag, IsCodebook
 from evergrow.codebook.erc import ERCForest
 from evergrow.codebook.pooling import POOLINGS
 from evergrow.codebook.training import class_codes, draw_descriptors, image_labels
+from evergrow.features.describer import AnyLocalFeatures
 from evergrow.features.many import JOBS
 from evergrow.learner import swap_learnt
 from evergrow.modelfile import (
@@ -52,7 +53,7 @@ class BagEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
         "codebook": [Nothing(), IsCodebook()],
-        "features": [Nothing(), IsLocalFeatures()],
+        "features": [Nothing(), AnyLocalFeatures()],
         "pooling": [Choice(tuple(POOLINGS))],
         "n_training_descriptors": [Integer(1, 1 << 40)],
         "sparse_output": [Flag()],

@@ -16,11 +16,12 @@ from evergrow.codebook.counting import count_words
 from evergrow.codebook.pooling import POOLINGS, Thresholds, mutual_information_thresholds
 from evergrow.codebook.vocabulary import Vocabulary
 from evergrow.errors import ModelFileError
+from evergrow.features.describer import AnyLocalFeatures
 from evergrow.features.many import BadImage, warn_of
 from evergrow.modelfile import Build, arrays_inside, check_array, check_saveable
 from evergrow.progress import progress_bar
 
-__all__ = ["FittedBag", "IsCodebook", "IsLocalFeatures"]
+__all__ = ["FittedBag", "IsCodebook"]
 
 Tensors = dict[str, npt.NDArray[Any]]
 
@@ -39,20 +40,6 @@ class IsCodebook:
     def __str__(self) -> str:
         """Say what is allowed."""
         return "a codebook such as ERCForest() or KMeansCodebook()"
-
-
-@dataclass(frozen=True)
-class IsLocalFeatures:
-    """Something that describes the patches of images."""
-
-    def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
-        wanted = ("iterate", "describe", "get_params")
-        return not isinstance(value, type) and all(hasattr(value, name) for name in wanted)
-
-    def __str__(self) -> str:
-        """Say what is allowed."""
-        return "features of patches such as LocalFeatures()"
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +126,14 @@ class FittedBag:
         features = None
         if header.get("features") is not None:
             features = _read(header["features"], arrays_inside(tensors, _FEATURES), build)
-            if not IsLocalFeatures().admits(features):
+            if not AnyLocalFeatures().admits(features):
                 raise ModelFileError("what the model file has for features describes no patches")
+            if features.n_features_out_ != codebook.n_features_in_:
+                raise ModelFileError(
+                    "the model file is inconsistent: its features describe patches by "
+                    f"{features.n_features_out_} values, its codebook takes "
+                    f"{codebook.n_features_in_}"
+                )
         thresholds = None
         if POOLINGS[pooling].learns:
             found = tensors.get("thresholds")

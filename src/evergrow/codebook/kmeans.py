@@ -85,7 +85,7 @@ class KMeansCodebook(Codebook):
 
     Attributes
     ----------
-    centres_ : ndarray of shape (n_words_, n_features), float32
+    centres_ : ndarray of shape (``n_words_``, n_features), float32
         The centre of each word.
     words_per_tree_ : ndarray of shape (1,)
         Number of words.

@@ -10,8 +10,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
+from evergrow.codebook.bag import BagOfWords
+from evergrow.codebook.bag_fitted import IsCodebook
 from evergrow.codebook.evaluation import RocCurve
+from evergrow.features.describer import AnyLocalFeatures
 from evergrow.features.extras import vision_module
 from evergrow.features.many import check_sources
 from evergrow.features.reading import read_image
@@ -51,8 +55,7 @@ def plot_roc(curves: Mapping[str, RocCurve], path: str | os.PathLike[str]) -> No
     ...     os.listdir(folder)
     ['roc.svg']
     """
-    if not curves:
-        raise ValueError("there must be at least one curve to draw")
+    _check_curves(curves)
     figure = _figure(path, width=5.5, height=5.0)
     axes = figure.add_subplot()
     axes.plot([0, 1], [1, 0], color="0.7", linewidth=0.8, linestyle=":", label="equal error")
@@ -200,12 +203,25 @@ def leaf_patches(
     return sheet, np.array(places, dtype=np.int64)
 
 
+def _check_curves(curves: Any) -> None:
+    named = isinstance(curves, Mapping)
+    if not named or not all(isinstance(curve, RocCurve) for curve in curves.values()):
+        raise TypeError('curves must be a dict of names and ROC curves: {"ERC forest": roc(...)}')
+    if not curves:
+        raise ValueError("there must be at least one curve to draw")
+
+
 def _inside(codebook: Any, features: Any) -> tuple[Any, Any]:
     """The codebook of a bag, and what describes its images."""
-    describer = getattr(codebook, "features_", None) if features is None else features
+    is_bag = isinstance(codebook, BagOfWords)
+    if not is_bag and not IsCodebook().admits(codebook):
+        raise TypeError(f"codebook must be {IsCodebook()}, or a BagOfWords, got {codebook!r}")
+    check_is_fitted(codebook)
+    describer = codebook.features_ if is_bag and features is None else features
     if describer is None:
         raise ValueError("features must be given, as the codebook has none of its own")
-    return getattr(codebook, "codebook_", codebook), describer
+    check_parameters({"features": describer}, {"features": [AnyLocalFeatures()]})
+    return codebook.codebook_ if is_bag else codebook, describer
 
 
 def _column(codebook: Any, class_: Any) -> int:

@@ -8,12 +8,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.features.many import check_sources
+from evergrow.features.describer import patches_per_image
+from evergrow.features.many import check_listed, check_sources
 from evergrow.labels import ClassList, check_label_types
 from evergrow.learner import check_targets
 from evergrow.ragged import RaggedArray
 
-__all__ = ["class_codes", "draw_descriptors", "even_quotas", "image_labels", "listed"]
+__all__ = [
+    "check_images",
+    "class_codes",
+    "draw_descriptors",
+    "even_quotas",
+    "image_labels",
+    "listed",
+]
 
 Ints = npt.NDArray[np.int64]
 
@@ -82,25 +90,34 @@ def _patches(
     random: np.random.RandomState,
     masks: Sequence[Any] | None,
 ) -> tuple[RaggedArray, Ints]:
-    """No more patches are described than are wanted; of too many images a choice gives one each."""
+    """No more patches are described than are wanted or than describe an image later.
+
+    Of too many images a choice gives one each.
+    """
     places = np.arange(len(images))
     if len(images) > total:
         places = np.sort(random.permutation(len(images))[:total])
     chosen = places.tolist()
-    options: dict[str, Any] = {"n_patches": -(-total // len(chosen))}
+    options: dict[str, Any] = {"n_patches": patches_per_image(features, total, len(chosen))}
     if masks is not None:
         options["masks"] = [masks[i] for i in chosen]
     found = features.iterate([images[i] for i in chosen], on_error="raise", **options)
     return _rows([descriptors for _, descriptors in found], total, random), places
 
 
-def listed(images: Iterable[Any]) -> list[Any]:
-    """The images, of which there must be one."""
-    check_sources(images)
+def listed(images: Iterable[Any], features: Any) -> list[Any]:
+    """The images, of which there must be one; without features they are descriptors."""
+    check_images(images, features)
     every = list(images)
     if not every:
         raise ValueError("there must be at least one image")
     return every
+
+
+def check_images(images: Iterable[Any], features: Any) -> None:
+    """Raise a ``TypeError`` for one image where several are expected."""
+    # A stack of matrices of three descriptors in bytes looks like one image.
+    (check_listed if features is None else check_sources)(images)
 
 
 def image_labels(images: Sequence[Any], y: npt.ArrayLike | None) -> npt.NDArray[Any] | None:

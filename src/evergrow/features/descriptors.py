@@ -13,12 +13,21 @@ import numpy.typing as npt
 from evergrow import _core
 from evergrow.features.extras import vision_module
 
-__all__ = ["DESCRIPTORS", "AnyFunction", "Descriptor", "custom_descriptor"]
+__all__ = [
+    "DESCRIPTORS",
+    "LARGEST",
+    "AnyFunction",
+    "Descriptor",
+    "checked_descriptors",
+    "custom_descriptor",
+]
 
 RGB = npt.NDArray[np.uint8]
 Boxes = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.float32]
 
+# Descriptors are at most as large, so that sums of their squares stay finite in single precision.
+LARGEST = 1e15
 # The core resamples every patch to as many cells along each side.
 _SIDE = 16
 # Patches of this size OpenCV describes on the image as it is.
@@ -122,23 +131,28 @@ class AnyFunction:
 def custom_descriptor(function: Callable[[Rows], Any]) -> Descriptor:
     """A descriptor from a function of patches of shape (n, 16, 16, 3), RGB in [0, 1]."""
     black = np.zeros((1, _SIDE, _SIDE, 3), np.float32)
-    n_features = _checked_rows(function(black), 1).shape[1]
+    n_features = _row_per_patch(function(black), 1).shape[1]
     return Descriptor(n_features, partial(_describe_by, function))
 
 
 def _describe_by(function: Callable[[Rows], Any], image: RGB, boxes: Boxes) -> Rows:
     patches = _core.describe_patches(np.ascontiguousarray(image), boxes, "rgb")
-    return _checked_rows(function(patches.reshape(-1, _SIDE, _SIDE, 3)), len(boxes))
+    return _row_per_patch(function(patches.reshape(-1, _SIDE, _SIDE, 3)), len(boxes))
 
 
-def _checked_rows(described: Any, n_patches: int) -> Rows:
+def _row_per_patch(described: Any, n_patches: int) -> Rows:
     rows = np.asarray(described)
     if rows.ndim != 2 or len(rows) != n_patches or rows.dtype.kind not in "biuf":
         raise ValueError(
             f"descriptor must give a matrix of numbers with a row per patch, {n_patches}, "
             f"got {rows.dtype} of shape {rows.shape}"
         )
-    rows = rows.astype(np.float32, copy=False)
-    if not np.isfinite(rows).all():
-        raise ValueError("descriptor gave values that are not finite")
-    return rows
+    return checked_descriptors(rows)
+
+
+def checked_descriptors(rows: npt.NDArray[Any]) -> Rows:
+    """Descriptors in single precision; a ``ValueError`` for what cannot be computed with."""
+    # Comparisons are false for what is not a number.
+    if rows.dtype.kind not in "biuf" or not ((rows >= -LARGEST) & (rows <= LARGEST)).all():
+        raise ValueError(f"descriptors must be finite numbers of at most {LARGEST:g}")
+    return rows.astype(np.float32, copy=False)

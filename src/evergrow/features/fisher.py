@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Sized
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,16 +12,18 @@ from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
+    clone,
 )
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from evergrow.errors import ModelFileError
+from evergrow.features.describer import AnyLocalFeatures, patches_per_image
+from evergrow.features.descriptors import checked_descriptors
 from evergrow.features.extraction import Extraction
+from evergrow.features.fisher_fitted import FittedFisher, described
 from evergrow.features.local import LocalFeatures
-from evergrow.features.local_file import features_from_json, features_to_json
-from evergrow.features.many import ON_ERROR, BadImage, warn_of
-from evergrow.features.mixture import Mixture, fit_mixture, improved
+from evergrow.features.many import ON_ERROR
+from evergrow.features.mixture import fit_mixture
 from evergrow.files import write_model
 from evergrow.learner import swap_learnt
 from evergrow.modelfile import (
@@ -40,28 +42,13 @@ from evergrow.params import (
     Rule,
     check_parameters,
 )
-from evergrow.progress import progress_bar
 from evergrow.ragged import RaggedArray
 from evergrow.turns import one_at_a_time
 
 __all__ = ["FisherVectors"]
 
 Rows = npt.NDArray[np.float32]
-
-# Descriptors are at most as large, so that sums of their squares stay finite in single precision.
-_LARGEST = 1e15
-
-
-class _AnyLocalFeatures:
-    """Local features, as a rule for parameters."""
-
-    def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
-        return isinstance(value, LocalFeatures)
-
-    def __str__(self) -> str:
-        """Say what is allowed."""
-        return "LocalFeatures(...)"
+Floats = npt.NDArray[np.float64]
 
 
 class FisherVectors(
@@ -88,7 +75,8 @@ class FisherVectors(
         Makes descriptors of images. With None, descriptors are what is given to :meth:`fit` and
         :meth:`transform`.
     n_training_descriptors : int, default=100_000
-        Most descriptors to learn from, a random choice. Fewer are faster.
+        Most descriptors to learn from, a random choice. Fewer are faster. With ``features``, no
+        image gives more than its patches, ``features.patches.n`` of them at most.
     max_iter : int, default=100
         Most steps of the mixture's learning.
     tol : float, default=1e-3
@@ -100,9 +88,11 @@ class FisherVectors(
 
     Attributes
     ----------
-    pca_mean_ : ndarray of shape (n_features,)
+    features_ : LocalFeatures or None
+        What describes images, as it was when fitting.
+    pca_mean_ : ndarray of shape (n_features,) or None
         Mean of the descriptors, if there is a projection.
-    pca_components_ : ndarray of shape (n_pca, n_features)
+    pca_components_ : ndarray of shape (n_pca, n_features) or None
         The projection, if there is one.
     weights_ : ndarray of shape (n_components,)
         Shares of the Gaussians.
@@ -125,7 +115,7 @@ class FisherVectors(
     _rules: ClassVar[dict[str, list[Rule]]] = {
         "n_components": [Integer(1, 1 << 16)],
         "n_pca": [Nothing(), Integer(1, 1 << 20)],
-        "features": [Nothing(), _AnyLocalFeatures()],
+        "features": [Nothing(), AnyLocalFeatures()],
         "n_training_descriptors": [Integer(1, 1 << 40)],
         "max_iter": [Integer(1, 1 << 30)],
         "tol": [Number(0.0)],
@@ -154,6 +144,9 @@ class FisherVectors(
         self.random_state = random_state
         self.verbose = verbose
 
+    # All that is learnt: calls replace it and never change it.
+    _fitted: FittedFisher
+
     def _check(self) -> None:
         check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
 
@@ -175,58 +168,85 @@ class FisherVectors(
         """
         self._check()
         random = check_random_state(self.random_state)
-        rows = self._training_rows(X, random)
+        features = None if self.features is None else clone(self.features)
         mixture = fit_mixture(
-            rows,
+            self._training_rows(features, X, random),
             n_components=int(self.n_components),
             n_pca=None if self.n_pca is None else int(self.n_pca),
             max_iter=int(self.max_iter),
             tol=float(self.tol),
             random=random,
         )
-        self._become(mixture)
+        self._become(FittedFisher(mixture, features))
         return self
 
-    def _training_rows(self, X: Any, random: np.random.RandomState) -> Rows:
+    def _training_rows(
+        self, features: LocalFeatures | None, X: Any, random: np.random.RandomState
+    ) -> Rows:
         most = int(self.n_training_descriptors)
-        if self.features is None:
+        if features is None:
             rows = RaggedArray.of(X).values
         else:
             X = X if isinstance(X, Sized) else list(X)
-            per_image = -(-most // max(1, len(X)))
-            described = [rows for _, rows in self._described(X, "raise", per_image)]
-            rows = RaggedArray.of(described).values  # type: ignore[arg-type]
+            n_patches = patches_per_image(features, most, len(X))
+            options: dict[str, Any] = {"on_error": "raise", "verbose": self.verbose}
+            found = described(features, X, n_patches=n_patches, **options)
+            rows = RaggedArray.of(one for _, one in found).values  # type: ignore[misc]
         if len(rows) > most:
             rows = rows[np.sort(random.choice(len(rows), most, replace=False))]
-        return _checked_rows(rows)
+        return checked_descriptors(rows)
 
-    def _described(
-        self, X: Any, on_error: str, n_patches: int | None = None
-    ) -> Iterator[tuple[int, Rows | BadImage]]:
-        """Descriptors of one image after the other."""
-        if self.features is None:
-            yield from enumerate(RaggedArray.of(X))
-            return
-        # A random set of patches must not be larger than what describes an image.
-        if n_patches is not None and self.features.patches.n is not None:
-            n_patches = min(n_patches, self.features.patches.n)
-        total = len(X) if isinstance(X, Sized) else 0
-        with progress_bar("Describing images", total, self.verbose) as show:
-            for index, rows in self.features.iterate(X, n_patches=n_patches, on_error=on_error):
-                yield index, rows
-                if show is not None:
-                    show(index + 1)
-
-    def _become(self, mixture: Mixture) -> None:
-        learnt = {f"{name}_": array for name, array in mixture.arrays().items()}
-        for array in learnt.values():
+    def _become(self, fitted: FittedFisher) -> None:
+        for array in fitted.mixture.arrays().values():
             array.setflags(write=False)
-        swap_learnt(self, {**learnt, "n_features_in_": mixture.n_features})
+        swap_learnt(self, {"_fitted": fitted})
 
-    def _mixture(self) -> Mixture:
-        check_is_fitted(self, "means_")
-        arrays: dict[str, Any] = {name: getattr(self, f"{name}_", None) for name in Mixture.names()}
-        return Mixture(**arrays)
+    def _learnt(self) -> FittedFisher:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet, so it has no mixture. "
+                "Call 'fit' first."
+            )
+        return self._fitted
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell scikit-learn whether there is a mixture."""
+        return "_fitted" in vars(self)
+
+    @property
+    def features_(self) -> LocalFeatures | None:
+        """What describes images; None where the input is descriptors."""
+        return self._learnt().features
+
+    @property
+    def weights_(self) -> Floats:
+        """Shares of the Gaussians."""
+        return self._learnt().mixture.weights
+
+    @property
+    def means_(self) -> Floats:
+        """Means of the Gaussians."""
+        return self._learnt().mixture.means
+
+    @property
+    def covariances_(self) -> Floats:
+        """Variances of the Gaussians."""
+        return self._learnt().mixture.covariances
+
+    @property
+    def pca_mean_(self) -> Floats | None:
+        """Mean of the descriptors; None without a projection."""
+        return self._learnt().mixture.pca_mean
+
+    @property
+    def pca_components_(self) -> Floats | None:
+        """The projection; None without one."""
+        return self._learnt().mixture.pca_components
+
+    @property
+    def n_features_in_(self) -> int:
+        """Length of a descriptor."""
+        return self._learnt().mixture.n_features
 
     def transform(self, X: Any) -> Rows:
         """One vector per image.
@@ -263,21 +283,12 @@ class FisherVectors(
         """
         self._check()
         check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
-        mixture = self._mixture()
-        vectors, kept, problems = [], [], []
-        for index, rows in self._described(X, on_error):
-            if isinstance(rows, BadImage):
-                problems.append(rows)
-            else:
-                vectors.append(mixture.fisher_vector(_checked_rows(rows)))
-                kept.append(index)
-        warn_of(problems)
-        matrix = np.array(vectors).reshape(len(vectors), mixture.n_features_out)
-        places = np.array(kept, dtype=np.int64)
-        return Extraction(improved(matrix).astype(np.float32), places, tuple(problems))
+        return self._learnt().extract(X, on_error=on_error, verbose=self.verbose)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that :func:`evergrow.load` reads.
+
+        After loading, ``n_components``, ``n_pca`` and ``features`` are those it was fitted with.
 
         Parameters
         ----------
@@ -289,13 +300,11 @@ class FisherVectors(
 
     def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Header and arrays, for a file of its own or inside that of another estimator."""
-        mixture = self._mixture()
+        fitted = self._learnt()
         self._check()
         check_saveable(type(self))
-        parameters = plain_parameters(self.get_params(deep=False))
-        if self.features is not None:
-            parameters["features"] = features_to_json(self.features)
-        return common_header(self, parameters, None), mixture.arrays()
+        parameters = plain_parameters(self.get_params(deep=False)) | fitted.parameters()
+        return common_header(self, parameters, None), fitted.mixture.arrays()
 
     @classmethod
     def _from_file(
@@ -304,35 +313,21 @@ class FisherVectors(
         tensors: dict[str, npt.NDArray[Any]],
         build: Build,  # noqa: ARG003
     ) -> Self:
-        parameters = dict(parameters_of(header))
-        if parameters.get("features") is not None:
-            parameters["features"] = features_from_json(LocalFeatures, parameters["features"])
-        model = cls(**parameters)
+        parameters = parameters_of(header)
+        fitted = FittedFisher.from_file(parameters, tensors)
+        features = None if fitted.features is None else clone(fitted.features)
+        model = cls(**{**parameters, "features": features})
         model._check()
-        mixture = Mixture.from_arrays(tensors)
-        n_components, n_kept = mixture.means.shape
-        as_asked = n_components == model.n_components and model.n_pca in (None, n_kept)
-        if not as_asked or (model.n_pca is None) != (mixture.pca_components is None):
-            raise ModelFileError("the model file is inconsistent: its mixture has another size")
-        if model.features is not None and model.features.n_features_out_ != mixture.n_features:
-            raise ModelFileError("the model file is inconsistent: its features have another size")
-        model._become(mixture)
+        model._become(fitted)
         return model
 
     @property
     def _n_features_out(self) -> int:
         """For scikit-learn, which names the output by number."""
-        return self._mixture().n_features_out
+        return self._learnt().mixture.n_features_out
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that it takes images or their descriptors."""
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         return tags
-
-
-def _checked_rows(rows: npt.NDArray[Any]) -> Rows:
-    # Also false for what is not a number.
-    if rows.dtype.kind not in "biuf" or not (np.abs(rows) <= _LARGEST).all():
-        raise ValueError(f"descriptors must be finite numbers of at most {_LARGEST:g}")
-    return rows.astype(np.float32, copy=False)

@@ -24,6 +24,7 @@ __all__ = [
     "ON_ERROR",
     "BadImage",
     "ReadImages",
+    "check_listed",
     "check_sources",
     "iterate_images",
     "read_images",
@@ -33,6 +34,8 @@ __all__ = [
 JOBS: list[Rule] = [Nothing(), Integer(-(1 << 16), -1), Integer(1, 1 << 16)]
 ON_ERROR: list[Rule] = [Choice(("raise", "skip"))]
 _SIDE: list[Rule] = [Nothing(), Integer(1)]
+# Values per pixel of an image in colour, without and with transparency.
+_CHANNELS = (3, 4)
 # A warning names no more than this many images.
 _NAMED = 5
 
@@ -195,8 +198,8 @@ def read_images(
     return ReadImages(images, np.array(kept, dtype=np.int64), tuple(problems))
 
 
-def check_sources(sources: object) -> None:
-    """Raise a ``TypeError`` for one image where several are expected."""
+def check_listed(sources: object) -> None:
+    """Raise a ``TypeError`` for a single file or a number where several things are expected."""
     if isinstance(sources, (str, bytes, bytearray, memoryview, os.PathLike)):
         raise TypeError(
             f"images must be a list of sources, got one {type(sources).__name__}: "
@@ -204,6 +207,19 @@ def check_sources(sources: object) -> None:
         )
     if not isinstance(sources, Iterable):
         raise TypeError(f"images must be a list of sources, got {type(sources).__name__}")
+
+
+def check_sources(sources: object) -> None:
+    """Raise a ``TypeError`` for one image where several are expected."""
+    check_listed(sources)
+    if not isinstance(sources, np.ndarray) or sources.dtype != np.uint8:
+        return
+    # Else each row of its pixels would count as a grey image of a few columns.
+    if sources.ndim == 3 and sources.shape[2] in _CHANNELS:
+        raise TypeError(
+            f"images must be a list of sources, got one image of shape {sources.shape}: "
+            "give a list of images"
+        )
 
 
 def warn_of(problems: Sequence[BadImage], *, stacklevel: int = 3) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.errors import ModelFileError
+from evergrow.features.descriptors import LARGEST
 from evergrow.features.extras import vision_module
 from evergrow.modelfile import check_array
 
@@ -18,6 +19,10 @@ __all__ = ["Mixture", "fit_mixture", "improved"]
 Floats = npt.NDArray[np.float64]
 # How far the weights of a file may add up to something other than one.
 _ROUNDING = 1e-6
+# What descriptors of allowed sizes can lead to, with room: projections of a million values each,
+# and variances, which learning keeps well away from zero. Vectors of such mixtures are finite.
+_LARGEST = 1e3 * LARGEST
+_SPREAD = (1e-30, _LARGEST**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +57,20 @@ class Mixture:
         covariances = take("covariances", *means.shape)
         if not means.size or abs(weights.sum() - 1.0) > _ROUNDING:
             raise ModelFileError("the model file is inconsistent: its mixture is empty")
-        if min(weights.min(), covariances.min()) <= 0.0:
+        least, most = _SPREAD
+        if not (weights > 0.0).all() or covariances.min() < least or covariances.max() > most:
             raise ModelFileError("the model file is inconsistent: its mixture has no spread")
+        if np.abs(means).max() > _LARGEST:
+            raise ModelFileError("the model file is inconsistent: its mixture lies too far out")
         if "pca_components" not in arrays and "pca_mean" not in arrays:
             return cls(weights, means, covariances)
         components = take("pca_components", means.shape[1], None)
         if not components.size:
             raise ModelFileError("the model file is inconsistent: its projection is empty")
         pca_mean = take("pca_mean", components.shape[1])
+        # Directions have unit length.
+        if np.abs(components).max() > 1.0 + _ROUNDING or np.abs(pca_mean).max() > _LARGEST:
+            raise ModelFileError("the model file is inconsistent: its projection is too large")
         return cls(weights, means, covariances, pca_mean, components)
 
     @property

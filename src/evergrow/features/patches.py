@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
@@ -67,10 +68,13 @@ class RandomPatches:
     def check(self) -> None:
         """Raise a ``ValueError`` for a parameter that is not allowed."""
         check_parameters(vars(self), self._rules)
-        if not isinstance(self.max_size, float) and self.max_size < self.min_size:
+        if self._in_pixels() and self.max_size < self.min_size:
             raise ValueError(
                 f"max_size must be at least min_size, {self.min_size}, got {self.max_size}"
             )
+
+    def _in_pixels(self) -> bool:
+        return isinstance(self.max_size, numbers.Integral)
 
     def limited(self, n: int) -> RandomPatches:
         """The same patches, but this many."""
@@ -94,6 +98,7 @@ class RandomPatches:
             Left, top and side of each patch in pixels.
         """
         self.check()
+        _check_shape(shape)
         random = np.random.default_rng(seed)
         # A row per patch: fewer patches are the first of more.
         uniform = random.random((self.n, 3))
@@ -108,8 +113,7 @@ class RandomPatches:
         self, shape: tuple[int, ...], uniform: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.int64]:
         side = min(shape)
-        share = isinstance(self.max_size, float)
-        largest = min(int(self.max_size * side) if share else int(self.max_size), side)
+        largest = min(int(self.max_size * (1 if self._in_pixels() else side)), side)
         smallest = min(self.min_size, side)
         largest = max(largest, smallest)
         # Each whole size has the probability of all sizes from it to the next.
@@ -185,6 +189,7 @@ class DensePatches:
             Left, top and side of each patch in pixels, row by row.
         """
         self.check()
+        _check_shape(shape)
         boxes = np.concatenate([self._grid(shape, size) for size in self._all_sizes()])
         if mask is not None:
             centres = boxes[:, :2] + boxes[:, 2:] // 2
@@ -248,6 +253,13 @@ def checked_mask(mask: npt.ArrayLike, shape: tuple[int, ...]) -> Mask:
     if not checked.any():
         raise ValueError("the mask is empty: at least one pixel must be True")
     return checked
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    if len(shape) != 2 or not all(Integer(1).admits(side) for side in shape):
+        raise ValueError(
+            f"shape must be a height and a width of at least one pixel, got {tuple(shape)}"
+        )
 
 
 def _on_mask(mask: Mask, sizes: npt.NDArray[np.int64], uniform: npt.NDArray[np.float64]) -> Boxes:
