@@ -42,7 +42,8 @@ class RLSClassifier(LeastSquaresClassifier):
         are. ``"auto"`` is the largest of 0, 0.1, ... 1 that does not measurably cost accuracy on
         held-out examples of classes with at least 30 others. May change at any time.
     fit_intercept : bool, default=True
-        Add a constant feature, which is hardly penalised: an offset of the features changes nothing.
+        Add a constant feature, which is hardly penalised: an offset of all features changes
+        nothing.
     standardize : bool, default=False
         Centre each feature and divide it by its standard deviation, those of all examples so far;
         without an intercept only divide. Exact, but weights then have to be solved anew after
