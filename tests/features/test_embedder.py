@@ -363,6 +363,41 @@ def test_a_saved_embedder_carries_its_network(model: Path, tmp_path: Path) -> No
     assert len(repr(loaded.model)) < 100
 
 
+@pytest.mark.parametrize("way", ["saved", "pickled", "in another thread pool"])
+def test_a_network_that_was_used_stays_whatever_becomes_of_its_file(
+    model: Path, tmp_path: Path, way: str
+) -> None:
+    embedder = Embedder(model, cache=False)
+    first = embedder.transform(FILES)
+    onnx.save(onnx_model(scale=2.0), model)
+    if way == "saved":
+        embedder.save(tmp_path / "model.evergrow")
+        embedder = evergrow.load(tmp_path / "model.evergrow")
+    elif way == "pickled":
+        embedder = pickle.loads(pickle.dumps(embedder))
+    else:
+        embedder.set_params(n_jobs=2)
+    np.testing.assert_array_equal(embedder.transform(FILES), first)
+
+
+def test_a_file_is_read_anew_by_fit(model: Path) -> None:
+    embedder = Embedder(model, cache=False)
+    first = embedder.transform(FILES)
+    onnx.save(onnx_model(scale=2.0), model)
+    np.testing.assert_allclose(embedder.fit().transform(FILES), 2 * first, rtol=1e-5)
+
+
+def test_a_file_chooses_neither_threads_nor_wider_limits(model: Path, tmp_path: Path) -> None:
+    Embedder(model).save(tmp_path / "good.evergrow")
+    header, tensors = read_model(tmp_path / "good.evergrow")
+    wide = {"max_pixels": 10**15, "max_bytes": 5}
+    header["parameters"] |= {"n_jobs": 3000, "verbose": 1, "limits": wide}
+    write_model(tmp_path / "forged.evergrow", header, tensors)
+    loaded = evergrow.load(tmp_path / "forged.evergrow")
+    assert (loaded.n_jobs, loaded.verbose) == (None, 0)
+    assert loaded.limits == ReadLimits(max_bytes=5)
+
+
 def test_an_embedder_with_a_callable_refuses_to_be_saved(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="a file holds no code"):
         Embedder(lambda images: np.zeros((len(images), 2))).save(tmp_path / "model.evergrow")

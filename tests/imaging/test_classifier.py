@@ -142,6 +142,11 @@ def test_the_best_classes_come_first() -> None:
     np.testing.assert_array_equal(answers.top_probabilities[:, 0], best)
 
 
+def test_no_more_best_classes_are_given_than_there_are() -> None:
+    model = model_of().fit(IMAGES, LABELS)
+    assert model.predict_top_k(TEST_IMAGES, 5).shape == (len(TEST_IMAGES), 3)
+
+
 def test_a_rejecting_learner_may_answer_unknown() -> None:
     images, labels = pictures("red", "green", n=60)
     model = model_of(RejectingClassifier(NCMClassifier(), random_state=0)).fit(images, labels)
