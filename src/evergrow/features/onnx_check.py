@@ -179,7 +179,7 @@ def _check_outside(tensors: list[Any], source: Path) -> None:
 
 
 def _checked_length(tensor: Any, entries: dict[str, str], available: int, source: Path) -> int:
-    """Bytes of a tensor in a file; a ``ValueError`` unless they are there and as many as it needs."""
+    """Bytes of a tensor in a file; a ``ValueError`` unless all are there, and no more."""
     what = f"{name_of(source)} keeps the weights {name_of(tensor.name)} in another file"
     try:
         offset = int(entries.get("offset", "0"))
