@@ -204,8 +204,12 @@ class ImageClassifier(GrowingImages):
         return Answers(labels, best, probabilities, found.kept, found.problems)
 
     def score(self, images: Any, y: npt.ArrayLike | None = None) -> float:
-        """Share of right answers; without ``y`` of a folder that holds a folder per class."""
-        sources, labels, _ = labelled_sources(images, y)
+        """Share of right answers; without ``y`` of a folder that holds a folder per class.
+
+        An error if an image cannot be read, or something in the folder that may be one.
+        """
+        known: FittedImages = self._learnt("answers")
+        sources, labels, _ = labelled_sources(images, y, "raise", known.labels)
         return float(np.mean(self.predict(sources) == labels))
 
     def save(self, path: str | os.PathLike[str]) -> None:
