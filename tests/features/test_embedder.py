@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 
 import evergrow
 from evergrow import BadImageWarning, CacheWarning, Embedder, ImageError, ModelFileError
-from evergrow.features import OnnxModel, Preprocessing, ReadLimits, networks
+from evergrow.features import OnnxModel, Preprocessing, ReadLimits, embedding, networks
 from evergrow.files import read_model, write_model
 from tests.features.drawn import encoded, noise
 from tests.features.models import KERNEL, channels_last_model, onnx_model
@@ -159,6 +159,48 @@ def test_no_images_give_an_empty_matrix(model: Path) -> None:
 def test_the_limits_are_those_given(model: Path) -> None:
     with pytest.raises(ImageError, match="limit of 9"):
         Embedder(model, limits=ReadLimits(max_pixels=9)).transform(FILES)
+
+
+def test_the_limits_hold_for_images_whose_vectors_are_kept(model: Path) -> None:
+    Embedder(model).transform(FILES)
+    with pytest.raises(ImageError, match="limit of 9"):
+        Embedder(model, limits=ReadLimits(max_pixels=9)).transform(FILES)
+
+
+def test_a_callable_gets_few_large_images_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+
+    def mean(images: list[Any]) -> Any:
+        sizes.append(len(images))
+        return [image.mean(axis=(0, 1)) for image in images]
+
+    monkeypatch.setattr("evergrow.features.embedding.MOST_BYTES", 3 * IMAGES[0].nbytes)
+    Embedder(mean).transform(FILES)
+    # The first tells how many features there are.
+    assert sizes == [1, 3, 3, 1]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_few_images_are_read_ahead_for_a_callable(
+    n_jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    ahead: list[int] = []
+    pixels = embedding.pixels_of
+
+    def counting(*arguments: Any, **options: Any) -> Any:
+        read.append(1)
+        return pixels(*arguments, **options)
+
+    def mean(images: list[Any]) -> Any:
+        ahead.append(len(read) - sum(done))
+        done.append(len(images))
+        return [image.mean(axis=(0, 1)) for image in images]
+
+    done: list[int] = []
+    monkeypatch.setattr(embedding, "pixels_of", counting)
+    Embedder(mean, batch_size=4, n_jobs=n_jobs).transform(FILES * 8)
+    assert max(ahead) <= 4 + 1 + 2 * n_jobs
 
 
 def test_known_images_are_neither_decoded_nor_computed_again(

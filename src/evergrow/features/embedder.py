@@ -69,7 +69,8 @@ class Embedder(
         file, size and layout by its input and the defaults of :class:`Preprocessing`. Give it
         whenever the network was trained on something else.
     batch_size : int, default=16
-        Images that the network gets at once. More can be faster on a graphics card.
+        Images that the network gets at once. More can be faster on a graphics card. A function
+        gets fewer where they are large.
     cache : bool or path, default=True
         Keep vectors, and the converted network, in the user's folder for caches (the environment
         variable ``EVERGROW_CACHE`` can name it), in the folder given, or nowhere.
@@ -145,7 +146,7 @@ class Embedder(
         """
         self._check_parameters()
         with _making:
-            vars(self).pop("_taken", None)
+            self.__dict__.pop("_taken", None)
         self._network()
         return self
 

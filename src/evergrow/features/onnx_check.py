@@ -203,7 +203,8 @@ def _n_bytes(tensor: Any) -> int | None:
     bits = _PACKED_BITS.get(name)
     if bits is None:
         bits = 8 * int(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
-    return -(-math.prod(tensor.dims) * bits // 8)
+    n_values = int(math.prod(tensor.dims))
+    return -(-n_values * bits // 8)
 
 
 def _size_of_regular(path: Path, source: Path) -> int:

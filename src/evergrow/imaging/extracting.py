@@ -15,6 +15,7 @@ from sklearn.utils import get_tags
 
 from evergrow.errors import ImageError
 from evergrow.features import BadImage, Extraction, find_labelled, iterate_images
+from evergrow.features.ahead import MOST_BYTES, in_groups
 from evergrow.features.finding import raise_first
 from evergrow.features.many import check_sources, warn_of
 from evergrow.features.sources import DEFAULT_LIMITS, content_of
@@ -29,7 +30,7 @@ __all__ = [
     "listed",
 ]
 
-# Images that are in memory at a time for transformers that take all of theirs at once.
+# Most images that are in memory at a time for transformers that take all of theirs at once.
 _BLOCK = 64
 
 # Images, their labels, and what was not taken.
@@ -147,18 +148,19 @@ def _read_and_transformed(features: Any, sources: list[Any], on_error: str) -> E
     parts: list[Any] = []
     kept: list[int] = []
     problems: list[BadImage] = []
-    block: list[npt.NDArray[np.uint8]] = []
-    for index, image in iterate_images(sources, on_error=on_error):
-        if isinstance(image, BadImage):
-            problems.append(image)
-        else:
-            block.append(image)
-            kept.append(index)
-        if len(block) == _BLOCK or (block and index == len(sources) - 1):
-            parts.append(features.transform(block))
-            block = []
+    read = iterate_images(sources, on_error=on_error)
+    for group in in_groups(read, _n_bytes, most_items=_BLOCK, most_bytes=MOST_BYTES):
+        problems += [image for _, image in group if isinstance(image, BadImage)]
+        good = [(index, image) for index, image in group if not isinstance(image, BadImage)]
+        kept += [index for index, _ in good]
+        if good:
+            parts.append(features.transform([image for _, image in good]))
     warn_of(problems)
     return Extraction(_stacked(parts), np.array(kept, dtype=np.int64), tuple(problems))
+
+
+def _n_bytes(read: tuple[int, npt.NDArray[np.uint8] | BadImage]) -> int:
+    return 0 if isinstance(read[1], BadImage) else read[1].nbytes
 
 
 def _stacked(parts: Sequence[Any]) -> Any:
