@@ -113,22 +113,27 @@ def test_missing_weights_are_named(tmp_path: Path) -> None:
         embed(path)
 
 
-def test_weights_that_share_the_bytes_of_a_file_count_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_that_share_the_bytes_of_a_file_are_refused(tmp_path: Path) -> None:
     model = with_outside_weights("weights")
     for number in range(20):
         model.graph.initializer.add().CopyFrom(model.graph.initializer[0])
         model.graph.initializer[-1].name = f"copy{number}"
-    path = tmp_path / "model.onnx"
-    path.write_bytes(model.SerializeToString())
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
     (tmp_path / "weights").write_bytes(KERNEL.tobytes())
-    embed(path)
+    with pytest.raises(ValueError, match="in the same bytes several times"):
+        embed(tmp_path / "model.onnx")
+
+
+def test_weights_beyond_the_limit_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "model.onnx").write_bytes(with_outside_weights("weights").SerializeToString())
+    (tmp_path / "weights").write_bytes(KERNEL.tobytes())
+    monkeypatch.setattr(onnx_check, "_MAX_BYTES", KERNEL.nbytes - 1)
     # The limit of the model itself is another test's.
     monkeypatch.setattr(onnx_check, "_limited_bytes", Path.read_bytes)
-    monkeypatch.setattr(onnx_check, "_MAX_BYTES", 20 * KERNEL.nbytes)
-    with pytest.raises(ValueError, match="are larger than"):
-        embed(path)
+    with pytest.raises(ValueError, match="are larger than 59 bytes"):
+        embed(tmp_path / "model.onnx")
 
 
 @pytest.mark.parametrize(

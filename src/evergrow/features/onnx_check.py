@@ -162,8 +162,7 @@ def _is_outside(onnx: Any, tensor: Any) -> bool:
 def _check_outside(tensors: list[Any], source: Path) -> None:
     """Raise a ``ValueError`` for weights in files that are not beside the model, or too large."""
     folder = Path(os.path.realpath(source.parent))
-    # Each on its own: many tensors may name the same bytes of one file.
-    n_bytes = 0
+    n_bytes, files = 0, {}
     for tensor in tensors:
         entries = {entry.key: entry.value for entry in tensor.external_data}
         location = entries.get("location", "")
@@ -173,9 +172,13 @@ def _check_outside(tensors: list[Any], source: Path) -> None:
                 f"{name_of(source)} keeps weights in {name_of(location)}: they must lie in the "
                 "model's own folder"
             )
-        n_bytes += _checked_length(tensor, entries, _size_of_regular(path, source), source)
-        if n_bytes > _MAX_BYTES:
-            raise ValueError(f"the weights of {name_of(source)} are larger than {_MAX_BYTES} bytes")
+        files[path] = _size_of_regular(path, source)
+        n_bytes += _checked_length(tensor, entries, files[path], source)
+    if n_bytes > _MAX_BYTES:
+        raise ValueError(f"the weights of {name_of(source)} are larger than {_MAX_BYTES} bytes")
+    # Else a small file that many tensors name would become a large model.
+    if n_bytes > sum(files.values()):
+        raise ValueError(f"the weights of {name_of(source)} lie in the same bytes several times")
 
 
 def _checked_length(tensor: Any, entries: dict[str, str], available: int, source: Path) -> int:
