@@ -7,6 +7,7 @@ column: column k means one class for the life of the model.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,10 @@ _FAMILIES: dict[str, tuple[type, ...]] = {
     "strings": (str, np.str_),
     "bytes": (bytes, np.bytes_),
 }
+
+
+# As Python writes it: 07 and 7 are two folders, but one number.
+_WHOLE = re.compile("0|-?[1-9][0-9]*")
 
 
 def check_label_types(y: object) -> None:
@@ -191,6 +196,36 @@ class ClassList:
                 f"the model knows {_listed(self.classes.tolist())}"
             )
         return [column[name] for name in names]
+
+    @cached_property
+    def column_by_text(self) -> dict[str, int]:
+        """Columns by what classes look like in names of folders and on command lines."""
+        return {str(label): k for k, label in enumerate(self.classes.tolist())}
+
+    def from_text(self, names: Sequence[str]) -> npt.NDArray[Any]:
+        """Labels that are written like this, of the kind that the list holds.
+
+        Names of folders are strings; classes may be numbers. A whole number that is not known yet
+        is a new class; what is no number at all is an error.
+
+        >>> known, _ = ClassList.of(np.array([0, 7]))
+        >>> known.from_text(["7", "12"])
+        array([ 7, 12])
+        """
+        if _family(self.classes.dtype) == "strings":
+            return np.array(names, dtype=np.str_)
+        column = self.column_by_text
+        distinct = dict.fromkeys(names)
+        known = self.classes.tolist()
+        whole = self.classes.dtype.kind in "iu"
+        odd = [n for n in distinct if n not in column and not (whole and _WHOLE.fullmatch(n))]
+        if odd:
+            raise TypeError(
+                f"the known classes are numbers, {_listed(known)}; names must be as well, "
+                f"got {_listed(odd)}"
+            )
+        labels = {name: known[column[name]] if name in column else int(name) for name in distinct}
+        return np.array([labels[name] for name in names])
 
     def without(self, columns: Sequence[int]) -> tuple[ClassList, list[int]]:
         """The list without some columns, and the new column of each old one, -1 if it is gone.

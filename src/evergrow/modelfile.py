@@ -13,6 +13,7 @@ from evergrow.labels import ClassList
 from evergrow.version import __version__
 
 __all__ = [
+    "OF_THE_MACHINE",
     "Build",
     "arrays_inside",
     "check_array",
@@ -20,12 +21,17 @@ __all__ = [
     "class_list",
     "common_header",
     "feature_names",
+    "leave_out_machine",
     "parameters_of",
     "plain_parameters",
 ]
 
 # Makes an estimator from the header and arrays of a model inside another one's file.
 Build = Callable[[dict[str, Any], dict[str, npt.NDArray[Any]]], Any]
+
+# Parameters that change no answer. Those of the machine and terminal that saved a model say nothing
+# on another, and a file must not choose how many threads a computer starts.
+OF_THE_MACHINE: dict[str, Any] = {"n_jobs": None, "verbose": 0}
 
 # Types of class labels that can be saved, and how JSON holds each; object arrays hold strings.
 _LABEL_TYPES: dict[str, type] = {"<U": str, "|O": str, "|b1": bool, "|i1": int, "|u1": int}
@@ -71,6 +77,22 @@ def parameters_of(header: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(parameters, dict):
         raise ModelFileError("the model file has no parameters")
     return parameters
+
+
+def leave_out_machine(header: Any) -> Any:
+    """A header in which no model, nor any inside it, has threads or progress bars."""
+    if isinstance(header, (list, tuple)):
+        return [leave_out_machine(entry) for entry in header]
+    if not isinstance(header, dict):
+        return header
+    plain = {name: leave_out_machine(entry) for name, entry in header.items()}
+    parameters = plain.get("parameters")
+    if isinstance(parameters, dict):
+        for name in OF_THE_MACHINE.keys() & parameters.keys():
+            # A pipeline of scikit-learn has a flag in place of a level.
+            flag = isinstance(parameters[name], bool)
+            parameters[name] = False if flag else OF_THE_MACHINE[name]
+    return plain
 
 
 def feature_names(header: dict[str, Any], n_features: int) -> npt.NDArray[Any] | None:

@@ -6,13 +6,16 @@ import csv
 import io
 import json
 import shutil
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import evergrow
-from evergrow import NCMForestClassifier
+from evergrow import NCMForestClassifier, RLSClassifier
+from evergrow.imaging import draw_confusion
 from tests.cli.conftest import Run
 from tests.imaging.pictures import folder_of
 
@@ -90,6 +93,22 @@ def test_bad_images_are_named_and_the_others_answered(
     assert all(line.startswith("Error: 'bad\\n") for line in lines)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows")
+def test_all_that_cannot_be_read_in_a_folder_is_named(
+    run: Run, trained: Path, photos: Path, tmp_path: Path
+) -> None:
+    shutil.copy(photos / "red" / "100.png", tmp_path / "good.png")
+    for i in range(7):
+        (tmp_path / f"gone{i}.jpg").symlink_to("nothing")
+    (tmp_path / "folder").symlink_to(photos)
+    result = run("predict", trained, ".")
+    assert result.exit_code == 1
+    assert len(result.stdout.splitlines()) == 1
+    lines = result.stderr.splitlines()
+    assert sum(line.endswith("a link to nothing") for line in lines) == 7
+    assert sum(line.startswith("Warning: ") for line in lines) == 1
+
+
 def test_only_bad_images_are_all_named(run: Run, trained: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.jpg").write_text("no image")
     result = run("predict", trained, "bad.jpg")
@@ -153,7 +172,9 @@ def test_evaluate_counts_what_is_taken_for_what(run: Run, trained: Path, tmp_pat
     found = json.loads(result.stdout)
     assert found["accuracy"] == 0.75
     assert found["confusion"] == {"classes": ["green", "red"], "counts": [[1, 0], [1, 2]]}
-    assert found["classes"][1] == {"class": "red", "images": 3, "right": 2, "accuracy": 2 / 3}
+    red = {"class": "red", "images": 3, "right": 2, "rejected": 0, "accuracy": 2 / 3}
+    assert found["classes"][1] == red
+    assert found["n_rejected"] == 0
     assert found["problems"] == []
 
 
@@ -182,6 +203,41 @@ def test_the_confusion_is_drawn(run: Run, trained: Path, photos: Path, name: str
     assert run("evaluate", trained, photos, "--confusion", name).exit_code == 0
     content = Path(name).read_bytes()
     assert content.startswith((b"<?xml", b"\x89PNG"))
+
+
+def test_a_picture_is_not_replaced_unless_forced(run: Run, trained: Path, photos: Path) -> None:
+    Path("c.svg").write_text("old")
+    result = run("evaluate", trained, photos, "--confusion", "c.svg")
+    assert result.exit_code == 1
+    assert "--force replaces it" in result.stderr
+    assert Path("c.svg").read_text() == "old"
+    assert run("evaluate", trained, photos, "--confusion", "c.svg", "--force").exit_code == 0
+    assert Path("c.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_rejected_images_are_counted(
+    run: Run, trained: Path, photos: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reject_green(_: object, matrix: Any) -> Any:
+        return np.array(["unknown"] * 3 + ["red"] * 3)
+
+    monkeypatch.setattr(RLSClassifier, "predict", reject_green)
+    found = json.loads(run("evaluate", trained, photos, "--json").stdout)
+    assert (found["n_images"], found["n_right"], found["n_rejected"]) == (6, 3, 3)
+    assert [entry["rejected"] for entry in found["classes"]] == [3, 0]
+    assert found["confusion"]["counts"] == [[0, 0], [0, 3]]
+
+
+def test_the_title_counts_rejected_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+    monkeypatch.setattr(
+        "matplotlib.figure.Figure.savefig", lambda self, *_, **__: drawn.append(self.axes[0])
+    )
+    draw_confusion([[3, 1], [0, 2]], ["cat", "dog"], tmp_path / "c.svg", rejected=[0, 4])
+    (axes,) = drawn
+    assert axes.get_title() == "5 of 10 right"
+    assert [one.get_text() for one in axes.get_xticklabels()] == ["cat", "dog", "unknown"]
+    assert [one.get_text() for one in axes.get_yticklabels()] == ["cat", "dog"]
 
 
 def test_a_picture_of_another_kind_is_a_usage_error(run: Run, trained: Path) -> None:

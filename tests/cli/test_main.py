@@ -61,6 +61,16 @@ def test_an_interrupted_command_ends_with_130_and_writes_nothing(
     assert not list(tmp_path.iterdir())
 
 
+def test_too_little_memory_is_said_in_a_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError("561 GiB")
+
+    monkeypatch.setattr(ImageClassifier, "fit", fail)
+    result = run("fit", ".", "-o", "m.evergrow")
+    assert result.exit_code == 1
+    assert result.stderr == "Error: there is not enough memory: 561 GiB\n"
+
+
 def test_a_traceback_can_be_asked_for(run: Run) -> None:
     result = run("--traceback", "fit", "nowhere", "-o", "m.evergrow")
     assert isinstance(result.exception, FileNotFoundError)

@@ -6,6 +6,8 @@ import importlib
 import io
 import os
 import pickle
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +166,33 @@ def test_the_converted_network_is_kept_and_a_spoilt_one_made_again(tmp_path: Pat
     assert path.read_bytes() == content
 
 
+def test_a_network_that_someone_put_into_the_cache_is_not_believed(tmp_path: Path) -> None:
+    network = pretrained.PRETRAINED["efficientnet-lite0"]
+    content = network.onnx(tmp_path)
+    (path,) = tmp_path.iterdir()
+    forged = onnx.load_model_from_string(content)
+    forged.producer_name = "someone else"
+    path.write_bytes(forged.SerializeToString())
+    # Its name, its size and its weights are right.
+    assert network.onnx(tmp_path) == content
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
+def test_a_pipe_in_the_cache_is_not_waited_for(tmp_path: Path) -> None:
+    network = pretrained.PRETRAINED["efficientnet-lite0"]
+    content = network.onnx(tmp_path)
+    (path,) = tmp_path.iterdir()
+    path.unlink()
+    os.mkfifo(path)
+    assert network.onnx(tmp_path) == content
+
+
+def test_a_network_that_is_not_the_known_one_is_not_kept(tmp_path: Path) -> None:
+    network = replace(pretrained.PRETRAINED["efficientnet-lite0"], onnx_sha256="other")
+    assert network.onnx(tmp_path) == network.onnx(None)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_folder_that_cannot_be_written_is_told_and_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     embedder = Embedder(cache=tmp_path / "file")
@@ -178,7 +207,7 @@ def test_a_saved_embedder_names_its_weights(tmp_path: Path, monkeypatch: Any) ->
     loaded = evergrow.load(tmp_path / "model.evergrow")
     np.testing.assert_array_equal(loaded.transform([noise()]), Embedder().transform([noise()]))
     monkeypatch.setattr(pretrained.Pretrained, "weights_sha256", lambda self: "other")
-    with pytest.raises(ValueError, match="saved with other weights"):
+    with pytest.raises(ValueError, match="used with other weights"):
         evergrow.load(tmp_path / "model.evergrow").transform([noise()])
 
 

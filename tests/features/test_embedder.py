@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 
 import evergrow
 from evergrow import BadImageWarning, CacheWarning, Embedder, ImageError, ModelFileError
-from evergrow.features import OnnxModel, Preprocessing, ReadLimits, networks
+from evergrow.features import OnnxModel, Preprocessing, ReadLimits, embedding, networks
 from evergrow.files import read_model, write_model
 from tests.features.drawn import encoded, noise
 from tests.features.models import KERNEL, channels_last_model, onnx_model
@@ -159,6 +159,48 @@ def test_no_images_give_an_empty_matrix(model: Path) -> None:
 def test_the_limits_are_those_given(model: Path) -> None:
     with pytest.raises(ImageError, match="limit of 9"):
         Embedder(model, limits=ReadLimits(max_pixels=9)).transform(FILES)
+
+
+def test_the_limits_hold_for_images_whose_vectors_are_kept(model: Path) -> None:
+    Embedder(model).transform(FILES)
+    with pytest.raises(ImageError, match="limit of 9"):
+        Embedder(model, limits=ReadLimits(max_pixels=9)).transform(FILES)
+
+
+def test_a_callable_gets_few_large_images_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+
+    def mean(images: list[Any]) -> Any:
+        sizes.append(len(images))
+        return [image.mean(axis=(0, 1)) for image in images]
+
+    monkeypatch.setattr("evergrow.features.embedding.MOST_BYTES", 3 * IMAGES[0].nbytes)
+    Embedder(mean).transform(FILES)
+    # The first tells how many features there are.
+    assert sizes == [1, 3, 3, 1]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_few_images_are_read_ahead_for_a_callable(
+    n_jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    ahead: list[int] = []
+    pixels = embedding.pixels_of
+
+    def counting(*arguments: Any, **options: Any) -> Any:
+        read.append(1)
+        return pixels(*arguments, **options)
+
+    def mean(images: list[Any]) -> Any:
+        ahead.append(len(read) - sum(done))
+        done.append(len(images))
+        return [image.mean(axis=(0, 1)) for image in images]
+
+    done: list[int] = []
+    monkeypatch.setattr(embedding, "pixels_of", counting)
+    Embedder(mean, batch_size=4, n_jobs=n_jobs).transform(FILES * 8)
+    assert max(ahead) <= 4 + 1 + 2 * n_jobs
 
 
 def test_known_images_are_neither_decoded_nor_computed_again(
@@ -361,6 +403,41 @@ def test_a_saved_embedder_carries_its_network(model: Path, tmp_path: Path) -> No
     loaded.save(tmp_path / "again.evergrow")
     assert evergrow.load(tmp_path / "again.evergrow").model == loaded.model
     assert len(repr(loaded.model)) < 100
+
+
+@pytest.mark.parametrize("way", ["saved", "pickled", "in another thread pool"])
+def test_a_network_that_was_used_stays_whatever_becomes_of_its_file(
+    model: Path, tmp_path: Path, way: str
+) -> None:
+    embedder = Embedder(model, cache=False)
+    first = embedder.transform(FILES)
+    onnx.save(onnx_model(scale=2.0), model)
+    if way == "saved":
+        embedder.save(tmp_path / "model.evergrow")
+        embedder = evergrow.load(tmp_path / "model.evergrow")
+    elif way == "pickled":
+        embedder = pickle.loads(pickle.dumps(embedder))
+    else:
+        embedder.set_params(n_jobs=2)
+    np.testing.assert_array_equal(embedder.transform(FILES), first)
+
+
+def test_a_file_is_read_anew_by_fit(model: Path) -> None:
+    embedder = Embedder(model, cache=False)
+    first = embedder.transform(FILES)
+    onnx.save(onnx_model(scale=2.0), model)
+    np.testing.assert_allclose(embedder.fit().transform(FILES), 2 * first, rtol=1e-5)
+
+
+def test_a_file_chooses_neither_threads_nor_wider_limits(model: Path, tmp_path: Path) -> None:
+    Embedder(model).save(tmp_path / "good.evergrow")
+    header, tensors = read_model(tmp_path / "good.evergrow")
+    wide = {"max_pixels": 10**15, "max_bytes": 5}
+    header["parameters"] |= {"n_jobs": 3000, "verbose": 1, "limits": wide}
+    write_model(tmp_path / "forged.evergrow", header, tensors)
+    loaded = evergrow.load(tmp_path / "forged.evergrow")
+    assert (loaded.n_jobs, loaded.verbose) == (None, 0)
+    assert loaded.limits == ReadLimits(max_bytes=5)
 
 
 def test_an_embedder_with_a_callable_refuses_to_be_saved(tmp_path: Path) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evergrow import BadImageWarning
+from evergrow import BadImageWarning, ImageError
 from evergrow.features import find_images, find_labelled, read_image
 from tests.features.drawn import encoded, quarters
 
@@ -46,6 +48,57 @@ def test_patterns_paths_and_lists_of_them_are_found(tmp_path: Path) -> None:
     assert names(tmp_path, mixed) == ["odd.dat", "b/3.jpg", "a/2.png"]
 
 
+@needs_links
+def test_a_pattern_follows_no_links_to_folders(tmp_path: Path) -> None:
+    put(tmp_path, "deep/er/a.jpg")
+    for name in ("first", "second"):
+        (tmp_path / "deep" / name).symlink_to(tmp_path / "deep")
+    for pattern in ("**/*.jpg", "deep/*/*.jpg", "**", "deep/**/er/*"):
+        # Each way through two links in each step would be another path.
+        with pytest.warns(BadImageWarning, match=r"first': a link to a folder is not followed"):
+            assert names(tmp_path, f"{tmp_path}/{pattern}") == ["deep/er/a.jpg"]
+
+
+@needs_links
+def test_a_link_that_matches_a_pattern_must_stay_in_its_folder(tmp_path: Path) -> None:
+    put(tmp_path, "photos/a.jpg", "photos/deep/b.jpg", "secret.jpg")
+    (tmp_path / "photos" / "deep" / "in.jpg").symlink_to(tmp_path / "photos" / "a.jpg")
+    (tmp_path / "photos" / "deep" / "out.jpg").symlink_to(tmp_path / "secret.jpg")
+    with pytest.warns(BadImageWarning, match=r"out\.jpg': a link that leaves"):
+        found = names(tmp_path, f"{tmp_path}/photos/d*/*.jpg")
+    assert found == ["photos/deep/b.jpg", "photos/deep/in.jpg"]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "*",
+        "*/",
+        "**",
+        "**/",
+        "**/*",
+        "**/*.jpg",
+        "*.jpg",
+        "?/*.jpg",
+        "[ab]/**/*.jpg",
+        "**/deep/*",
+        "a/**/deep/**/*.jpg",
+        "**/.h*/*.jpg",
+        ".h*",
+        "a**/1.jpg",
+        "*/deep",
+    ],
+)
+def test_a_pattern_means_what_glob_means(tmp_path: Path, pattern: str) -> None:
+    put(tmp_path, "1.jpg", "a/1.jpg", "a/deep/2.jpg", "b/x/deep/y/3.jpg", ".hid/4.jpg", "b/.5.jpg")
+    (tmp_path / "a" / "notes.txt").write_text("")
+    matches = [Path(one) for one in glob.glob(f"{tmp_path}/{pattern}", recursive=True)]
+    folders = [path for path in matches if path.is_dir()]
+    expected = {path for path in matches if path.suffix == ".jpg"}
+    expected |= {path for folder in folders for path in find_images(folder)}
+    assert set(find_images(f"{tmp_path}/{pattern}")) == expected
+
+
 def test_a_name_that_exists_is_no_pattern(tmp_path: Path) -> None:
     put(tmp_path, "[1].jpg", "1.jpg")
     assert names(tmp_path, str(tmp_path / "[1].jpg")) == ["[1].jpg"]
@@ -70,7 +123,7 @@ def test_links_that_leave_the_folder_are_reported_and_not_followed(tmp_path: Pat
     put(tmp_path, "inside/a.jpg", "outside/secret.jpg")
     (inside / "link.jpg").symlink_to(outside / "secret.jpg")
     (inside / "folder").symlink_to(outside)
-    with pytest.warns(BadImageWarning, match=r"folder.*link to a folder.*link\.jpg.*leaves"):
+    with pytest.warns(BadImageWarning, match=r"link\.jpg.*leaves.*folder': a link to a folder"):
         assert names(inside, inside) == ["a.jpg"]
 
 
@@ -115,6 +168,50 @@ def test_classes_are_the_names_of_folders(tmp_path: Path) -> None:
     assert found.labels.tolist() == ["cat", "cat", "dog"]
     assert [path.name for path in found.paths] == ["1.jpg", "2.jpg", "1.jpg"]
     assert found.problems == ()
+
+
+def test_no_two_names_of_folders_become_one_class(tmp_path: Path) -> None:
+    if sys.platform == "win32":
+        pytest.skip("names of folders hold no line breaks on Windows")
+    put(tmp_path, "a\nb/1.jpg", r"a\nb/1.jpg", r"a\\nb/1.jpg")
+    assert len(set(find_labelled(tmp_path).labels.tolist())) == 3
+
+
+@needs_links
+def test_what_may_be_an_image_but_cannot_be_read_is_told_apart(tmp_path: Path) -> None:
+    put(tmp_path, "dog/1.jpg", "stray.jpg")
+    (tmp_path / "dog" / "gone.jpg").symlink_to("nothing")
+    (tmp_path / "dog" / "notes").symlink_to("nothing")
+    (tmp_path / "dog" / "up").symlink_to(tmp_path)
+    found = find_labelled(tmp_path)
+    assert [problem.reason for problem in found.unreadable] == ["a link to nothing"]
+    assert len(found.problems) == 4
+
+
+def test_a_folder_that_cannot_be_opened_is_unreadable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, "dog/1.jpg", "dog/locked/2.jpg")
+    scandir = os.scandir
+
+    def refuse(folder: Any) -> Any:
+        if Path(folder).name == "locked":
+            raise PermissionError(13, "Permission denied")
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    (problem,) = find_labelled(tmp_path).unreadable
+    assert problem.source.endswith("locked'")
+    assert problem.reason == "permission denied"
+
+
+@needs_links
+def test_a_folder_of_nothing_but_unreadable_images_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "dog").mkdir()
+    (tmp_path / "dog" / "gone.jpg").symlink_to("nothing")
+    for find in (find_images, find_labelled):
+        with pytest.raises(ImageError, match=r"gone\.jpg': a link to nothing"):
+            find(tmp_path)
 
 
 def test_what_belongs_to_no_class_is_reported(tmp_path: Path) -> None:

@@ -113,6 +113,72 @@ def test_missing_weights_are_named(tmp_path: Path) -> None:
         embed(path)
 
 
+def test_weights_that_share_the_bytes_of_a_file_are_refused(tmp_path: Path) -> None:
+    model = with_outside_weights("weights")
+    for number in range(20):
+        model.graph.initializer.add().CopyFrom(model.graph.initializer[0])
+        model.graph.initializer[-1].name = f"copy{number}"
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    (tmp_path / "weights").write_bytes(KERNEL.tobytes())
+    with pytest.raises(ValueError, match="in the same bytes several times"):
+        embed(tmp_path / "model.onnx")
+
+
+def test_weights_beyond_the_limit_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "model.onnx").write_bytes(with_outside_weights("weights").SerializeToString())
+    (tmp_path / "weights").write_bytes(KERNEL.tobytes())
+    monkeypatch.setattr(onnx_check, "_MAX_BYTES", KERNEL.nbytes - 1)
+    # The limit of the model itself is another test's.
+    monkeypatch.setattr(onnx_check, "_limited_bytes", Path.read_bytes)
+    with pytest.raises(ValueError, match="are larger than 59 bytes"):
+        embed(tmp_path / "model.onnx")
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "message"),
+    [
+        ("length", "8", "they take 60 bytes, it says 8"),
+        ("length", "many", "a place that is no number"),
+        ("offset", "4", "too short"),
+        ("offset", "-1", "too short"),
+    ],
+)
+def test_weights_must_be_as_long_as_their_shape_says(
+    tmp_path: Path, entry: str, value: str, message: str
+) -> None:
+    model = with_outside_weights("weights")
+    (found,) = (one for one in model.graph.initializer[0].external_data if one.key == entry)
+    found.value = value
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    (tmp_path / "weights").write_bytes(KERNEL.tobytes())
+    with pytest.raises(ValueError, match=message):
+        embed(tmp_path / "model.onnx")
+
+
+def test_weights_without_a_length_go_to_the_end_of_their_file(tmp_path: Path) -> None:
+    model = with_outside_weights("weights")
+    del model.graph.initializer[0].external_data[1:]
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    (tmp_path / "weights").write_bytes(KERNEL.tobytes())
+    np.testing.assert_array_equal(embed(tmp_path / "model.onnx"), embed(onnx_model()))
+
+
+def test_weights_hidden_in_the_defaults_of_a_function_are_found() -> None:
+    model = onnx_model()
+    hidden = with_outside_weights("weights").graph.initializer[0]
+    function = model.functions.add(name="leak", domain="mine")
+    function.attribute_proto.add().CopyFrom(onnx.helper.make_attribute("value", hidden))
+    with pytest.raises(ValueError, match="keeps weights in other files"):
+        embed(model)
+
+
+def test_a_batch_that_no_memory_holds_is_refused() -> None:
+    with pytest.raises(ValueError, match="export it with an open size of batch"):
+        embed(onnx_model((10**6, 3, 224, 224)))
+
+
 def test_content_without_a_folder_cannot_refer_to_files() -> None:
     with pytest.raises(ValueError, match="keeps weights in other files"):
         embed(with_outside_weights("weights"))

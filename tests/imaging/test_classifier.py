@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import io
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from evergrow import (
     RLSClassifier,
 )
 from evergrow.imaging.choices import FEATURES, LEARNERS
+from tests.features.drawn import encoded
 from tests.imaging.pictures import MeanColours, folder_of, pictures
 
 IMAGES, LABELS = pictures("red", "green", "blue")
@@ -106,6 +109,62 @@ def test_a_folder_per_class_needs_no_labels(tmp_path: Path) -> None:
     assert model.score(folder_of(tmp_path / "test", "red", "blue", n=2, seed=9)) == 1.0
 
 
+def numbered(root: Path, **names: str) -> Path:
+    """A folder whose classes have numbers for names."""
+    for colour, name in names.items():
+        (folder_of(root, colour, n=3) / colour).rename(root / name)
+    return root
+
+
+def test_folders_are_called_like_classes_that_are_numbers(tmp_path: Path) -> None:
+    model = model_of().fit(IMAGES, np.repeat([7, 2, 30], 6))
+    assert model.score(numbered(tmp_path / "test", red="7", green="2")) == 1.0
+    model.partial_fit(numbered(tmp_path / "more", grey="12", red="7"))
+    assert model.classes_.tolist() == [2, 7, 30, 12]
+    assert model.class_counts_.tolist() == [6, 9, 6, 3]
+
+
+@pytest.mark.parametrize("name", ["cat", "07", "2.0"])
+def test_folders_that_are_no_numbers_are_refused_by_a_model_of_numbers(
+    tmp_path: Path, name: str
+) -> None:
+    model = model_of().fit(IMAGES, np.repeat([7, 2, 30], 6))
+    folder = numbered(tmp_path, red=name)
+    for use in (model.score, model.partial_fit):
+        with pytest.raises(TypeError, match=r"the known classes are numbers, \[2, 7, 30\]"):
+            use(folder)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows")
+def test_unreadable_things_in_folders_are_errors_unless_they_may_be_skipped(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, "red", "green")
+    model = model_of().fit(folder)
+    (folder / "red" / "gone.jpg").symlink_to("nothing")
+    for use in (model.fit, model.partial_fit, model.score):
+        with pytest.raises(ImageError, match=r"gone\.jpg': a link to nothing"):
+            use(folder)
+    with pytest.warns(BadImageWarning, match=r"1 image was left out: .*gone\.jpg"):
+        model.set_params(on_error="skip").fit(folder)
+
+
+def test_open_files_are_read_once_and_learnt_from() -> None:
+    def opened(images: list[Any]) -> list[Any]:
+        return [io.BytesIO(encoded(image)) for image in images]
+
+    model = ImageClassifier("hsl", random_state=0, on_error="skip")
+    model.fit(opened(IMAGES), LABELS)
+    same = ImageClassifier("hsl", random_state=0).fit(IMAGES, LABELS)
+    np.testing.assert_array_equal(
+        model.predict_proba(opened(TEST_IMAGES)), same.predict_proba(TEST_IMAGES)
+    )
+
+
+def test_an_open_file_that_is_no_image_is_named_with_the_reason() -> None:
+    model = ImageClassifier("hsl", random_state=0)
+    with pytest.raises(ImageError, match=r"^cannot read <StringIO>: .*binary mode$"):
+        model.fit([*IMAGES, io.StringIO("text")], [*LABELS, "red"])
+
+
 def test_the_report_tells_where_the_time_went() -> None:
     model = model_of().fit(IMAGES, LABELS)
     report = model.report_
@@ -140,6 +199,11 @@ def test_the_best_classes_come_first() -> None:
     np.testing.assert_array_equal(model.predict_top_k(TEST_IMAGES, 3), answers.top_labels)
     best = model.predict_proba(TEST_IMAGES).max(axis=1)
     np.testing.assert_array_equal(answers.top_probabilities[:, 0], best)
+
+
+def test_no_more_best_classes_are_given_than_there_are() -> None:
+    model = model_of().fit(IMAGES, LABELS)
+    assert model.predict_top_k(TEST_IMAGES, 5).shape == (len(TEST_IMAGES), 3)
 
 
 def test_a_rejecting_learner_may_answer_unknown() -> None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import evergrow
-from evergrow import ImageClassifier, ModelFileError, RejectingClassifier, RLSClassifier
+from evergrow import Embedder, ImageClassifier, ModelFileError, RejectingClassifier, RLSClassifier
 from evergrow.codebook import BagOfWords, RandomKDTrees
 from evergrow.features import LocalFeatures, RandomPatches
 from evergrow.files import read_model, write_model
 from evergrow.imaging import Answers
+from tests.features.models import onnx_model
 from tests.imaging.pictures import MeanColours, pictures
 
 IMAGES, LABELS = pictures("red", "green", "blue", n=4)
@@ -95,6 +98,30 @@ def test_features_that_are_not_ours_cannot_be_saved(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="MeanColours cannot be saved"):
         model.save(tmp_path / "model.evergrow")
     assert not list(tmp_path.iterdir())
+
+
+def test_threads_and_bars_are_not_taken_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.evergrow"
+    MODELS["pipeline"]().fit(IMAGES, LABELS).save(path)
+    header, tensors = read_model(path)
+    inside = header["features"]["steps"][0][1]["parameters"]
+    for parameters in (header["parameters"], inside, header["learner"]["parameters"]):
+        parameters |= {"n_jobs": 3000, "verbose": 9}
+    write_model(path, header, tensors)
+    loaded = evergrow.load(path)
+    for one in (loaded, loaded.features_[0], loaded.learner_):
+        assert (one.n_jobs, one.verbose) == (None, 0)
+
+
+def test_a_file_holds_the_network_that_was_trained_with(tmp_path: Path) -> None:
+    onnx.save(onnx_model(), tmp_path / "small.onnx")
+    features = Embedder(tmp_path / "small.onnx", cache=False)
+    model = ImageClassifier(features, random_state=0).fit(IMAGES, LABELS)
+    expected = model.predict_proba(TEST_IMAGES)
+    onnx.save(onnx_model(scale=-1.0), tmp_path / "small.onnx")
+    model.save(tmp_path / "model.evergrow")
+    for other in (evergrow.load(tmp_path / "model.evergrow"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(other.predict_proba(TEST_IMAGES), expected)
 
 
 @pytest.fixture(scope="module")

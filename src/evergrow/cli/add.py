@@ -8,6 +8,7 @@ from evergrow.cli.models import changed_model, check_output
 from evergrow.cli.options import (
     FOLDER,
     FORCE,
+    JOBS,
     MODEL,
     ON_ERROR,
     QUIET,
@@ -30,10 +31,17 @@ __all__ = ["add"]
 @FOLDER
 @other_output
 @ON_ERROR
+@JOBS
 @FORCE
 @QUIET
 def add(
-    model: str, folder: str, output: str | None, on_error: str, force: bool, quiet: bool
+    model: str,
+    folder: str,
+    output: str | None,
+    on_error: str,
+    jobs: int,
+    force: bool,
+    quiet: bool,
 ) -> None:
     """Teach MODEL the images of FOLDER.
 
@@ -43,7 +51,7 @@ def add(
     """
     if output is not None:
         check_output(output, force=force)
-    with changed_model(model, output, verbose=verbosity(quiet)) as classifier:
+    with changed_model(model, output, verbose=verbosity(quiet), jobs=jobs) as classifier:
         classifier.set_params(on_error=on_error).partial_fit(folder)
     if not quiet:
         say_learnt(classifier, output or model)

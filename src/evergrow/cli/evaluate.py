@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from evergrow.cli.models import answers_of, check_output, load_classifier
-from evergrow.cli.options import FOLDER, JOBS, MODEL, QUIET, examples, verbosity
+from evergrow.cli.options import FOLDER, FORCE, JOBS, MODEL, QUIET, examples, verbosity
 from evergrow.cli.output import write_fields, write_json
 
 __all__ = ["evaluate"]
@@ -21,8 +21,9 @@ class _Result:
 
     classes: list[str]
     confusion: Any
-    # Images per class, answers that are no class of the model included.
+    # Images per class, and those of them for which the answer was no class of the model.
     images: Any
+    rejected: Any
     unknown: dict[str, int]
     problems: tuple[Any, ...]
 
@@ -38,8 +39,16 @@ class _Result:
         """What is said of each class that was asked about."""
         right = self.confusion.diagonal()
         return [
-            {"class": name, "images": int(n), "right": int(r), "accuracy": int(r) / int(n)}
-            for name, n, r in zip(self.classes, self.images, right, strict=True)
+            {
+                "class": name,
+                "images": int(n),
+                "right": int(r),
+                "rejected": int(none),
+                "accuracy": int(r) / int(n),
+            }
+            for name, n, r, none in zip(
+                self.classes, self.images, right, self.rejected, strict=True
+            )
             if n
         ]
 
@@ -55,9 +64,16 @@ class _Result:
 @click.option("--confusion", type=click.Path(), help="Draw who is taken for whom: .svg or .png.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @JOBS
+@FORCE
 @QUIET
 def evaluate(
-    model: str, folder: str, confusion: str | None, as_json: bool, jobs: int, quiet: bool
+    model: str,
+    folder: str,
+    confusion: str | None,
+    as_json: bool,
+    jobs: int,
+    force: bool,
+    quiet: bool,
 ) -> None:
     """Measure the accuracy of MODEL on FOLDER.
 
@@ -69,13 +85,13 @@ def evaluate(
     if confusion is not None:
         if Path(confusion).suffix.lower() not in (".svg", ".png"):
             raise click.BadParameter("must end in .svg or .png", param_hint="'--confusion'")
-        check_output(confusion, force=True)
+        check_output(confusion, force=force)
     result = _measured(load_classifier(model, verbose=verbosity(quiet), jobs=jobs), folder)
     _write_json(result) if as_json else _write_text(result)
     if confusion is not None:
         from evergrow.imaging import draw_confusion
 
-        draw_confusion(result.confusion, result.classes, confusion)
+        draw_confusion(result.confusion, result.classes, confusion, rejected=result.rejected)
     for name, count in result.unknown.items():
         click.echo(f"Error: the model does not know {name!r}, left out: {count}", err=True)
     for problem in result.problems:
@@ -88,10 +104,11 @@ def _measured(classifier: Any, folder: str) -> _Result:
     import numpy as np
 
     from evergrow.features import find_labelled
+    from evergrow.labels import ClassList
 
     found = find_labelled(folder)
     # Names of folders are strings; classes may be numbers if the model was trained in Python.
-    column_of = {str(label): k for k, label in enumerate(classifier.classes_.tolist())}
+    column_of = ClassList(classifier.classes_).column_by_text
     known = [i for i, label in enumerate(found.labels.tolist()) if label in column_of]
     names, counts = np.unique(np.delete(found.labels, known), return_counts=True)
     unknown = dict(zip(names.tolist(), counts.tolist(), strict=True))
@@ -108,7 +125,8 @@ def _measured(classifier: Any, folder: str) -> _Result:
     np.add.at(confusion, (truth[answer >= 0], answer[answer >= 0]), 1)
     images = np.bincount(truth, minlength=len(column_of))
     problems = (*found.problems, *answers.problems)
-    return _Result(list(column_of), confusion, images, unknown, problems)
+    rejected = images - confusion.sum(axis=1)
+    return _Result(list(column_of), confusion, images, rejected, unknown, problems)
 
 
 def _write_text(result: _Result) -> None:
@@ -124,6 +142,7 @@ def _write_json(result: _Result) -> None:
             "accuracy": result.accuracy,
             "n_images": int(result.images.sum()),
             "n_right": result.n_right,
+            "n_rejected": int(result.rejected.sum()),
             "classes": result.per_class(),
             "confusion": {"classes": result.classes, "counts": result.confusion.tolist()},
             "unknown_classes": result.unknown,

@@ -67,7 +67,7 @@ def fit(
         random_state=seed,
         verbose=verbosity(quiet),
     )
-    # Threads and bars are those of this machine and terminal.
-    model.fit(folder).set_params(n_jobs=None, verbose=0).save(output)
+    # How one command works is no part of what the file keeps.
+    model.fit(folder).set_params(n_jobs=None, on_error="raise", verbose=0).save(output)
     if not quiet:
         say_learnt(model, output)

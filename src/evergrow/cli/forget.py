@@ -31,9 +31,11 @@ def forget(
     """
     if output is not None:
         check_output(output, force=force)
+    from evergrow.labels import ClassList
+
     with changed_model(model, output, verbose=0) as classifier:
         # Classes may be numbers if the model was trained in Python.
-        by_name = {str(label): label for label in classifier.classes_.tolist()}
-        classifier.forget(classes=[by_name.get(name, name) for name in classes])
+        labels = ClassList(classifier.classes_).from_text(classes)
+        classifier.forget(classes=labels)
     if not quiet:
         say_size(classifier, output or model)

@@ -30,6 +30,11 @@ class Commands(click.Group):
         except BrokenPipeError:
             # Whoever reads has enough, as "head" does: Click ends quietly.
             raise
+        except MemoryError as error:
+            if ctx.params.get("traceback"):
+                raise
+            reason = f": {error}" if str(error) else ""
+            raise click.ClickException(f"there is not enough memory{_one_line(reason)}") from error
         except _EXPECTED as error:
             if ctx.params.get("traceback"):
                 raise

@@ -63,15 +63,20 @@ def locked(path: str | os.PathLike[str], say_waiting: Callable[[], None]) -> Ite
                 _wait(descriptor)
             # The one before may have removed the file: then others lock a newer one.
             if _is_still(file, descriptor):
-                yield
-                _remove(file)
+                yield from _held(file, descriptor)
                 return
-        except BaseException:
-            if _is_still(file, descriptor):
-                _remove(file)
-            raise
         finally:
             os.close(descriptor)
+
+
+def _held(file: Path, descriptor: int) -> Iterator[None]:
+    # Only whoever has the lock removes the file: one that was interrupted while it waited would
+    # take it from under another.
+    try:
+        yield
+    finally:
+        if _is_still(file, descriptor):
+            _remove(file)
 
 
 def _is_still(file: Path, descriptor: int) -> bool:

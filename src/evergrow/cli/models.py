@@ -79,7 +79,9 @@ def check_output(path: str, *, force: bool) -> None:
 
 
 @contextmanager
-def changed_model(path: str, output: str | None, *, verbose: int) -> Iterator[ImageClassifier]:
+def changed_model(
+    path: str, output: str | None, *, verbose: int, jobs: int = -1
+) -> Iterator[ImageClassifier]:
     """Read a model, let the block change it, and write it if all went well.
 
     Commands that change one file take turns. If something else wrote the file meanwhile, what it
@@ -98,7 +100,7 @@ def changed_model(path: str, output: str | None, *, verbose: int) -> Iterator[Im
         before = _stamp(target)
         model = _checked_classifier(path)
         settings = {name: getattr(model, name) for name in _OF_THE_MOMENT}
-        yield model.set_params(verbose=verbose, n_jobs=-1)
+        yield model.set_params(verbose=verbose, n_jobs=jobs)
         model.set_params(**settings)
         if _stamp(target) != before:
             raise click.ClickException(

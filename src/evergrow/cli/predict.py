@@ -75,7 +75,7 @@ def predict(
     is 1.
     """
     classifier = load_classifier(model, verbose=verbosity(quiet), jobs=jobs)
-    paths = _found(images)
+    paths, unreadable = _found(images)
     k = min(top, len(classifier.classes_))
     answers = answers_of(classifier, paths, k=k)
     write = _WRITERS[form or "text"]
@@ -86,13 +86,18 @@ def predict(
     for place, label in enumerate(answers.labels.tolist()):
         best = list(zip(names[place], shares[place], strict=True))
         write(paths[answers.kept[place]], label, best)
-    for problem in answers.problems:
+    problems = (*unreadable, *answers.problems)
+    for problem in problems:
         click.echo(f"Error: {problem}", err=True)
-    if answers.problems:
+    if problems:
         raise click.exceptions.Exit(1)
 
 
-def _found(images: tuple[str, ...]) -> list[str]:
-    from evergrow.features import find_images
+def _found(images: tuple[str, ...]) -> tuple[list[str], tuple[Any, ...]]:
+    """Images, and what was found where they lie but cannot be read."""
+    from evergrow.features.finding import found_images
+    from evergrow.features.many import warn_of
 
-    return [os.fspath(path) for path in find_images(list(images))]
+    found = found_images(list(images))
+    warn_of(found.ignored)
+    return [os.fspath(path) for path in found.paths], found.unreadable

@@ -16,7 +16,7 @@ from evergrow.features.sources import ReadLimits
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["SUFFIXES", "decode", "rgb_of_pillow"]
+__all__ = ["SUFFIXES", "check_encoded_size", "decode", "rgb_of_pillow"]
 
 # Pillow's module for each format that is read, no others: every decoder is a way in. Pictures of
 # phones (MPO) begin as JPEG and come through its module.
@@ -54,8 +54,6 @@ def decode(content: bytes, limits: ReadLimits, max_side: int | None) -> npt.NDAr
     With ``max_side``, a JPEG may come out smaller by a power of two, neither side shorter than
     ``max_side`` unless it was before.
     """
-    for name in _PLUGINS.values():
-        vision_module(name)
     try:
         with _opened(content) as image:
             limits.check_size(*image.size)
@@ -63,6 +61,15 @@ def decode(content: bytes, limits: ReadLimits, max_side: int | None) -> npt.NDAr
                 image.draft(None, (max_side, max_side))
             return _rgb(image)
     # Hostile bytes make decoders raise nearly anything; all of it means one thing here.
+    except Exception as error:
+        raise ValueError(_why(error)) from error
+
+
+def check_encoded_size(content: bytes, limits: ReadLimits) -> None:
+    """Raise a ``ValueError`` if the header tells of more pixels than allowed."""
+    try:
+        with _opened(content) as image:
+            limits.check_size(*image.size)
     except Exception as error:
         raise ValueError(_why(error)) from error
 
@@ -87,6 +94,8 @@ def _opened(content: bytes) -> Any:
     ``Image.open`` does the same, then warns of many pixels according to a limit and to filters
     that the whole process shares. Here each call has a limit of its own, which is an error.
     """
+    for name in _PLUGINS.values():
+        vision_module(name)
     openers = vision_module("PIL.Image").OPEN
     prefix = content[:_PREFIX_BYTES]
     for name in _PLUGINS:

@@ -69,7 +69,8 @@ class Embedder(
         file, size and layout by its input and the defaults of :class:`Preprocessing`. Give it
         whenever the network was trained on something else.
     batch_size : int, default=16
-        Images that the network gets at once. More can be faster on a graphics card.
+        Images that the network gets at once. More can be faster on a graphics card. A function
+        gets fewer where they are large.
     cache : bool or path, default=True
         Keep vectors, and the converted network, in the user's folder for caches (the environment
         variable ``EVERGROW_CACHE`` can name it), in the folder given, or nowhere.
@@ -128,6 +129,9 @@ class Embedder(
     def fit(self, X: Any = None, y: Any = None) -> Self:  # noqa: ARG002
         """Check the parameters and load the network; there is nothing to learn.
 
+        An ONNX file is read anew. From then on, saved and pickled too, the embedder keeps the
+        network that was in it, whatever becomes of the file.
+
         Parameters
         ----------
         X : ignored
@@ -140,6 +144,9 @@ class Embedder(
         self : Embedder
             As it was.
         """
+        self._check_parameters()
+        with _making:
+            self.__dict__.pop("_taken", None)
         self._network()
         return self
 
@@ -220,6 +227,9 @@ class Embedder(
         """For scikit-learn, which names the output by number."""
         return self.n_features_out_
 
+    def _check_parameters(self) -> None:
+        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
+
     def _cache_folder(self) -> Path | None:
         if isinstance(self.cache, (bool, np.bool_)):
             return cache_folder() if self.cache else None
@@ -233,23 +243,37 @@ class Embedder(
 
     def _network(self) -> Network:
         """The network, made when it is first needed."""
-        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
+        self._check_parameters()
         n_threads = effective_n_jobs(self.n_jobs)
         # The runtime's threads do not survive a fork; and parameters can be set at any time.
-        made_for = (os.getpid(), self.model, self.preprocessing, n_threads)
         with _making:
+            made_for = (os.getpid(), self._used_model(), self.preprocessing, n_threads)
             known = vars(self).get("_made")
             if known is not None and known[0][0] != os.getpid():
                 _inherited.append(known)
             if known is None or known[0] != made_for:
-                known = (made_for, self._make_network(n_threads))
+                known = (made_for, self._make_network(made_for[1], n_threads))
                 self._made = known
         network: Network = known[1]
         return network
 
-    def _make_network(self, n_threads: int) -> Network:
-        model, name, weights, preprocessing = self.model, "the ONNX model", None, self.preprocessing
-        if isinstance(model, str) and model in PRETRAINED:
+    def _used_model(self) -> Any:
+        """The model; for the path of a file what was in it when it was first used.
+
+        What was learnt from the vectors of one network means nothing with those of another.
+        """
+        model = self.model
+        if not isinstance(model, (str, os.PathLike)) or model in PRETRAINED:
+            return model
+        taken = vars(self).get("_taken")
+        if taken is None or taken[0] != model:
+            taken = (model, OnnxModel(read_onnx(model)))
+            self._taken = taken
+        return taken[1]
+
+    def _make_network(self, model: Any, n_threads: int) -> Network:
+        name, weights, preprocessing = "the ONNX model", None, self.preprocessing
+        if isinstance(model, str):
             pretrained = PRETRAINED[model]
             weights, name = pretrained.weights_sha256(), pretrained.name
             self._check_weights(name, weights)
@@ -257,8 +281,8 @@ class Embedder(
             preprocessing = preprocessing or pretrained.preprocessing
         elif isinstance(model, OnnxModel):
             content = model.content
-        elif isinstance(model, (str, os.PathLike)):
-            content, name = read_onnx(model), f"the ONNX model {name_of(model)}"
+            if model is not self.model:
+                name = f"the ONNX model {name_of(self.model)}"
         else:
             if preprocessing is not None:
                 raise ValueError("preprocessing must be None where the model is a callable")
@@ -268,11 +292,13 @@ class Embedder(
         )
 
     def _check_weights(self, name: str, weights: str) -> None:
-        # Said by the file that the embedder was loaded from, if any.
+        # Said by the file or the pickle that the embedder came from, or by its first use.
         expected = vars(self).get("_saved_weights")
-        if expected is not None and expected != (name, weights):
+        if expected is None or expected[0] != name:
+            self._saved_weights = (name, weights)
+        elif expected[1] != weights:
             raise ValueError(
-                f"the embedder was saved with other weights of {name}: what was learnt from its "
+                f"the embedder was used with other weights of {name}: what was learnt from its "
                 "vectors does not fit those of the installed package"
             )
 
@@ -311,7 +337,8 @@ class Embedder(
         check_saveable(type(self))
         # Checks parameters and network: else the file could not be used.
         self._network()
-        parameters, tensors = to_plain(self.get_params(deep=False))
+        parameters = {**self.get_params(deep=False), "model": self._used_model()}
+        parameters, tensors = to_plain(parameters)
         header = common_header(self, parameters, None)
         header["weights"] = named_weights(self.model)
         return header, tensors
@@ -329,5 +356,7 @@ class Embedder(
         embedder._saved_weights = weights
         return embedder
 
-    # Name and hash of the weights that a file was saved with.
+    # Name and hash of the weights that were used, here or where a file was saved.
     _saved_weights: tuple[str, str] | None
+    # The path of an ONNX file, and what was in it when it was first used.
+    _taken: tuple[Any, OnnxModel]

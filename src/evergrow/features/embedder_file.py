@@ -12,11 +12,10 @@ import numpy.typing as npt
 
 from evergrow.errors import ModelFileError
 from evergrow.features.networks import OnnxModel
-from evergrow.features.onnx_check import read_onnx
 from evergrow.features.preprocessing import Preprocessing
 from evergrow.features.pretrained import PRETRAINED
-from evergrow.features.sources import ReadLimits
-from evergrow.modelfile import check_array, parameters_of, plain_parameters
+from evergrow.features.sources import DEFAULT_LIMITS, ReadLimits
+from evergrow.modelfile import OF_THE_MACHINE, check_array, parameters_of, plain_parameters
 
 __all__ = ["CacheFolder", "Instance", "Model", "from_plain", "named_weights", "to_plain"]
 
@@ -90,14 +89,12 @@ def to_plain(
     plain["limits"] = None if limits is None else plain_parameters(asdict(limits))
     # A file must not choose where things are written on the computer that loads it.
     plain["cache"] = plain["cache"] is not False
-    return plain, tensors
+    return {**plain, **OF_THE_MACHINE}, tensors
 
 
 def _onnx_content(model: Any) -> bytes:
     if isinstance(model, OnnxModel):
         return model.content
-    if isinstance(model, (str, os.PathLike)):
-        return read_onnx(model)
     raise TypeError(
         "an Embedder with a callable model cannot be saved: a file holds no code; "
         "export the model to ONNX and give the path"
@@ -108,7 +105,7 @@ def from_plain(
     header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]
 ) -> tuple[dict[str, Any], tuple[str, str] | None]:
     """Parameters from a file, and name and hash of the weights; checked."""
-    parameters = dict(parameters_of(header))
+    parameters = {**parameters_of(header), **OF_THE_MACHINE}
     model, cache = parameters.get("model"), parameters.get("cache", True)
     if isinstance(model, dict):
         parameters["model"] = _onnx_inside(model, tensors)
@@ -120,8 +117,16 @@ def from_plain(
     if parameters.get("preprocessing") is not None:
         parameters["preprocessing"] = Preprocessing.from_plain(parameters["preprocessing"])
     if parameters.get("limits") is not None:
-        parameters["limits"] = ReadLimits(**parameters["limits"])
+        parameters["limits"] = _no_wider(ReadLimits(**parameters["limits"]))
     return parameters, None if isinstance(model, dict) else _weights(header, model)
+
+
+def _no_wider(limits: ReadLimits) -> ReadLimits:
+    """Limits of a file, which may be stricter than the usual ones but never lift them."""
+    return ReadLimits(
+        min(limits.max_pixels, DEFAULT_LIMITS.max_pixels),
+        min(limits.max_bytes, DEFAULT_LIMITS.max_bytes),
+    )
 
 
 def _onnx_inside(entry: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> OnnxModel:

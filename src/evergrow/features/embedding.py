@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.errors import ImageError
-from evergrow.features.ahead import in_order_ahead
+from evergrow.features.ahead import MOST_BYTES, in_groups, in_order_ahead
 from evergrow.features.embedding_cache import EmbeddingCache
 from evergrow.features.extraction import Extraction
 from evergrow.features.many import BadImage
 from evergrow.features.networks import Features, Network
-from evergrow.features.reading import pixels_of
+from evergrow.features.reading import check_size, pixels_of
 from evergrow.features.sources import ReadLimits, content_of
 
 __all__ = ["EmbeddingTask"]
@@ -66,8 +66,7 @@ class EmbeddingTask:
         features = np.empty((len(sources), self.network.n_features), dtype=np.float32)
         kept = np.zeros(len(sources), dtype=bool)
         problems: list[BadImage] = []
-        batches = in_order_ahead(self._ready, self._batches(sources), n_threads)
-        for batch in batches:
+        for batch in self._batches_ahead(sources, n_threads):
             waiting = [one for one in batch if isinstance(one, _Ready) and one.vector is None]
             rows = [one.index for one in waiting]
             if rows:
@@ -83,6 +82,15 @@ class EmbeddingTask:
                 show(int(kept.sum()) + len(problems))
         places = np.flatnonzero(kept)
         return Extraction(features if kept.all() else features[places], places, tuple(problems))
+
+    def _batches_ahead(
+        self, sources: Sequence[Any], n_threads: int
+    ) -> Iterator[list[_Ready | BadImage]]:
+        if self.network.one_size:
+            return in_order_ahead(self._ready, self._batches(sources), n_threads)
+        # Whole batches ahead of images at full size would fill the memory.
+        ones = in_order_ahead(self._one, enumerate(sources), n_threads, per_thread=2)
+        return in_groups(ones, _n_bytes, most_items=self.batch_size, most_bytes=MOST_BYTES)
 
     def _batches(self, sources: Sequence[Any]) -> Iterator[list[tuple[int, Any]]]:
         numbered = list(enumerate(sources))
@@ -101,9 +109,10 @@ class EmbeddingTask:
         return vectors
 
     def _ready(self, batch: list[tuple[int, Any]]) -> list[_Ready | BadImage]:
-        return [self._one(index, source) for index, source in batch]
+        return [self._one(item) for item in batch]
 
-    def _one(self, index: int, source: Any) -> _Ready | BadImage:
+    def _one(self, item: tuple[int, Any]) -> _Ready | BadImage:
+        index, source = item
         try:
             return self._read(index, source)
         except ImageError as error:
@@ -118,6 +127,9 @@ class EmbeddingTask:
         key = None if self.cache is None else _key_of(content if image is None else image)
         vector = None if self.cache is None or key is None else self.cache.get(key)
         if vector is not None:
+            # It may have been kept when larger images were allowed.
+            if isinstance(content, bytes):
+                check_size(source, content, self.limits)
             return _Ready(index, key, vector, None)
         if image is None:
             image = self._pixels(source, content)
@@ -126,6 +138,11 @@ class EmbeddingTask:
     def _pixels(self, source: Any, content: Any) -> npt.NDArray[np.uint8]:
         side = self.network.needed_side
         return pixels_of(source, content, limits=self.limits, max_side=side)
+
+
+def _n_bytes(one: _Ready | BadImage) -> int:
+    prepared = None if isinstance(one, BadImage) else one.prepared
+    return 0 if prepared is None else prepared.nbytes
 
 
 def _key_of(content: bytes | npt.NDArray[np.uint8]) -> bytes:

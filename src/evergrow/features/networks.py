@@ -65,6 +65,10 @@ class Network(Protocol):
     def needed_side(self) -> int | None:
         """Images may be read smaller, but no side shorter than this; None if they may not."""
 
+    @property
+    def one_size(self) -> bool:
+        """Whether all that is prepared has one size; else it is as large as images come."""
+
     def prepare(self, image: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
         """Make of one image what :meth:`run` takes; called by several threads."""
 
@@ -88,6 +92,8 @@ class OnnxNetwork:
     weights : str, default=None
         What stands for the model in ``key``; None for the hash of its content.
     """
+
+    one_size = True
 
     def __init__(
         self,
@@ -141,6 +147,7 @@ class CallableNetwork:
 
     key = None
     needed_side = None
+    one_size = False
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 from collections.abc import Iterator
@@ -17,6 +18,11 @@ __all__ = ["ImageInput", "check_content", "default_preprocessing", "read_onnx"]
 
 # Protocol buffers hold no more than 2 GiB.
 _MAX_BYTES = 2**31 - 1
+# Types of which several values share a byte; NumPy gives each a byte of its own.
+_PACKED_BITS = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
+# A model says how many images it takes at once and how large; this is a thousand of 512 x 512.
+_MAX_BATCH_BYTES = 1 << 32
+_FLOAT_BYTES = 4
 _DEFAULT_SIDE = Preprocessing().height_and_width[0]
 
 
@@ -35,6 +41,12 @@ class ImageInput:
                     f"the ONNX model takes images of shape {self.shape[1:]}, "
                     f"preprocessing makes them {preprocessing.shape}: change size or layout"
                 )
+        batch = (self.shape[0] or 1, *preprocessing.shape)
+        if math.prod(batch) * _FLOAT_BYTES > _MAX_BATCH_BYTES:
+            raise ValueError(
+                f"the ONNX model takes batches of shape {batch}, which are larger than the limit "
+                f"of {_MAX_BATCH_BYTES} bytes: export it with an open size of batch"
+            )
 
 
 def default_preprocessing(image_input: ImageInput) -> Preprocessing:
@@ -114,7 +126,11 @@ def _parsed(content: bytes, name: str) -> Any:
 def _constants(model: Any) -> Iterator[Any]:
     """All constants of a model, wherever they hide."""
     yield from _constants_of_graph(model.graph)
+    for training in model.training_info:
+        yield from _constants_of_graph(training.initialization)
+        yield from _constants_of_graph(training.algorithm)
     for function in model.functions:
+        yield from _constants_of_attributes(function.attribute_proto)
         yield from _constants_of_nodes(function.node)
 
 
@@ -127,12 +143,16 @@ def _constants_of_graph(graph: Any) -> Iterator[Any]:
 
 def _constants_of_nodes(nodes: Any) -> Iterator[Any]:
     for node in nodes:
-        for attribute in node.attribute:
-            yield from (attribute.t, *attribute.tensors)
-            for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
-                yield from (sparse.values, sparse.indices)
-            for inner in (attribute.g, *attribute.graphs):
-                yield from _constants_of_graph(inner)
+        yield from _constants_of_attributes(node.attribute)
+
+
+def _constants_of_attributes(attributes: Any) -> Iterator[Any]:
+    for attribute in attributes:
+        yield from (attribute.t, *attribute.tensors)
+        for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+            yield from (sparse.values, sparse.indices)
+        for inner in (attribute.g, *attribute.graphs):
+            yield from _constants_of_graph(inner)
 
 
 def _is_outside(onnx: Any, tensor: Any) -> bool:
@@ -140,9 +160,9 @@ def _is_outside(onnx: Any, tensor: Any) -> bool:
 
 
 def _check_outside(tensors: list[Any], source: Path) -> None:
-    """Raise a ``ValueError`` for weights in files that are not beside the model."""
+    """Raise a ``ValueError`` for weights in files that are not beside the model, or too large."""
     folder = Path(os.path.realpath(source.parent))
-    files = {}
+    n_bytes, files = 0, {}
     for tensor in tensors:
         entries = {entry.key: entry.value for entry in tensor.external_data}
         location = entries.get("location", "")
@@ -153,8 +173,41 @@ def _check_outside(tensors: list[Any], source: Path) -> None:
                 "model's own folder"
             )
         files[path] = _size_of_regular(path, source)
-    if sum(files.values()) > _MAX_BYTES:
+        n_bytes += _checked_length(tensor, entries, files[path], source)
+    if n_bytes > _MAX_BYTES:
         raise ValueError(f"the weights of {name_of(source)} are larger than {_MAX_BYTES} bytes")
+    # Else a small file that many tensors name would become a large model.
+    if n_bytes > sum(files.values()):
+        raise ValueError(f"the weights of {name_of(source)} lie in the same bytes several times")
+
+
+def _checked_length(tensor: Any, entries: dict[str, str], available: int, source: Path) -> int:
+    """Bytes of a tensor in a file; a ``ValueError`` unless all are there, and no more."""
+    what = f"{name_of(source)} keeps the weights {name_of(tensor.name)} in another file"
+    try:
+        offset = int(entries.get("offset", "0"))
+        length = int(entries.get("length", available - offset))
+    except ValueError as error:
+        raise ValueError(f"{what}, with a place that is no number") from error
+    needed = _n_bytes(tensor)
+    if needed is None or length != needed:
+        raise ValueError(f"{what}: they take {needed} bytes, it says {length}")
+    if offset < 0 or offset + length > available:
+        raise ValueError(f"{what}, which is too short")
+    return length
+
+
+def _n_bytes(tensor: Any) -> int | None:
+    """Bytes of a tensor by its shape and type; None for a type without a size."""
+    onnx = vision_module("onnx")
+    name = onnx.TensorProto.DataType.Name(tensor.data_type)
+    if name in ("UNDEFINED", "STRING") or any(size < 0 for size in tensor.dims):
+        return None
+    bits = _PACKED_BITS.get(name)
+    if bits is None:
+        bits = 8 * int(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
+    n_values = int(math.prod(tensor.dims))
+    return -(-n_values * bits // 8)
 
 
 def _size_of_regular(path: Path, source: Path) -> int:

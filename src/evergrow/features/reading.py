@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.errors import ImageError
-from evergrow.features.decoding import decode, rgb_of_pillow
+from evergrow.features.decoding import check_encoded_size, decode, rgb_of_pillow
 from evergrow.features.pixels import rgb_of_array
 from evergrow.features.sources import DEFAULT_LIMITS, ReadLimits, content_of, name_of
 
-__all__ = ["pixels_of", "read_image"]
+__all__ = ["check_size", "pixels_of", "read_image"]
 
 
 def read_image(
@@ -57,6 +57,14 @@ def read_image(
     evergrow.errors.ImageError: cannot read <8 bytes>: it is no image of a known format: ...
     """
     return pixels_of(source, content_of(source, limits), limits=limits, max_side=max_side)
+
+
+def check_size(source: object, content: bytes, limits: ReadLimits) -> None:
+    """Raise an ``ImageError`` if an encoded image is larger than allowed; nothing is decoded."""
+    try:
+        check_encoded_size(content, limits)
+    except ValueError as error:
+        raise ImageError(name_of(source), str(error)) from error
 
 
 def pixels_of(

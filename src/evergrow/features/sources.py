@@ -122,6 +122,9 @@ def content_of(source: object, limits: ReadLimits) -> bytes | npt.NDArray[Any] |
             return np.asarray(source)
     except OSError as error:
         raise ImageError(name_of(source), _reason(error)) from error
+    except ImageError:
+        # A source that knows its own name and reason.
+        raise
     except ValueError as error:
         raise ImageError(name_of(source), str(error)) from error
     raise ImageError(

@@ -16,7 +16,13 @@ from evergrow.imaging.extracting import extract, labelled_sources, listed
 from evergrow.imaging.fitted import FittedImages
 from evergrow.imaging.growing import ON_ERROR, GrowingImages
 from evergrow.imaging.report import ImageReport
-from evergrow.modelfile import Build, common_header, parameters_of, plain_parameters
+from evergrow.modelfile import (
+    OF_THE_MACHINE,
+    Build,
+    common_header,
+    parameters_of,
+    plain_parameters,
+)
 from evergrow.params import Integer, check_parameters
 
 __all__ = ["ImageClassifier"]
@@ -148,7 +154,8 @@ class ImageClassifier(GrowingImages):
 
     def predict_top_k(self, images: Any, k: int = 5) -> npt.NDArray[Any]:
         """The ``k`` best classes of each image, best first; at most as many as there are."""
-        return self.answer(images, k=k).top_labels
+        check_parameters({"k": k}, {"k": [Integer(1)]})
+        return self.answer(images, k=min(k, len(self.classes_))).top_labels
 
     def answer(
         self, images: Any, *, k: int = 1, on_error: Literal["raise", "skip"] = "raise"
@@ -197,8 +204,12 @@ class ImageClassifier(GrowingImages):
         return Answers(labels, best, probabilities, found.kept, found.problems)
 
     def score(self, images: Any, y: npt.ArrayLike | None = None) -> float:
-        """Share of right answers; without ``y`` of a folder that holds a folder per class."""
-        sources, labels, _ = labelled_sources(images, y)
+        """Share of right answers; without ``y`` of a folder that holds a folder per class.
+
+        An error if an image cannot be read, or something in the folder that may be one.
+        """
+        known: FittedImages = self._learnt("answers")
+        sources, labels, _ = labelled_sources(images, y, "raise", known.labels)
         return float(np.mean(self.predict(sources) == labels))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -220,6 +231,7 @@ class ImageClassifier(GrowingImages):
         for name in ("features", "learner"):
             # What is no name is read from what was learnt.
             parameters[name] = parameters[name] if isinstance(parameters[name], str) else None
+        parameters |= OF_THE_MACHINE
         return {**common_header(reader, parameters, fitted.labels), **learnt}, tensors
 
     @classmethod
@@ -227,7 +239,7 @@ class ImageClassifier(GrowingImages):
         cls, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]], build: Build
     ) -> Self:
         fitted = FittedImages.from_file(header, tensors, build)
-        parameters = dict(parameters_of(header))
+        parameters = {**parameters_of(header), **OF_THE_MACHINE}
         for name in ("features", "learner"):
             if parameters.get(name) is None:
                 parameters[name] = clone(getattr(fitted, name))

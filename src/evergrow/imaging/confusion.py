@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.features.sources import printable
+from evergrow.files import written_whole
 
 __all__ = ["draw_confusion"]
 
@@ -19,11 +20,16 @@ __all__ = ["draw_confusion"]
 _MOST_NUMBERS = 25
 _MOST_NAMES = 80
 _LONGEST_NAME = 30
+_REJECTED = "unknown"
 _FORMATS = (".svg", ".png")
 
 
 def draw_confusion(
-    counts: npt.ArrayLike, classes: npt.ArrayLike, path: str | os.PathLike[str]
+    counts: npt.ArrayLike,
+    classes: npt.ArrayLike,
+    path: str | os.PathLike[str],
+    *,
+    rejected: npt.ArrayLike | None = None,
 ) -> None:
     """Draw how often images of each class got which answer.
 
@@ -34,7 +40,10 @@ def draw_confusion(
     classes : array-like of shape (n_classes,)
         Names of the classes.
     path : path
-        File to write: ``.svg`` or ``.png``.
+        File to write: ``.svg`` or ``.png``; an existing one is replaced, whole or not at all.
+    rejected : array-like of shape (n_classes,), default=None
+        Images of each class for which the answer was none of the classes. They get a column
+        "unknown" where there are any, and count in the total.
 
     Examples
     --------
@@ -49,16 +58,22 @@ def draw_confusion(
     target = Path(path)
     if target.suffix.lower() not in _FORMATS:
         raise ValueError(f"the picture must end in {' or '.join(_FORMATS)}, got {target.name!r}")
-    figure = _figure(np.asarray(counts), [printable(str(one)) for one in np.asarray(classes)])
+    names = [printable(str(one)) for one in np.asarray(classes)]
+    table, answers = np.asarray(counts), names
+    if rejected is not None and np.any(rejected):
+        table = np.column_stack([table, np.asarray(rejected)])
+        answers = [*names, _REJECTED]
+    figure = _figure(table, names, answers)
     content = io.BytesIO()
     with warnings.catch_warnings():
         # Names may be in letters that the font lacks; they are then drawn as boxes.
         warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
         figure.savefig(content, format=target.suffix.lower()[1:], dpi=150, bbox_inches="tight")
-    target.write_bytes(content.getvalue())
+    with written_whole(target) as file:
+        file.write(content.getvalue())
 
 
-def _figure(counts: npt.NDArray[np.int64], names: list[str]) -> Any:
+def _figure(counts: npt.NDArray[np.int64], names: list[str], answers: list[str]) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -70,7 +85,8 @@ def _figure(counts: npt.NDArray[np.int64], names: list[str]) -> Any:
     image = axes.imshow(shares, cmap="cividis", vmin=0, vmax=1)
     figure.colorbar(image, label="share of the class", shrink=0.8)
     axes.set(xlabel="answer", ylabel="class", title=f"{np.trace(counts)} of {counts.sum()} right")
-    _name_ticks(axes, names)
+    _name_ticks(axes.set_yticks, names)
+    _name_ticks(axes.set_xticks, answers, rotation=90)
     if len(names) <= _MOST_NUMBERS:
         for (row, column), count in np.ndenumerate(counts):
             if count:
@@ -79,13 +95,11 @@ def _figure(counts: npt.NDArray[np.int64], names: list[str]) -> Any:
     return figure
 
 
-def _name_ticks(axes: Any, names: list[str]) -> None:
+def _name_ticks(set_ticks: Any, names: list[str], **options: Any) -> None:
     if len(names) > _MOST_NAMES:
         return
     short = [
         name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…" for name in names
     ]
-    places = range(len(names))
     # A dollar sign in a name is no formula.
-    axes.set_xticks(places, short, rotation=90, parse_math=False)
-    axes.set_yticks(places, short, parse_math=False)
+    set_ticks(range(len(names)), short, parse_math=False, **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,13 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from evergrow.errors import ImageError
 from evergrow.features import BadImage, Extraction, find_labelled, iterate_images
+from evergrow.features.ahead import MOST_BYTES, in_groups
+from evergrow.features.finding import raise_first
 from evergrow.features.many import check_sources, warn_of
-from evergrow.labels import check_label_types
+from evergrow.features.sources import DEFAULT_LIMITS, content_of
+from evergrow.labels import ClassList, check_label_types
 
 __all__ = [
     "LabelledSources",
@@ -25,32 +30,65 @@ __all__ = [
     "listed",
 ]
 
-# Images that are in memory at a time for transformers that take all of theirs at once.
+# Most images that are in memory at a time for transformers that take all of theirs at once.
 _BLOCK = 64
 
 # Images, their labels, and what was not taken.
 LabelledSources = tuple[list[Any], npt.NDArray[Any], tuple[BadImage, ...]]
 
 
+@dataclass(frozen=True)
+class _Unreadable:
+    """Stands for an open file that could not be read, and says so whenever it is read again."""
+
+    error: ImageError
+
+    def read(self, _: int) -> bytes:
+        raise self.error
+
+
 def listed(images: Any) -> list[Any]:
-    """Images as a list; an error for a single one and for none."""
+    """Images as a list; an error for a single one and for none.
+
+    Open files become their content: some features read every image more than once.
+    """
     check_sources(images)
-    sources = list(images)
+    sources = [_read_once(source) for source in images]
     if not sources:
         raise ValueError("there must be at least one image")
     return sources
 
 
-def labelled_sources(images: Any, y: npt.ArrayLike | None) -> LabelledSources:
-    """Images and labels: those given, or those of a folder with one folder per class."""
+def _read_once(source: Any) -> Any:
+    paths_and_pixels = (str, bytes, os.PathLike, np.ndarray)
+    if isinstance(source, paths_and_pixels) or not callable(getattr(source, "read", None)):
+        return source
+    try:
+        return content_of(source, DEFAULT_LIMITS)
+    except ImageError as error:
+        # Whether that is an error is decided where images are read.
+        return _Unreadable(error)
+
+
+def labelled_sources(
+    images: Any, y: npt.ArrayLike | None, on_error: str, known: ClassList | None = None
+) -> LabelledSources:
+    """Images and labels: those given, or those of a folder with one folder per class.
+
+    Names of folders become labels of the kind of the known classes.
+    """
     if y is None:
         if not isinstance(images, (str, os.PathLike)):
             raise ValueError(
                 "images without labels must be a folder that holds one folder per class"
             )
         found = find_labelled(images)
+        if on_error == "raise":
+            raise_first(found.unreadable)
         warn_of(found.problems)
-        return list(found.paths), found.labels, found.problems
+        names: npt.NDArray[Any] = found.labels
+        labels = names if known is None else known.from_text(names.tolist())
+        return list(found.paths), labels, found.problems
     check_label_types(y)
     sources, labels = listed(images), np.asarray(y)
     if labels.ndim != 1 or len(labels) != len(sources):
@@ -110,18 +148,19 @@ def _read_and_transformed(features: Any, sources: list[Any], on_error: str) -> E
     parts: list[Any] = []
     kept: list[int] = []
     problems: list[BadImage] = []
-    block: list[npt.NDArray[np.uint8]] = []
-    for index, image in iterate_images(sources, on_error=on_error):
-        if isinstance(image, BadImage):
-            problems.append(image)
-        else:
-            block.append(image)
-            kept.append(index)
-        if len(block) == _BLOCK or (block and index == len(sources) - 1):
-            parts.append(features.transform(block))
-            block = []
+    read = iterate_images(sources, on_error=on_error)
+    for group in in_groups(read, _n_bytes, most_items=_BLOCK, most_bytes=MOST_BYTES):
+        problems += [image for _, image in group if isinstance(image, BadImage)]
+        good = [(index, image) for index, image in group if not isinstance(image, BadImage)]
+        kept += [index for index, _ in good]
+        if good:
+            parts.append(features.transform([image for _, image in good]))
     warn_of(problems)
     return Extraction(_stacked(parts), np.array(kept, dtype=np.int64), tuple(problems))
+
+
+def _n_bytes(read: tuple[int, npt.NDArray[np.uint8] | BadImage]) -> int:
+    return 0 if isinstance(read[1], BadImage) else read[1].nbytes
 
 
 def _stacked(parts: Sequence[Any]) -> Any:

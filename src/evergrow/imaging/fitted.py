@@ -16,7 +16,7 @@ from evergrow.imaging.report import ImageReport
 from evergrow.imaging.rows import Rows
 from evergrow.labels import ClassList, as_classes
 from evergrow.learner import GrowingClassifier
-from evergrow.modelfile import check_array, class_list
+from evergrow.modelfile import check_array, class_list, leave_out_machine
 from evergrow.pipelines import from_file, to_file
 
 __all__ = ["FittedImages", "needs_rows"]
@@ -105,12 +105,14 @@ class FittedImages:
         tensors |= {_LEARNER + name: array for name, array in learner_arrays.items()}
         if self.rows is not None:
             tensors |= self.rows.to_tensors()
-        return {"features": features, "learner": learner}, tensors
+        header = {"features": leave_out_machine(features), "learner": leave_out_machine(learner)}
+        return header, tensors
 
     @classmethod
     def from_file(cls, header: dict[str, Any], tensors: Tensors, build: Any) -> FittedImages:
         """Rebuild from :meth:`to_file`; a ``ModelFileError`` if anything does not fit."""
         labels = class_list(header)
+        header = leave_out_machine(header)
         features = from_file(header.get("features"), tensors, build, _FEATURES)
         if not hasattr(features, "transform"):
             raise ModelFileError("the features inside the model file cannot transform")

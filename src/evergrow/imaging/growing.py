@@ -84,7 +84,7 @@ class GrowingImages(GrowingClassifier):
         self._check_parameters()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         options = self._options(seed)
-        sources, labels, problems = labelled_sources(images, y)
+        sources, labels, problems = labelled_sources(images, y, self.on_error)
         check_targets(labels)
         start = perf_counter()
         features = new_features(self.features, options)
@@ -133,7 +133,8 @@ class GrowingImages(GrowingClassifier):
             return fitted
         self._check_parameters()
         known = self._fitted
-        sources, labels, problems = labelled_sources(images, y)
+        given = labelled_sources(images, y, self.on_error, known.labels)
+        sources, labels, problems = given
         check_targets(labels)
         # Before minutes of extraction, as labels of another kind are an error anyway.
         known.labels.extend(labels)
