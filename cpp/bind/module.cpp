@@ -4,6 +4,8 @@
 #include <system_error>
 
 NB_MODULE(_core, m) {
+    // What is still alive when Python exits is held by frames of errors or other libraries' caches.
+    nanobind::set_leak_warnings(false);
     m.doc() = "The compiled core of Evergrow; use it through the public classes.";
     nanobind::register_exception_translator([](const std::exception_ptr& error, void*) {
         try {

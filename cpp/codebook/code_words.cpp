@@ -13,6 +13,9 @@ constexpr std::size_t kLanes = 16;
 constexpr std::size_t kBlock = 64;
 // Rows per task.
 constexpr std::size_t kTaskRows = 4096;
+// So many are coded before anyone could wish to interrupt; starting a thread takes longer than
+// coding an image.
+constexpr std::size_t kAtOnce = 4 * kTaskRows;
 
 }  // namespace
 
@@ -56,6 +59,11 @@ bool WordCoder::code(const float* rows, std::size_t n_rows, std::size_t n_featur
                 descend(trees_[t], rows + row * n_features, std::min(kLanes, end - row), n_features,
                         words + row * n_trees() + t);
     };
+    if (n_rows <= kTaskRows || (n_threads <= 1 && n_rows <= kAtOnce)) {
+        for (std::size_t row = 0; row < n_rows; row += kBlock)
+            block(row, std::min(n_rows, row + kBlock));
+        return true;
+    }
     return run_parallel((n_rows + kTaskRows - 1) / kTaskRows, n_threads,
                         [&](std::size_t task, std::size_t, const StopFlag& stop) {
                             const std::size_t end = std::min(n_rows, (task + 1) * kTaskRows);
