@@ -239,7 +239,11 @@ class Embedder(
         folder = self._cache_folder()
         if folder is None or network.key is None:
             return None
-        return EmbeddingCache(folder / f"embeddings-{network.key[:32]}.sqlite", network.n_features)
+        # Vectors of images beyond the usual limits are for those who allow as much.
+        pixels = (self.limits or DEFAULT_LIMITS).max_pixels
+        ending = "" if pixels <= DEFAULT_LIMITS.max_pixels else f"-{pixels}"
+        path = folder / f"embeddings-{network.key[:32]}{ending}.sqlite"
+        return EmbeddingCache(path, network.n_features)
 
     def _network(self) -> Network:
         """The network, made when it is first needed."""

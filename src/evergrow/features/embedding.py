@@ -17,7 +17,7 @@ from evergrow.features.extraction import Extraction
 from evergrow.features.many import BadImage
 from evergrow.features.networks import Features, Network
 from evergrow.features.reading import check_size, pixels_of
-from evergrow.features.sources import ReadLimits, content_of
+from evergrow.features.sources import DEFAULT_LIMITS, ReadLimits, content_of
 
 __all__ = ["EmbeddingTask"]
 
@@ -87,10 +87,19 @@ class EmbeddingTask:
         self, sources: Sequence[Any], n_threads: int
     ) -> Iterator[list[_Ready | BadImage]]:
         if self.network.one_size:
-            return in_order_ahead(self._ready, self._batches(sources), n_threads)
+            batches = self._batches(sources)
+            # Where vectors are known there is nothing to compute meanwhile, and threads would only
+            # wait for each other.
+            for batch in batches if self.cache is not None else ():
+                found = self._ready(batch)
+                yield found
+                if any(isinstance(one, _Ready) and one.vector is None for one in found):
+                    break
+            yield from in_order_ahead(self._ready, batches, n_threads)
+            return
         # Whole batches ahead of images at full size would fill the memory.
         ones = in_order_ahead(self._one, enumerate(sources), n_threads, per_thread=2)
-        return in_groups(ones, _n_bytes, most_items=self.batch_size, most_bytes=MOST_BYTES)
+        yield from in_groups(ones, _n_bytes, most_items=self.batch_size, most_bytes=MOST_BYTES)
 
     def _batches(self, sources: Sequence[Any]) -> Iterator[list[tuple[int, Any]]]:
         numbered = list(enumerate(sources))
@@ -127,8 +136,8 @@ class EmbeddingTask:
         key = None if self.cache is None else _key_of(content if image is None else image)
         vector = None if self.cache is None or key is None else self.cache.get(key)
         if vector is not None:
-            # It may have been kept when larger images were allowed.
-            if isinstance(content, bytes):
+            # What is kept was within the usual limits.
+            if isinstance(content, bytes) and self.limits.max_pixels < DEFAULT_LIMITS.max_pixels:
                 check_size(source, content, self.limits)
             return _Ready(index, key, vector, None)
         if image is None:

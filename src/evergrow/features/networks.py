@@ -199,6 +199,8 @@ def _session(content: bytes, name: str, n_threads: int) -> Any:
     options.intra_op_num_threads = n_threads
     options.inter_op_num_threads = 1
     options.log_severity_level = _ONLY_ERRORS
+    # Threads that wait leave the processor to those that decode the next images.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     present = runtime.get_available_providers()
     providers = [provider for provider in _PROVIDERS if provider in present]
     try:

@@ -156,6 +156,12 @@ def _file_bytes(path: str | os.PathLike[str], limits: ReadLimits) -> bytes:
         if not stat.S_ISREG(found.st_mode):
             raise ValueError("it is not a regular file")
         limits.check_bytes(found.st_size)
+        # Usually all there is; asking for as much as is allowed would reserve as much.
+        content = file.read(found.st_size + 1)
+        if len(content) <= found.st_size:
+            return content
+        # It grew meanwhile.
+        file.seek(0)
         return _stream_bytes(file, limits)
 
 
