@@ -23,12 +23,16 @@ class WordCoder {
               std::size_t n_threads, const Poll& poll) const;
 
   private:
+    // A leaf is its own left child and sends everything there.
     struct Step {
         float threshold;
-        std::int32_t feature;  // -1 in a leaf
-        std::int32_t child;    // the left one; the word of a leaf
+        std::int32_t feature;
+        std::int32_t child;
     };
-    using Steps = std::vector<Step>;
+    struct Steps {
+        std::vector<Step> steps;
+        std::vector<std::int32_t> word;
+    };
 
     void descend(const Steps& tree, const float* rows, std::size_t n_rows, std::size_t n_features,
                  std::int32_t* words) const;
