@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evergrow.codebook.erc_fitted import MOST_TRIALS, FittedERC
 from evergrow.codebook.vocabulary import Vocabulary, as_rows, is_ragged
@@ -55,6 +56,12 @@ class ClusteringForest(TransformerMixin, Vocabulary, GrowingClassifier):  # type
         "verbose": [Integer(0), Flag()],
     }
     _fitted: FittedERC
+
+    def _checked_query(self, X: Any) -> tuple[Self, npt.NDArray[Any]]:
+        """Descriptors, and the forest as it is now; whether they are finite is seen on the way."""
+        reader = self._snapshot()
+        check_is_fitted(reader)
+        return reader, validate_data(reader, X, reset=False, ensure_all_finite=False)
 
     def transform(self, D: Any) -> npt.NDArray[np.int32]:
         """The word of each descriptor in each tree.

@@ -26,6 +26,8 @@ MOST_TRIALS = 1 << 30
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+_BLOCK_ROWS = 1024
+_ROWS_PER_THREAD = 16384
 # A double holds every integer up to this one.
 _MOST = 2**53
 # What a file says of a forest, and the largest it may say.
@@ -199,11 +201,11 @@ class FittedERC:
         return replace(self, labels=labels, counts=counts, kept=kept, n_updates=self.n_updates + 1)
 
     def words(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.int32]:
-        """The word of each row in each tree."""
-        if X.dtype == np.float32 and X.flags.c_contiguous:
-            return self.trees.code(X, n_threads)
+        """The word of each row in each tree; a ``ValueError`` for rows that are not finite."""
         words = np.empty((X.shape[0], len(self.trees.words_per_tree)), dtype=np.int32)
-        for rows, block in float_blocks(X, 16384):
+        # One thread looks at a block that is still in the cache; several want enough to share.
+        n_rows = _BLOCK_ROWS if n_threads == 1 else n_threads * _ROWS_PER_THREAD
+        for rows, block in float_blocks(X, n_rows):
             words[rows] = self.trees.code(single(block), n_threads)
         return words
 
@@ -273,10 +275,15 @@ class FittedERC:
 
 def single(block: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     """In single precision, which the trees compare; a ``ValueError`` for what is too large."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         rows = np.ascontiguousarray(block, dtype=np.float32)
-    if not np.isfinite(rows).all():
-        raise ValueError("descriptors must be finite and fit in single precision (up to 3.4e38)")
+        # The sum is a number unless one of them is not, or they are very large.
+        suspect = not np.isfinite(rows.sum())
+    if suspect and not np.isfinite(rows).all():
+        raise ValueError(
+            "descriptors must not be NaN or infinite and must fit in single precision "
+            "(up to 3.4e38)"
+        )
     return rows
 
 
