@@ -86,15 +86,18 @@ def _draw(axes: Axes, sweep: Sweep) -> None:
         if ALL in rates:
             mean = float(np.mean(rates[ALL]))
             axes.axhline(mean, color=colour, linestyle=":", label=f"{curve}, not pruned")
-    if len(next(iter(sweep.rates.values()))) and max(map(_largest, sweep.rates.values())) > 20:
+    values = sorted({value for rates in sweep.rates.values() for value in rates if value != ALL})
+    if values[-1] > 20:
         axes.set_xscale("log")
+    axes.set_xticks(values, [_short(value) for value in values])
+    axes.minorticks_off()
     axes.set_title(sweep.title)
     axes.set_xlabel(sweep.parameter)
     axes.legend(fontsize=7)
 
 
-def _largest(rates: dict[object, list[float]]) -> int:
-    return max(value for value in rates if isinstance(value, int))
+def _short(number: int) -> str:
+    return f"{number / 1000:g}k" if number >= 1000 else str(number)
 
 
 def _draw_kinds(axes: Axes, kinds: Sweep, trees: Sweep) -> None:
@@ -141,7 +144,7 @@ def curves(folder: Path, quick: bool) -> None:
     axes.set_xlabel("background taken for the object")
     axes.set_ylabel("objects found")
     axes.set_title(f"{name} against background, ERC forest and linear SVM")
-    axes.legend(loc="lower right")
+    axes.legend(loc="lower right", frameon=True, framealpha=1, edgecolor="none")
     _save(figure, folder / "codebook_roc.svg")
 
 
