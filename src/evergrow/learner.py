@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,9 @@ from evergrow.labels import ClassList, as_classes, check_label_types
 from evergrow.modelfile import check_saveable
 from evergrow.params import Rule, check_parameters
 
-__all__ = ["Fitted", "GrowingClassifier", "check_targets", "swap_learnt"]
+__all__ = ["Fitted", "GrowingClassifier", "check_targets", "snapshot", "swap_learnt"]
+
+Estimator = TypeVar("Estimator", bound=BaseEstimator)
 
 
 class Fitted(Protocol):
@@ -72,10 +74,7 @@ class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted
 
     def _snapshot(self) -> Self:
-        # One look at what is learnt, which another thread may replace at any moment.
-        reader = object.__new__(type(self))
-        reader.__dict__ = dict(self.__dict__)
-        return reader
+        return snapshot(self)
 
     def _check_parameters(self) -> None:
         check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
@@ -129,6 +128,13 @@ class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         reader._check_parameters()
         check_saveable(type(self))
         return reader
+
+
+def snapshot(estimator: Estimator) -> Estimator:
+    """One look at what is learnt, which another thread may replace at any moment."""
+    reader = object.__new__(type(estimator))
+    reader.__dict__ = dict(vars(estimator))
+    return reader
 
 
 def swap_learnt(estimator: BaseEstimator, learnt: dict[str, Any]) -> None:

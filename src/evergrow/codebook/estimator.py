@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evergrow.codebook.vocabulary import Vocabulary, as_rows
 from evergrow.files import write_model
-from evergrow.learner import swap_learnt
+from evergrow.learner import snapshot, swap_learnt
 from evergrow.modelfile import (
     Build,
     check_saveable,
@@ -184,10 +184,7 @@ class Codebook(Vocabulary, TransformerMixin, BaseEstimator, ABC):  # type: ignor
         check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
 
     def _snapshot(self) -> Self:
-        # One look at what is learnt, which another thread may replace at any moment.
-        reader = object.__new__(type(self))
-        reader.__dict__ = dict(self.__dict__)
-        return reader
+        return snapshot(self)
 
     def _check_is_learnt(self) -> None:
         if not self.__sklearn_is_fitted__():

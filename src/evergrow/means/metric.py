@@ -21,7 +21,7 @@ from evergrow.errors import ModelFileError
 from evergrow.examples import check_size, weighted
 from evergrow.files import write_model
 from evergrow.labels import ClassList, check_label_types
-from evergrow.learner import check_targets, swap_learnt
+from evergrow.learner import check_targets, snapshot, swap_learnt
 from evergrow.means.learning import FittedMetric, Plan, learn_metric
 from evergrow.modelfile import (
     Build,
@@ -230,10 +230,7 @@ class NCMMetric(
         )
 
     def _snapshot(self) -> Self:
-        # One look at what is learnt, which another thread may replace at any moment.
-        reader = object.__new__(type(self))
-        reader.__dict__ = vars(self).copy()
-        return reader
+        return snapshot(self)
 
     def transform(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Project examples.
