@@ -3,19 +3,40 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "propose/proposer.hpp"
 
 namespace evergrow {
 
+// Rules that a kind of forest has no use for may be left out.
+template <class T>
+void read_rule(const nanobind::dict& rules, const char* name, T& value) {
+    if (rules.contains(name)) value = nanobind::cast<T>(rules[name]);
+}
+
 inline SplitRules read_rules(const nanobind::dict& rules) {
     namespace nb = nanobind;
-    return SplitRules{nb::cast<std::string>(rules["proposer"]),
-                      nb::cast<std::size_t>(rules["n_centroids"]),
-                      nb::cast<std::size_t>(rules["n_candidates"]),
-                      nb::cast<std::int32_t>(rules["min_samples_leaf"]),
-                      nb::cast<double>(rules["min_gain"]),
-                      nb::cast<double>(rules["regularization"])};
+    SplitRules read{nb::cast<std::string>(rules["proposer"]),
+                    nb::cast<std::size_t>(rules["n_centroids"]),
+                    nb::cast<std::size_t>(rules["n_candidates"]),
+                    nb::cast<std::int32_t>(rules["min_samples_leaf"]),
+                    nb::cast<double>(rules["min_gain"]),
+                    nb::cast<double>(rules["regularization"])};
+    read_rule(rules, "n_subsets", read.n_subsets);
+    read_rule(rules, "cost_weight", read.cost_weight);
+    read_rule(rules, "max_scoring_samples", read.max_scoring_samples);
+    read_rule(rules, "objective", read.objective);
+    read_rule(rules, "coarse_weight", read.coarse_weight);
+    read_rule(rules, "coarse_means", read.coarse_means);
+    std::vector<std::int32_t> parents;
+    read_rule(rules, "parents", parents);
+    read.hierarchy = std::make_shared<const Hierarchy>(std::move(parents));
+    return read;
 }
 
 }  // namespace evergrow

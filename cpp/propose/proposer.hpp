@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../gain.hpp"
+#include "../hierarchy.hpp"
 #include "../parallel.hpp"
 #include "../rng.hpp"
 #include "../samples.hpp"
@@ -43,6 +44,15 @@ struct SplitRules {
     std::int32_t min_samples_leaf;  // mu
     double min_gain;
     double regularization;  // svm: C, the weight of samples on the wrong side
+    // Regularised NCM; elsewhere as they are here.
+    std::size_t n_subsets = 1;            // sets of classes a node tries
+    double cost_weight = 0;               // lambda_reg of Eq. (5) of Ristin 2015
+    std::size_t max_scoring_samples = 0;  // rows that candidates are scored on; 0 for all
+    // Coarse and fine classes.
+    std::string objective = "gain";  // a name in the table of objective.cpp
+    double coarse_weight = 0;        // lambda of Eq. (6) of Ristin 2015
+    bool coarse_means = false;       // nodes also compare with the means of coarse classes
+    std::shared_ptr<const Hierarchy> hierarchy = std::make_shared<const Hierarchy>();
 };
 
 class Proposer {
