@@ -142,9 +142,7 @@ class LabelTree:
         coarse_ids = np.append(self.coarse_ids, n_known + np.arange(n_new)).astype(np.int32)
         n_new_fine = n_fine - _count(self.fine)
         fine_ids = np.append(self.fine_ids, n_known + n_new + np.arange(n_new_fine))
-        coded = CodedLabels(
-            coarse_ids[coarse_codes], np.full(len(given), UNKNOWN, dtype=np.int32)
-        )
+        coded = CodedLabels(coarse_ids[coarse_codes], np.full(len(given), UNKNOWN, dtype=np.int32))
         coded.fine[given.fine.present] = fine_ids[fine_codes]
         parents = np.arange(n_known + n_new + n_new_fine, dtype=np.int32)
         parents[:n_known] = self.parents
