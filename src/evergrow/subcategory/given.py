@@ -13,6 +13,7 @@ import numpy.typing as npt
 from evergrow.subcategory.label_columns import (
     Column,
     check_hierarchy,
+    is_flat,
     label_columns,
     listed,
     read_column,
@@ -52,17 +53,11 @@ def read_labels(Y: Any, hierarchy: Any, tree: LabelTree) -> GivenLabels:
     parents = _joined(check_hierarchy(hierarchy), tree)
     if len(columns) == 2:
         return _two_levels(columns, parents, must_be_named=hierarchy is not None, tree=tree)
-    if _is_flat(Y):
+    if is_flat(Y):
         return _mixed_levels(columns[0], parents, tree)
     coarse = read_column(columns[0], named=_known_coarse(parents, tree))
     _check_whole(coarse, "a coarse label")
     return GivenLabels(coarse.labels, Column.empty(len(coarse.labels)))
-
-
-def _is_flat(Y: Any) -> bool:
-    if isinstance(Y, (list, tuple)):
-        return not (len(Y) and isinstance(Y[0], (list, tuple, np.ndarray)))
-    return np.ndim(Y) == 1
 
 
 def _joined(hierarchy: dict[Any, Any], tree: LabelTree) -> dict[Any, Any]:
