@@ -28,6 +28,7 @@ from evergrow.linear import RebalancedRLSClassifier, RLSClassifier
 from evergrow.means import NCMClassifier, NCMMetric
 from evergrow.novelty import RejectingClassifier
 from evergrow.pipelines import READERS
+from evergrow.subcategory import SubcategoryForestClassifier
 
 __all__ = ["load"]
 
@@ -51,6 +52,7 @@ _ESTIMATORS: dict[str, Any] = {
         RejectingClassifier,
         RLSClassifier,
         NCMMetric,
+        SubcategoryForestClassifier,
         SVMForestClassifier,
     )
 } | READERS

@@ -15,8 +15,8 @@ class UpdateReport:
     Attributes
     ----------
     strategy : str
-        ``"fit"``, ``"forget"``, ``"refine"`` or the update strategy; ``"fit"`` also while so few samples have
-        come that ``partial_fit`` grows the forest anew.
+        ``"fit"``, ``"forget"``, ``"refine"`` or the update strategy; ``"fit"`` also while so few
+        samples have come that ``partial_fit`` grows the forest anew.
     n_samples : int
         Samples that came, or went.
     n_new_classes : int

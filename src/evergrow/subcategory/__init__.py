@@ -1,6 +1,8 @@
 """From categories to subcategories: coarse and fine classes."""
 
+from evergrow.subcategory.answering import LevelAnswers
 from evergrow.subcategory.by_forest import ForestGuesser
+from evergrow.subcategory.estimator import SubcategoryForestClassifier
 from evergrow.subcategory.guess_report import CoarseGuesses, GuessReport
 from evergrow.subcategory.guessers import GUESSERS
 from evergrow.subcategory.guessing import Guesses, guess_fine, guess_within
@@ -13,8 +15,10 @@ __all__ = [
     "ForestGuesser",
     "GuessReport",
     "Guesses",
+    "LevelAnswers",
     "NearestGuesser",
     "RidgeGuesser",
+    "SubcategoryForestClassifier",
     "guess_fine",
     "guess_within",
 ]

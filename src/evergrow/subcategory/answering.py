@@ -10,7 +10,7 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_consistent_length
 
-from evergrow.params import Choice, Nothing, Number, check_parameters
+from evergrow.params import Choice, Nothing, Number, Rule, check_parameters
 from evergrow.scoring import ScoringClassifier
 from evergrow.subcategory.fitted import FittedSubcategories
 from evergrow.subcategory.hierarchy import mixed_names
@@ -21,8 +21,8 @@ __all__ = ["AnsweringForest", "LevelAnswers"]
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[Any]
 
-_BACK_OFF = {"back_off": [Nothing(), Number(0.0, 1.0)]}
-_LEVEL = {"level": [Choice(("fine", "coarse"))]}
+_BACK_OFF: dict[str, list[Rule]] = {"back_off": [Nothing(), Number(0.0, 1.0)]}
+_LEVEL: dict[str, list[Rule]] = {"level": [Choice(("fine", "coarse"))]}
 
 
 class LevelAnswers(NamedTuple):
@@ -133,9 +133,9 @@ class AnsweringForest(ScoringClassifier):
         --------
         >>> from evergrow import SubcategoryForestClassifier
         >>> X = [[0], [1], [4], [5], [18], [19]]
-        >>> Y = [["a", "a1"], ["a", "a1"], ["a", "a2"], ["a", "a2"], ["b", "b1"], ["b", "b1"]]
-        >>> forest = SubcategoryForestClassifier(20, min_samples_leaf=3, random_state=0).fit(X, Y)
-        >>> forest.predict([[0], [19]], back_off=0.95)
+        >>> Y = [["a", "a1"], ["a", "a2"], ["a", "a1"], ["a", "a2"], ["b", "b1"], ["b", "b1"]]
+        >>> forest = SubcategoryForestClassifier(20, min_samples_leaf=2, random_state=0).fit(X, Y)
+        >>> forest.predict([[0], [19]], back_off=0.8)
         array(['a', 'b1'], dtype='<U2')
         """
         if back_off is None:
@@ -168,9 +168,9 @@ class AnsweringForest(ScoringClassifier):
         --------
         >>> from evergrow import SubcategoryForestClassifier
         >>> X = [[0], [1], [4], [5], [18], [19]]
-        >>> Y = [[0, 0], [0, 0], [0, 1], [0, 1], [1, 2], [1, 2]]
-        >>> forest = SubcategoryForestClassifier(20, min_samples_leaf=3, random_state=0).fit(X, Y)
-        >>> forest.predict_levels([[0], [19]], back_off=0.95)
+        >>> Y = [[0, 0], [0, 1], [0, 0], [0, 1], [1, 2], [1, 2]]
+        >>> forest = SubcategoryForestClassifier(20, min_samples_leaf=2, random_state=0).fit(X, Y)
+        >>> forest.predict_levels([[0], [19]], back_off=0.8)
         LevelAnswers(coarse=array([0, 1]), fine=array([0, 2]), is_fine=array([False,  True]))
         """
         reader, X = self._checked_query(X)
@@ -211,9 +211,7 @@ class AnsweringForest(ScoringClassifier):
         labels: Labels = fitted.tree.coarse_classes[np.concatenate(best)]
         return labels
 
-    def score(
-        self, X: npt.ArrayLike, y: Any, sample_weight: npt.ArrayLike | None = None
-    ) -> float:
+    def score(self, X: npt.ArrayLike, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """Share of samples whose finest class is predicted.
 
         Parameters
@@ -285,8 +283,9 @@ class AnsweringForest(ScoringClassifier):
         >>> X = [[0], [1], [4], [5], [6], [19]]
         >>> Y = [["a", "a1"], ["a", "a1"], ["a", "a2"], ["a", "a2"], ["a", None], ["b", None]]
         >>> forest = SubcategoryForestClassifier(5, min_samples_leaf=1, random_state=0).fit(X, Y)
-        >>> forest.guesses()
-        (array([4]), array(['a2'], dtype='<U2'))
+        >>> ids, fine_labels = forest.guesses()
+        >>> ids.tolist(), fine_labels.tolist()
+        ([4], ['a2'])
         """
         fitted: FittedSubcategories = self._learnt("guesses")
         return fitted.guesses()

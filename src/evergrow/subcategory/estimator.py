@@ -1,8 +1,7 @@
-"""Forests that learn from coarse and fine labels (Ristin, Gall, Guillaumin, Van Gool, CVPR 2015)."""
+"""Forests that learn from coarse and fine labels (Ristin et al., CVPR 2015) as an estimator."""
 
 from __future__ import annotations
 
-import math
 import os
 from typing import Any, ClassVar, Literal, Self
 
@@ -10,13 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.files import write_model
-from evergrow.forest.growth import FOREST_RULES, NCM_RULES, centroids_per_node
+from evergrow.forest.growth import FOREST_RULES, NCM_RULES, assignments_per_subset, largest_subset
 from evergrow.forest.recipe import Recipe, check_updates
 from evergrow.forest.strategies import NodeSampling, Strategy
 from evergrow.modelfile import Build
-from evergrow.params import Choice, Integer, Number, Rule, check_parameters
-from evergrow.subcategory.filling import GUESSERS, Guess
+from evergrow.params import Choice, Number, Rule, check_parameters
+from evergrow.subcategory.filling import Guess
 from evergrow.subcategory.growing import GrowingSubcategories
+from evergrow.subcategory.guesser import Guesser
+from evergrow.subcategory.guessers import GuesserRule, guesser_of
 from evergrow.subcategory.hierarchy import LabelTree
 from evergrow.subcategory.learning import Plan
 from evergrow.subcategory.methods import METHODS, Method
@@ -62,9 +63,11 @@ default="ridge-h"
 
         May change between ``"hierarchical"``, ``"nn-h"`` and ``"ridge-h"`` from one update to the
         next: the forest is the same.
-    guess : str, default="auto"
+    guess : {"auto", "ridge", "nn", "nn-unconstrained", "nn-discard", "forest"} or value, \
+default="auto"
         How missing fine labels are guessed by the methods that do: ``"auto"`` for the method's own
-        way, or one of the ways of :mod:`evergrow.subcategory`.
+        way, or one of those of :func:`evergrow.subcategory.guess_fine`. A value such as
+        ``RidgeGuesser(scaling=1.0)`` carries its own options.
     coarse_weight : float, default="auto"
         What telling coarse classes apart counts beside telling fine ones apart (lambda of Eq. 6):
         0.1 for ``"joint"`` and 1 for the hierarchical methods. Raise it, to 100 even, for features
@@ -94,8 +97,9 @@ default="ridge-h"
     cost_weight : float, default=0.001
         What one more mean to compare with costs, in nats of gain (Eq. 5). Raise it for faster
         answers.
-    max_scoring_samples : int, default=4096
-        A larger node tries its splits on this many random samples; 0 for all.
+    max_scoring_samples : int or None, default=4096
+        A larger node tries its splits on this many random samples; None for all, which is slower
+        and hardly ever more accurate.
     n_centroids : {"sqrt", "log2"}, float or int, default="sqrt"
         Size of subsets: the square root or binary logarithm of the number of classes, a fraction
         of it, or a fixed number.
@@ -166,7 +170,7 @@ default="ridge-h"
     >>> from evergrow import SubcategoryForestClassifier
     >>> X, y = load_digits(return_X_y=True)
     >>> coarse = np.where(y % 2, "odd", "even")
-    >>> fine = np.where(np.arange(len(y)) % 10 == 0, y, -1)  # every tenth is known
+    >>> fine = np.where(np.arange(len(y)) % 5 == 0, y, -1)  # every fifth is known
     >>> Y = np.column_stack([coarse.astype(object), fine])
     >>> forest = SubcategoryForestClassifier(10, random_state=0).fit(X[:1000], Y[:1000])
     >>> bool(forest.score(X[1000:], np.column_stack([coarse.astype(object), y])[1000:]) > 0.85)
@@ -178,25 +182,20 @@ default="ridge-h"
         **FOREST_RULES,
         **NCM_RULES,
         "method": [Choice(tuple(METHODS))],
-        "guess": [Choice(("auto", *GUESSERS))],
+        "guess": [Choice(("auto",)), GuesserRule()],
         "coarse_weight": [Choice(("auto",)), Number(0.0)],
         "class_means": [Choice(("both", "fine"))],
         "smoothing": [Number(0.0)],
         "stack_scale": [Number(0.0)],
         "refine_share": [Number(0.0)],
-        "n_subsets": [Integer(1, 2**20)],
-        "n_assignments": [Integer(1, 2**20)],
-        "subset_scale": [Number(0.0, open_low=True)],
-        "cost_weight": [Number(0.0)],
-        "max_scoring_samples": [Integer(0, 2**31 - 1)],
     }
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         n_estimators: int = 50,
         *,
         method: str = "ridge-h",
-        guess: str = "auto",
+        guess: str | Guesser = "auto",
         coarse_weight: float | Literal["auto"] = "auto",
         class_means: Literal["both", "fine"] = "both",
         smoothing: float = 3.0,
@@ -206,7 +205,7 @@ default="ridge-h"
         n_assignments: int = 50,
         subset_scale: float = 1.0,
         cost_weight: float = 0.001,
-        max_scoring_samples: int = 4096,
+        max_scoring_samples: int | None = 4096,
         n_centroids: Literal["sqrt", "log2"] | float | int = "sqrt",
         min_samples_leaf: int = 10,
         min_gain: float = 1e-7,
@@ -266,14 +265,17 @@ default="ridge-h"
 
     def _plan(self, seed: int) -> Plan:
         method = METHODS[self.method]
-        way = method.guesser if self.guess == "auto" else self.guess
+        way = method.guesser if isinstance(self.guess, str) and self.guess == "auto" else self.guess
         return Plan(
             name=self.method,
             recipe=self._recipe,
-            guess=None if way is None else Guess(way, seed, self.n_jobs),
+            guess=None if way is None else self._guess(way, seed),
             refine_share=float(self.refine_share),
             stack_scale=float(self.stack_scale),
         )
+
+    def _guess(self, way: str | Guesser, seed: int) -> Guess:
+        return Guess(guesser_of(way), seed, self.n_jobs, self.verbose)
 
     def _recipe(self, tree: LabelTree) -> Recipe:
         def rules(n_classes: int, n_features: int) -> dict[str, Any]:  # noqa: ARG001
@@ -285,17 +287,16 @@ default="ridge-h"
         coarse_means = method.coarse_means and self.class_means == "both"
         n_means = int(tree.is_finest.sum()) + (int(tree.is_divided.sum()) if coarse_means else 0)
         weight = method.coarse_weight if self.coarse_weight == "auto" else self.coarse_weight
-        largest = self.subset_scale * centroids_per_node(self.n_centroids, n_means)
         return {
             "proposer": "regularised",
-            "n_centroids": max(2, min(math.ceil(largest), n_means)),
-            "n_candidates": self.n_assignments,
+            "n_centroids": largest_subset(self.n_centroids, self.subset_scale, n_means),
+            "n_candidates": assignments_per_subset(self.n_assignments, self.n_subsets),
             "min_samples_leaf": self.min_samples_leaf,
             "min_gain": self.min_gain,
             "regularization": 0.0,
             "n_subsets": self.n_subsets,
             "cost_weight": self.cost_weight,
-            "max_scoring_samples": self.max_scoring_samples,
+            "max_scoring_samples": self.max_scoring_samples or 0,
             "objective": method.objective,
             "coarse_weight": float(weight),
             "coarse_means": coarse_means,

@@ -222,16 +222,12 @@ class GrowingSubcategories(AnsweringForest):
     def _start(self, X: npt.ArrayLike, y: Any, hierarchy: Any, *, min_samples: int) -> None:
         # Validation writes on the estimator it is given: not on this one before all went well.
         learner = clone(self)
-        checked = validate_data(
-            learner, X, ensure_min_samples=min_samples, ensure_min_features=1
-        )
+        checked = validate_data(learner, X, ensure_min_samples=min_samples, ensure_min_features=1)
         empty = LabelTree.empty()
         tree, labels = empty.grow(self._checked_labels(checked, y, hierarchy, empty))
         self._check_something_fine(tree)
         seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
-        lesson = learn_first(
-            checked, tree, labels, seed, self._plan(seed), few=min_samples == 1
-        )
+        lesson = learn_first(checked, tree, labels, seed, self._plan(seed), few=min_samples == 1)
         ids = np.arange(checked.shape[0], dtype=np.int64)
         self._learn(lesson, ids, getattr(learner, "feature_names_in_", None))
 

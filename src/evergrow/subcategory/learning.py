@@ -18,8 +18,9 @@ from evergrow.forest.recipe import Recipe
 from evergrow.forest.relabel import relabel, settle
 from evergrow.forest.standardize import Standardization
 from evergrow.forest.teach import Batch, begin, extend, regrow_early
-from evergrow.subcategory.filling import Guess, GuessReport, NewSamples, fill_missing
+from evergrow.subcategory.filling import Guess, NewSamples, fill_missing
 from evergrow.subcategory.fitted import FittedSubcategories
+from evergrow.subcategory.guess_report import GuessReport
 from evergrow.subcategory.hierarchy import UNKNOWN, CodedLabels, LabelTree
 from evergrow.subcategory.methods import METHODS, Method
 from evergrow.subcategory.stacking import Stack
@@ -65,7 +66,7 @@ def learn_first(
     X: npt.NDArray[Any], tree: LabelTree, labels: CodedLabels, seed: int, plan: Plan, *, few: bool
 ) -> Lesson:
     """Grow a forest from scratch; ``few`` where more samples may come before it is settled."""
-    (fine,), guesses = _filled([NewSamples(X, labels)], [labels.fine == UNKNOWN], tree, plan)
+    (fine,), guesses = _filled([NewSamples(X, labels)], [labels.fine == UNKNOWN], tree, plan, X)
     classes = CodedLabels(labels.coarse, fine).finest
     used = _used(classes, tree, plan)
     stack = _stack(X, tree, labels, seed, plan) if plan.method.is_stacked else None
@@ -108,9 +109,8 @@ def _learn_more(
     taught = np.unique(labels.coarse[labels.fine != UNKNOWN])
     stored = StoredSamples.of(known.forest, known.unconfirmed, tree)
     asked = ~stored.is_confirmed & np.isin(stored.coarse, taught)
-    (old, new), guesses = _filled(
-        [stored, NewSamples(X, labels)], [asked, labels.fine == UNKNOWN], tree, plan
-    )
+    groups, missing = [stored, NewSamples(X, labels)], labels.fine == UNKNOWN
+    (old, new), guesses = _filled(groups, [asked, missing], tree, plan, X, known.forest)
     forest, reports = known.forest, []
     for share, classes in _shares(taught, known.tree, tree, plan.refine_share):
         mine = asked & np.isin(stored.coarse, classes)
@@ -122,7 +122,7 @@ def _learn_more(
     forest, report = _extended(forest, Batch(_part(X, used), finest[used], ids[used]), tree, plan)
     history = replace(forest.history, n_seen=int(ids[-1]) + 1)
     forest = replace(forest, history=history)
-    open_ = used & (labels.fine == UNKNOWN)
+    open_ = used & missing
     unconfirmed = known.unconfirmed.also(ids[open_], labels.coarse[open_])
     fitted = FittedSubcategories(tree, forest, plan.name, unconfirmed.kept(forest.stored_ids))
     for earlier in reports:
@@ -147,11 +147,10 @@ def _refine(
     stored = StoredSamples.of(known.forest, unconfirmed, tree).relabelled(ids, fine)
     taught = np.unique(tree.parents[fine])
     asked = ~stored.is_confirmed & np.isin(stored.coarse, taught)
-    (found,), guesses = _filled([stored], [asked], tree, plan)
+    nothing = np.zeros((0, known.n_features))
+    (found,), guesses = _filled([stored], [asked], tree, plan, nothing, known.forest)
     mine = asked | np.isin(stored.ids, ids)
-    forest, report = _relabelled(
-        known.forest, stored, found, mine, tree, plan, plan.refine_share
-    )
+    forest, report = _relabelled(known.forest, stored, found, mine, tree, plan, plan.refine_share)
     forest = settle(forest, plan.recipe(tree))
     fitted = FittedSubcategories(tree, forest, plan.name, unconfirmed)
     n_new = len(tree.columns) - len(known.tree.columns)
@@ -169,17 +168,38 @@ def reguess(
     tree = known.tree
     stored = StoredSamples.of(known.forest, known.unconfirmed, tree)
     asked = ~stored.is_confirmed & np.isin(stored.classes, gone) & ~np.isin(stored.coarse, gone)
-    (fine,), guesses = _filled([stored.without_fine(gone)], [asked], tree, plan)
+    nothing = np.zeros((0, known.n_features))
+    group = stored.without_fine(gone)
+    (fine,), guesses = _filled([group], [asked], tree, plan, nothing, known.forest)
     forest, _ = _relabelled(known.forest, stored, fine, asked, tree, plan, _RELABEL_ONLY)
     return regrow_early(forest, plan.recipe(tree)), guesses
 
 
 def _filled(
-    groups: list[Any], asked: list[Mask], tree: LabelTree, plan: Plan
+    groups: list[Any],
+    asked: list[Mask],
+    tree: LabelTree,
+    plan: Plan,
+    X: npt.NDArray[Any],
+    forest: FittedForest | None = None,
 ) -> tuple[list[Classes], GuessReport | None]:
+    """Fine classes of groups of samples, those asked for guessed if the method guesses."""
     if plan.guess is None:
         return [group.fine for group in groups], None
-    return fill_missing(groups, asked, tree, plan.guess)
+    scale = np.ones(X.shape[1])
+    if plan.recipe(tree).standardize:
+        scale = _settled_scale(forest, X)
+    return fill_missing(groups, asked, tree, plan.guess, scale)
+
+
+def _settled_scale(forest: FittedForest | None, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """The scale of the features that the forest has, or will have with these samples."""
+    if forest is None:
+        return Standardization.of_each(X).scale
+    early = forest.history.early
+    if early is None:
+        return forest.standardization.scale
+    return Standardization.of_each(np.concatenate([early.X, X])).scale
 
 
 def _used(classes: Classes, tree: LabelTree, plan: Plan) -> Mask:
@@ -245,9 +265,7 @@ def _relabelled(
     if not changed.any():
         return forest, UpdateReport("refine", 0)
     recipe = plan.recipe(tree)
-    return relabel(
-        forest, tree.core_labels, rows[changed], classes[changed], recipe, share=share
-    )
+    return relabel(forest, tree.core_labels, rows[changed], classes[changed], recipe, share=share)
 
 
 def _extended(

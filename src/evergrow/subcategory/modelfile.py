@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,27 @@ from evergrow.errors import ModelFileError
 from evergrow.forest.fitted import FittedForest
 from evergrow.forest.modelfile import forest_parameters, parameters_of_forest
 from evergrow.forest.standardize import Standardization
-from evergrow.modelfile import arrays_inside, check_array, common_header, feature_names
+from evergrow.modelfile import (
+    arrays_inside,
+    check_array,
+    common_header,
+    feature_names,
+    plain_parameters,
+)
+from evergrow.subcategory.by_forest import ForestGuesser
 from evergrow.subcategory.fitted import FittedSubcategories
 from evergrow.subcategory.hierarchy import LabelTree
 from evergrow.subcategory.methods import METHODS
+from evergrow.subcategory.nearest import NearestGuesser
+from evergrow.subcategory.ridge import RidgeGuesser
 from evergrow.subcategory.stacking import Stack
 from evergrow.subcategory.unconfirmed import Unconfirmed
 
 __all__ = ["from_file", "to_file"]
 
 Tensors = dict[str, npt.NDArray[Any]]
+
+_KINDS: dict[str, Any] = {"forest": ForestGuesser, "nn": NearestGuesser, "ridge": RidgeGuesser}
 
 # What the arrays of the first of two stacked forests begin with.
 _FIRST = "first/"
@@ -34,10 +46,12 @@ def to_file(
     rows_left_out = inference_only or not fitted.forest.has_training_rows
     unconfirmed = Unconfirmed.none() if rows_left_out else fitted.unconfirmed
     tensors |= {"unconfirmed.ids": unconfirmed.ids, "unconfirmed.coarse": unconfirmed.coarse}
+    parameters = forest_parameters(estimator.get_params(deep=False))
+    parameters["guess"] = _guess_to_json(parameters["guess"])
     header = {
         **learnt,
         # The classes are those of the hierarchy.
-        **common_header(estimator, forest_parameters(estimator.get_params(deep=False)), None),
+        **common_header(estimator, parameters, None),
         "inference_only": bool(rows_left_out),
         "hierarchy": fitted.tree.to_json(),
         "method": fitted.method,
@@ -66,8 +80,32 @@ def from_file(
     if stack is not None and forest.n_features != stack.n_features + len(tree.coarse_ids):
         raise ModelFileError("the model file is inconsistent: its two forests do not fit")
     fitted = FittedSubcategories(tree, forest, method, _unconfirmed(own, forest, tree), stack)
-    names = feature_names(header, fitted.n_features)
-    return fitted, parameters_of_forest(header), names
+    parameters = parameters_of_forest(header)
+    if isinstance(parameters.get("guess"), dict):
+        parameters = {**parameters, "guess": _guess_from_json(parameters["guess"])}
+    return fitted, parameters, feature_names(header, fitted.n_features)
+
+
+def _guess_to_json(guess: Any) -> Any:
+    if isinstance(guess, str):
+        return guess
+    name = next(name for name, kind in _KINDS.items() if isinstance(guess, kind))
+    options = {field.name: getattr(guess, field.name) for field in fields(guess)}
+    if options.get("forest") is not None:
+        raise TypeError(
+            "a model whose guess is a ForestGuesser with a forest of its own cannot be saved: set "
+            "guess='forest' first"
+        )
+    return {"name": name, **plain_parameters(options)}
+
+
+def _guess_from_json(entry: dict[str, Any]) -> Any:
+    options = dict(entry)
+    kind = _KINDS.get(str(options.pop("name", None)))
+    plain = all(isinstance(value, (bool, int, float, type(None))) for value in options.values())
+    if kind is None or not plain or set(options) - {field.name for field in fields(kind)}:
+        raise ModelFileError(f"there is no way of guessing {entry}")
+    return kind(**options)
 
 
 def _unconfirmed(tensors: Tensors, forest: FittedForest, tree: LabelTree) -> Unconfirmed:

@@ -16,9 +16,7 @@ __all__ = ["true_columns"]
 _NONE = -1
 
 
-def true_columns(
-    Y: Any, tree: LabelTree
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+def true_columns(Y: Any, tree: LabelTree) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
     """By sample the column that would be right, -1 if there is none, and whether that is known.
 
     It is not where the fine label is missing though the coarse class has fine ones.

@@ -103,7 +103,9 @@ class StoredSamples:
 
     def without_fine(self, gone: list[int]) -> StoredSamples:
         """The same where samples of some fine classes have only their coarse one."""
-        return replace(self, classes=np.where(np.isin(self.classes, gone), self.coarse, self.classes))
+        return replace(
+            self, classes=np.where(np.isin(self.classes, gone), self.coarse, self.classes)
+        )
 
     @cached_property
     def fine(self) -> Classes:
