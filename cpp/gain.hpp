@@ -39,13 +39,39 @@ std::int64_t gain_of_split(const EntropyTable& n_log_n, const std::vector<std::i
 // The gain in nats from n * gain in fixed point.
 double gain_in_nats(std::int64_t n_times_gain, std::int32_t n);
 
-// How many samples of each class are nearest to each centroid.
+// How many samples of each class are nearest to each centroid; a view.
 struct CountTable {
     std::size_t n_classes = 0;
     std::size_t n_centroids = 0;
-    std::vector<std::int32_t> counts;  // n_classes x n_centroids
+    const std::int32_t* counts = nullptr;  // n_classes x n_centroids
 
-    const std::int32_t* of_class(std::size_t c) const { return counts.data() + c * n_centroids; }
+    const std::int32_t* of_class(std::size_t c) const { return counts + c * n_centroids; }
+};
+
+// The gain of every colouring in a batch, from one table of counts.
+class BatchGain {
+  public:
+    explicit BatchGain(const EntropyTable& n_log_n) : n_log_n_(n_log_n) {}
+
+    // Of this table from now on; it must stay where it is.
+    void start(const CountTable& table);
+    // Of the current batch of colourings from now on. Incomplete if `stop` is set on the way.
+    void score(const Colourings& colourings, const StopFlag& stop);
+
+    std::int32_t n_samples() const { return n_samples_; }
+    // Of a candidate: n * gain in fixed point, and the samples that go right.
+    std::int64_t n_times_gain(std::size_t candidate) const { return score_[candidate]; }
+    std::int32_t n_right(std::size_t candidate) const { return right_[candidate]; }
+
+  private:
+    void add_class(const std::int32_t* counts, const Colourings& colourings);
+
+    const EntropyTable& n_log_n_;
+    CountTable table_;
+    std::vector<std::int64_t> score_;
+    std::vector<std::int32_t> right_;
+    std::vector<std::int32_t> total_;  // samples per centroid
+    std::int32_t n_samples_ = 0;
 };
 
 struct BestColouring {
@@ -56,7 +82,7 @@ struct BestColouring {
 
 class GainScorer {
   public:
-    explicit GainScorer(const EntropyTable& n_log_n) : n_log_n_(n_log_n) {}
+    explicit GainScorer(const EntropyTable& n_log_n) : gain_(n_log_n) {}
 
     // The colouring of highest gain, the first of equals, among those that leave at least
     // `min_side` samples on both sides. None if `stop` is set on the way.
@@ -64,16 +90,9 @@ class GainScorer {
                               std::int32_t min_side, const StopFlag& stop);
 
   private:
-    void score_batch(const CountTable& table, const Colourings& colourings, const StopFlag& stop);
-    void add_class(const std::int32_t* counts, std::size_t n_centroids,
-                   const Colourings& colourings);
     void keep_best(const Colourings& colourings, std::int32_t min_side);
 
-    const EntropyTable& n_log_n_;
-    std::vector<std::int64_t> score_;
-    std::vector<std::int32_t> right_;
-    std::vector<std::int32_t> total_;  // samples per centroid
-    std::int32_t n_samples_ = 0;
+    BatchGain gain_;
     std::int64_t highest_ = 0;
     BestColouring best_;
 };
