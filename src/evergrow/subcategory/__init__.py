@@ -6,6 +6,7 @@ from evergrow.subcategory.estimator import SubcategoryForestClassifier
 from evergrow.subcategory.guess_report import CoarseGuesses, GuessReport
 from evergrow.subcategory.guessers import GUESSERS
 from evergrow.subcategory.guessing import Guesses, guess_fine, guess_within
+from evergrow.subcategory.level_metric import LevelMetric
 from evergrow.subcategory.nearest import NearestGuesser
 from evergrow.subcategory.ridge import RidgeGuesser
 
@@ -16,6 +17,7 @@ __all__ = [
     "GuessReport",
     "Guesses",
     "LevelAnswers",
+    "LevelMetric",
     "NearestGuesser",
     "RidgeGuesser",
     "SubcategoryForestClassifier",

@@ -127,14 +127,14 @@ def _mixed_levels(
     values: npt.NDArray[Any], parents: dict[Any, Any], tree: LabelTree
 ) -> GivenLabels:
     """One column whose entries are fine classes, or coarse ones where the fine is not known."""
-    if not parents and not tree.coarse_names:
+    coarse_names = _known_coarse(parents, tree)
+    column = read_column(values, named=coarse_names | frozenset(parents))
+    if not coarse_names:
         raise ValueError(
             "one column of labels does not say which fine class belongs to which coarse one: give "
             "two columns, coarse and fine, or hierarchy={fine: coarse}; coarse labels alone come "
             "as one column of shape (n_samples, 1)"
         )
-    coarse_names = _known_coarse(parents, tree)
-    column = read_column(values, named=coarse_names | frozenset(parents))
     _check_whole(column, "a fine or a coarse label")
     names, inverse = np.unique(column.labels, return_inverse=True)
     known = names.tolist()

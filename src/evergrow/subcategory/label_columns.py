@@ -70,7 +70,7 @@ def is_flat(Y: Any) -> bool:
     """Whether labels are one flat list, not a table of one column."""
     if isinstance(Y, (list, tuple)):
         return not any(isinstance(row, (list, tuple, np.ndarray)) for row in Y)
-    return np.ndim(Y) == 1
+    return np.asarray(Y).ndim == 1
 
 
 def _columns_of_list(rows: Sequence[Any]) -> list[npt.NDArray[Any]]:
@@ -171,7 +171,9 @@ def _plain(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
         # Also infinity, which is its own floor.
         odd = labels[(labels != np.floor(labels)) | (np.abs(labels) >= 2.0**53)]
         if len(odd):
-            raise ValueError(f"classes must be integers or strings, got {odd[0]}")
+            raise ValueError(
+                f"Unknown label type: classes must be integers or strings, got {odd[0]}"
+            )
         labels = labels.astype(np.int64)
     return labels
 

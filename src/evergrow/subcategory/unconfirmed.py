@@ -87,8 +87,8 @@ class StoredSamples:
         samples = forest.forest.samples
         classes, ids = samples.classes, samples.ids
         # By id: a row's number may be another one after saving and loading.
-        rows = np.flatnonzero((classes >= 0) & forest.has_training_rows)
-        rows = rows[np.argsort(ids[rows])].astype(np.int32)
+        places = np.flatnonzero((classes >= 0) & forest.has_training_rows)
+        rows = places[np.argsort(ids[places])].astype(np.int32)
         classes, ids = classes[rows], ids[rows]
         is_open, place = unconfirmed.places(ids)
         coarse = tree.parents[classes]
