@@ -86,7 +86,21 @@ def _two_levels(
     fine = read_column(columns[1], named=frozenset(parents), fine=True)
     if must_be_named:
         _check_named(fine, parents)
-    return GivenLabels(_filled(coarse, fine, parents), fine)
+    labels = GivenLabels(_filled(coarse, fine, parents), fine)
+    _check_agreement(labels, parents)
+    return labels
+
+
+def _check_agreement(labels: GivenLabels, parents: Mapping[Any, Any]) -> None:
+    names, fine = np.unique(labels.fine.labels, return_inverse=True)
+    owners, given = np.unique(labels.coarse[labels.fine.present], return_inverse=True)
+    for pair in np.unique(fine * len(owners) + given).tolist():
+        name, coarse = names[pair // len(owners)].item(), owners[pair % len(owners)].item()
+        if parents.get(name, coarse) != coarse:
+            raise ValueError(
+                f"the fine class {name!r} belongs to two coarse classes, {parents[name]!r} by the "
+                f"hierarchy and {coarse!r} by the labels; a fine class has exactly one"
+            )
 
 
 def _check_named(fine: Column, parents: Mapping[Any, Any]) -> None:
