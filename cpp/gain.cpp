@@ -1,5 +1,6 @@
 #include "gain.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
@@ -16,6 +17,11 @@ EntropyTable::EntropyTable(std::size_t max_samples) {
         const auto x = static_cast<double>(n);
         n_log_n_[n] = static_cast<std::int64_t>(std::floor(x * std::log(x) * kOne + 0.5));
     }
+    const std::int32_t held =
+        static_cast<std::int32_t>(std::min(max_samples, static_cast<std::size_t>(kMaxHeld)));
+    for (std::int32_t n = 0; n <= held; ++n)
+        for (std::int32_t r = 0; r <= n; ++r)
+            of_parts_.push_back((*this)(r) + (*this)(n - r) - (*this)(n));
 }
 
 std::int64_t gain_of_split(const EntropyTable& n_log_n, const std::vector<std::int32_t>& all,
@@ -35,36 +41,49 @@ double gain_in_nats(std::int64_t n_times_gain, std::int32_t n) {
 }
 
 void BatchGain::start(const CountTable& table) {
-    table_ = table;
     total_.assign(table.n_centroids, 0);
-    for (std::size_t c = 0; c < table.n_classes; ++c)
-        for (std::size_t j = 0; j < table.n_centroids; ++j) total_[j] += table.of_class(c)[j];
+    spread_.clear();
+    for (std::size_t c = 0; c < table.n_classes; ++c) {
+        const std::int32_t* counts = table.of_class(c);
+        std::int32_t n = 0;
+        std::size_t n_reached = 0;
+        for (std::size_t j = 0; j < table.n_centroids; ++j) {
+            total_[j] += counts[j];
+            n += counts[j];
+            n_reached += counts[j] != 0 ? 1 : 0;
+        }
+        if (n_reached > 1) spread_.push_back(Spread{counts, n});
+    }
     n_samples_ = std::accumulate(total_.begin(), total_.end(), 0);
 }
 
 void BatchGain::score(const Colourings& colourings, const StopFlag& stop) {
-    score_.assign(colourings.size(), n_log_n_(n_samples_));
-    right_.resize(colourings.size());
-    for (std::size_t c = 0; c < table_.n_classes && !stop; ++c)
-        add_class(table_.of_class(c), colourings);
+    const std::size_t n = colourings.size();
+    right_.resize(n);
+    score_.resize(n);
+    std::fill(score_.begin(), score_.end(), n_log_n_(n_samples_));
+    for (const Spread& spread : spread_) {
+        if (stop) return;
+        add_class(spread, colourings);
+    }
     colourings.count_right(total_.data(), right_.data());
-    for (std::size_t i = 0; i < colourings.size(); ++i)
+    for (std::size_t i = 0; i < n; ++i)
         score_[i] -= n_log_n_(right_[i]) + n_log_n_(n_samples_ - right_[i]);
 }
 
-void BatchGain::add_class(const std::int32_t* counts, const Colourings& colourings) {
-    std::int32_t n_class = 0;
-    std::size_t n_reached = 0;
-    for (std::size_t j = 0; j < table_.n_centroids; ++j) {
-        n_class += counts[j];
-        n_reached += counts[j] != 0 ? 1 : 0;
+void BatchGain::add_class(const Spread& spread, const Colourings& colourings) {
+    colourings.count_right(spread.counts, right_.data());
+    const std::size_t n = colourings.size();
+    const std::int32_t* right = right_.data();
+    std::int64_t* score = score_.data();
+    if (spread.n <= EntropyTable::kMaxHeld) {
+        const std::int64_t* of_parts = n_log_n_.of_parts(spread.n);
+        for (std::size_t i = 0; i < n; ++i) score[i] += of_parts[right[i]];
+        return;
     }
-    // Such a class stays whole under every colouring: f(r) + f(n - r) is f(n).
-    if (n_reached < 2) return;
-    colourings.count_right(counts, right_.data());
-    const std::int64_t whole = n_log_n_(n_class);
-    for (std::size_t i = 0; i < colourings.size(); ++i)
-        score_[i] += n_log_n_(right_[i]) + n_log_n_(n_class - right_[i]) - whole;
+    const std::int64_t whole = n_log_n_(spread.n);
+    for (std::size_t i = 0; i < n; ++i)
+        score[i] += n_log_n_(right[i]) + n_log_n_(spread.n - right[i]) - whole;
 }
 
 void GainScorer::keep_best(const Colourings& colourings, std::int32_t min_side) {

@@ -28,8 +28,16 @@ class EntropyTable {
     std::size_t max_samples() const { return n_log_n_.size() - 1; }
     std::int64_t operator()(std::int32_t n) const { return n_log_n_[static_cast<std::size_t>(n)]; }
 
+    // f(r) + f(n - r) - f(n) for r = 0 to n, at hand for n up to kMaxHeld: most classes at most
+    // nodes are that small, and one look-up is cheaper than three.
+    static constexpr std::int32_t kMaxHeld = 48;
+    const std::int64_t* of_parts(std::int32_t n) const {
+        return of_parts_.data() + static_cast<std::size_t>(n) * static_cast<std::size_t>(n + 1) / 2;
+    }
+
   private:
     std::vector<std::int64_t> n_log_n_;
+    std::vector<std::int64_t> of_parts_;  // for n = 0, 1, ..., one after the other
 };
 
 // n * gain of one two-way split, in the fixed point of the table: of `all` samples of each class
@@ -62,12 +70,19 @@ class BatchGain {
     // Of a candidate: n * gain in fixed point, and the samples that go right.
     std::int64_t n_times_gain(std::size_t candidate) const { return score_[candidate]; }
     std::int32_t n_right(std::size_t candidate) const { return right_[candidate]; }
+    const std::int32_t* n_right() const { return right_.data(); }
 
   private:
-    void add_class(const std::int32_t* counts, const Colourings& colourings);
+    // A class whose samples are nearest to more than one centroid. Any other stays whole under
+    // every colouring: f(r) + f(n - r) is f(n).
+    struct Spread {
+        const std::int32_t* counts;
+        std::int32_t n;
+    };
+    void add_class(const Spread& spread, const Colourings& colourings);
 
     const EntropyTable& n_log_n_;
-    CountTable table_;
+    std::vector<Spread> spread_;
     std::vector<std::int64_t> score_;
     std::vector<std::int32_t> right_;
     std::vector<std::int32_t> total_;  // samples per centroid

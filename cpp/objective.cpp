@@ -162,8 +162,8 @@ void add_up(const Level& level, const std::int32_t* by_class, std::size_t n_colu
     }
 }
 
-double weighted_gain(const Level& level, std::int64_t n_times_gain, std::int32_t n) {
-    return n == 0 ? 0.0 : level.weight * gain_in_nats(n_times_gain, n);
+double scale_of_gain(const Level& level, std::int32_t n) {
+    return n == 0 ? 0.0 : level.weight / (EntropyTable::kOne * static_cast<double>(n));
 }
 
 }  // namespace evergrow

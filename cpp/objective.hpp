@@ -81,7 +81,8 @@ class Objective {
 void add_up(const Level& level, const std::int32_t* by_class, std::size_t n_columns,
             std::vector<std::int32_t>& by_group);
 
-// The weighted gain of one level, Eq. (6) of Ristin 2015; no samples gain nothing.
-double weighted_gain(const Level& level, std::int64_t n_times_gain, std::int32_t n);
+// The weighted gain of one level, Eq. (6) of Ristin 2015, is this times n * gain in fixed point; no
+// samples gain nothing.
+double scale_of_gain(const Level& level, std::int32_t n);
 
 }  // namespace evergrow

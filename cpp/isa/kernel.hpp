@@ -141,27 +141,29 @@ void centroid_scores(const float* const* rows, std::size_t n_rows, const Centroi
             });
 }
 
-// Compilers make vectors of the loops over kScoreRows.
+// The lowest of several columns for N registers of rows; their scores only if `lowest` is not null.
+template <class V, std::size_t N>
+inline void lowest_of_rows(const float* const* columns, std::size_t n_columns, std::size_t first,
+                           std::uint16_t* nearest, float* lowest) {
+    typename V::Lowest best[N];
+    for (std::size_t r = 0; r < N; ++r) best[r] = V::Lowest::none();
+    for (std::size_t j = 0; j < n_columns; ++j)
+        for (std::size_t r = 0; r < N; ++r)
+            best[r].keep(columns[j] + first + r * V::kWidth, static_cast<std::int32_t>(j));
+    for (std::size_t r = 0; r < N; ++r) best[r].store_index(nearest + first + r * V::kWidth);
+    if (lowest == nullptr) return;
+    for (std::size_t r = 0; r < N; ++r) best[r].store_score(lowest + first + r * V::kWidth);
+}
+
 template <class V>
 void lowest_columns(const float* const* columns, std::size_t n_columns, std::size_t n_rows,
                     std::uint16_t* nearest, float* lowest) {
-    for (std::size_t first = 0; first < n_rows; first += kScoreRows) {
-        float best[kScoreRows];
-        std::int32_t index[kScoreRows];
-        for (std::size_t i = 0; i < kScoreRows; ++i) best[i] = kWorstScore;
-        for (std::size_t i = 0; i < kScoreRows; ++i) index[i] = 0;
-        for (std::size_t j = 0; j < n_columns; ++j) {
-            const float* column = columns[j] + first;
-            for (std::size_t i = 0; i < kScoreRows; ++i) {
-                const bool is_lower = column[i] < best[i];
-                best[i] = is_lower ? column[i] : best[i];
-                index[i] = is_lower ? static_cast<std::int32_t>(j) : index[i];
-            }
-        }
-        for (std::size_t i = 0; i < kScoreRows; ++i) lowest[first + i] = best[i];
-        for (std::size_t i = 0; i < kScoreRows; ++i)
-            nearest[first + i] = static_cast<std::uint16_t>(index[i]);
-    }
+    constexpr std::size_t kRegisters = kScoreRows / V::kWidth;
+    std::size_t first = 0;
+    // Twice as many where there are: comparisons of one register wait for each other.
+    for (; first + kScoreRows < n_rows; first += 2 * kScoreRows)
+        lowest_of_rows<V, 2 * kRegisters>(columns, n_columns, first, nearest, lowest);
+    if (first < n_rows) lowest_of_rows<V, kRegisters>(columns, n_columns, first, nearest, lowest);
 }
 
 // One dot product with a centroid where it lies, in the order of dot_block.

@@ -20,8 +20,9 @@ class BestCandidate {
           cost_weight_(rules.cost_weight),
           n_log_n_(n_log_n) {}
 
-    // Begins a node whose classes are seen on these levels; they must stay where they are.
-    void start(const std::vector<Level>& levels);
+    // Begins a node of which so many samples are scored and whose classes are seen on these levels;
+    // they must stay where they are.
+    void start(const std::vector<Level>& levels, std::size_t n_samples);
     // Looks at colourings of one set of centroids. A candidate must leave enough samples on both
     // sides and gain enough; equals stay with the first.
     void offer(std::size_t set, const CountTable& table, Colourings& colourings,
@@ -33,8 +34,9 @@ class BestCandidate {
     const std::vector<std::uint8_t>& sides() const { return sides_; }
 
   private:
-    void keep_best(std::size_t set, const Colourings& colourings);
-    double gain_of(std::size_t candidate) const;
+    void add_up_centroids(const CountTable& table);
+    void keep_best(std::size_t set, std::size_t n_centroids, const std::int32_t* n_right,
+                   const Colourings& colourings);
 
     const std::int32_t min_side_;
     const double min_gain_;
@@ -42,6 +44,7 @@ class BestCandidate {
     const EntropyTable& n_log_n_;
     const std::vector<Level>* levels_ = nullptr;
     std::vector<BatchGain> gains_;                     // one per level
+    std::vector<double> scales_;                       // one per level
     std::vector<std::vector<std::int32_t>> by_group_;  // one per level
     std::vector<std::int32_t> total_, n_right_;
     std::int32_t n_samples_ = 0;

@@ -26,9 +26,12 @@ bool RegularisedProposer::propose(const NodeSamples& node, Stream stream, const 
     if (node.n_rows < min_rows || !can_gain(node)) return false;
     // Each set draws from a stream of its own, so none depends on how many rows are drawn.
     const std::uint64_t key = stream.next();
+    colouring_key_ = stream.next();
+    are_started_.assign(rules_.n_centroids + 1, 0);
     draw_scored(node, stream);
     pool_.fill(node, stop);
     subsets_.draw(pool_.size(), rules_.n_centroids, rules_.n_subsets, key);
+    best_.start(levels_, n_scored_);
     counts_.assign(subsets_.n_members() * class_ends_.size(), 0);
     const std::size_t at_once = rows_at_once();
     for (std::size_t begin = 0; begin < n_scored_ && !stop; begin += at_once) {
@@ -41,7 +44,7 @@ bool RegularisedProposer::propose(const NodeSamples& node, Stream stream, const 
     pool_.write_split(subsets_.members(best_.set()), subsets_.size_of(best_.set()), split_);
     for (std::size_t j = 0; j < split_.size(); ++j) split_.centroids[j].side = best_.sides()[j];
     if (n_scored_ == node.n_rows && n_scored_ <= at_once)
-        take_nearest(best_.set(), n_scored_);
+        take_nearest(best_.set(), n_scored_, lowest_.data());
     else
         assign(node, stop);
     return !stop;
@@ -52,7 +55,6 @@ bool RegularisedProposer::can_gain(const NodeSamples& node) {
     classes_.clear();
     for (const ClassRange& range : node.ranges) classes_.push_back(range.class_id);
     objective_.see(classes_, levels_);
-    best_.start(levels_);
     return std::any_of(levels_.begin(), levels_.end(),
                        [](const Level& level) { return level.n_groups >= 2; });
 }
@@ -99,13 +101,26 @@ void RegularisedProposer::measure(std::size_t begin, std::size_t n, const StopFl
                                   columns_.data() + i, stride_);
     }
     n_comparisons_ += n * pool_.size();
+    nearest_.resize(rounded_up(n, kScoreRows));
+    lowest_.resize(rounded_up(n, kScoreRows));
+}
+
+Colourings& RegularisedProposer::colourings(std::size_t n_centroids) {
+    if (colourings_.size() <= n_centroids) colourings_.resize(n_centroids + 1);
+    Colourings& own = colourings_[n_centroids];
+    if (are_started_[n_centroids] != 0)
+        own.rewind();
+    else
+        own.start(n_centroids, rules_.n_candidates, Stream(derive(colouring_key_, n_centroids)));
+    are_started_[n_centroids] = 1;
+    return own;
 }
 
 // Adds the rows just measured to the tables of all sets.
 void RegularisedProposer::count(std::size_t begin, std::size_t n, const StopFlag& stop) {
     std::int32_t* counts = counts_.data();
     for (std::size_t set = 0; set < subsets_.size() && !stop; ++set) {
-        take_nearest(set, n);
+        take_nearest(set, n, nullptr);
         const std::size_t k = subsets_.size_of(set);
         std::size_t row = begin;
         for (const std::size_t class_end : class_ends_) {
@@ -117,23 +132,20 @@ void RegularisedProposer::count(std::size_t begin, std::size_t n, const StopFlag
 }
 
 // Eq. (2) of Ristin 2014 for the first n rows at hand, among one set of means.
-void RegularisedProposer::take_nearest(std::size_t set, std::size_t n) {
+void RegularisedProposer::take_nearest(std::size_t set, std::size_t n, float* lowest) {
     const std::size_t k = subsets_.size_of(set);
     column_of_.resize(k);
     for (std::size_t j = 0; j < k; ++j)
         column_of_[j] =
             columns_.data() + static_cast<std::size_t>(subsets_.members(set)[j]) * stride_;
-    nearest_.resize(rounded_up(n, kScoreRows));
-    lowest_.resize(rounded_up(n, kScoreRows));
-    kernels().lowest_columns(column_of_.data(), k, n, nearest_.data(), lowest_.data());
+    kernels().lowest_columns(column_of_.data(), k, n, nearest_.data(), lowest);
 }
 
 void RegularisedProposer::search(const StopFlag& stop) {
     const std::int32_t* counts = counts_.data();
     for (std::size_t set = 0; set < subsets_.size() && !stop; ++set) {
         const CountTable table{class_ends_.size(), subsets_.size_of(set), counts};
-        colourings_.start(table.n_centroids, rules_.n_candidates, subsets_.stream(set));
-        best_.offer(set, table, colourings_, stop);
+        best_.offer(set, table, colourings(table.n_centroids), stop);
         counts += table.n_classes * table.n_centroids;
     }
 }

@@ -36,7 +36,8 @@ class RegularisedProposer final : public Proposer {
     void measure(std::size_t begin, std::size_t n, const StopFlag& stop);
     void count(std::size_t begin, std::size_t n, const StopFlag& stop);
     void search(const StopFlag& stop);
-    void take_nearest(std::size_t set, std::size_t n);
+    Colourings& colourings(std::size_t n_centroids);
+    void take_nearest(std::size_t set, std::size_t n, float* lowest);
     void assign(const NodeSamples& node, const StopFlag& stop);
 
     const std::size_t width_;
@@ -44,7 +45,10 @@ class RegularisedProposer final : public Proposer {
     const Objective objective_;
     MeanPool pool_;
     Subsets subsets_;
-    Colourings colourings_;
+    // By number of centroids, the same for all sets of a node; drawn at the first of them.
+    std::vector<Colourings> colourings_;
+    std::vector<std::uint8_t> are_started_;
+    std::uint64_t colouring_key_ = 0;
     BestCandidate best_;
     RowReader reader_;
     std::vector<std::int32_t> classes_;

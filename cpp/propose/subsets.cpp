@@ -25,19 +25,14 @@ std::size_t count_sets(std::size_t n, std::size_t max_size, std::size_t limit) {
 void Subsets::draw(std::size_t n, std::size_t max_size, std::size_t max_count, std::uint64_t key) {
     members_.clear();
     begins_.assign(1, 0);
-    streams_.clear();
     max_size = std::min(max_size, n);
     if (count_sets(n, max_size, max_count) <= max_count) {
         for (std::size_t size = 2; size <= max_size; ++size) enumerate(n, size);
-        for (std::size_t set = 0; set < size(); ++set) streams_.emplace_back(derive(key, set));
         return;
     }
     order_.resize(n);
     std::iota(order_.begin(), order_.end(), 0);
-    for (std::size_t set = 0; set < max_count; ++set) {
-        streams_.emplace_back(derive(key, set));
-        draw_one(max_size, streams_.back());
-    }
+    for (std::size_t set = 0; set < max_count; ++set) draw_one(max_size, Stream(derive(key, set)));
 }
 
 void Subsets::enumerate(std::size_t n, std::size_t size) {
@@ -55,7 +50,7 @@ void Subsets::enumerate(std::size_t n, std::size_t size) {
     }
 }
 
-void Subsets::draw_one(std::size_t max_size, Stream& stream) {
+void Subsets::draw_one(std::size_t max_size, Stream stream) {
     const std::size_t n = order_.size();
     const std::size_t size = 2 + stream.below(static_cast<std::uint32_t>(max_size - 1));
     swaps_.clear();

@@ -22,16 +22,13 @@ class Subsets {
     // Members of a set, in order.
     std::size_t size_of(std::size_t set) const { return begins_[set + 1] - begins_[set]; }
     const std::int32_t* members(std::size_t set) const { return members_.data() + begins_[set]; }
-    // What a set draws from, after its members.
-    const Stream& stream(std::size_t set) const { return streams_[set]; }
 
   private:
     void enumerate(std::size_t n, std::size_t size);
-    void draw_one(std::size_t max_size, Stream& stream);
+    void draw_one(std::size_t max_size, Stream stream);
 
     std::vector<std::int32_t> members_;
     std::vector<std::size_t> begins_;
-    std::vector<Stream> streams_;
     std::vector<std::int32_t> order_;  // all things; in order between two draws
     std::vector<std::size_t> swaps_;
 };

@@ -140,8 +140,8 @@ class SideCounts {
             add_up(level, all_.data(), 1, group_all_);
             add_up(level, right_.data(), 1, group_right_);
             const std::int32_t n = std::accumulate(group_all_.begin(), group_all_.end(), 0);
-            sum +=
-                weighted_gain(level, gain_of_split(update_.n_log_n(), group_all_, group_right_), n);
+            sum += scale_of_gain(level, n) *
+                   static_cast<double>(gain_of_split(update_.n_log_n(), group_all_, group_right_));
         }
         return sum;
     }
