@@ -134,7 +134,13 @@ class LabelTree:
     def labels(self) -> ClassList:
         """The classes that have a column."""
         names = [self.names[c] for c in self.columns.tolist()]
-        return ClassList(mixed_names(names, self.levels))
+        both = ((self.coarse, self.is_coarse), (self.fine, ~self.is_coarse))
+        levels = [
+            level.classes
+            for level, is_of_level in both
+            if level is not None and is_of_level[self.columns].any()
+        ]
+        return ClassList(mixed_names(names, levels))
 
     @property
     def core_labels(self) -> ClassList:
