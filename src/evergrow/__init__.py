@@ -80,7 +80,17 @@ _HOMES = {
     "evergrow.pipelines": ("save",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = ("codebook", "features", "forest", "imaging", "linear", "means", "novelty", "pipelines")
+_MODULES = (
+    "codebook",
+    "features",
+    "forest",
+    "imaging",
+    "linear",
+    "means",
+    "novelty",
+    "pipelines",
+    "subcategory",
+)
 
 
 def __getattr__(name: str) -> Any:
