@@ -80,11 +80,15 @@ class FittedForest:
         return out
 
     def probability_blocks(
-        self, X: npt.NDArray[Any], n_threads: int
+        self, X: npt.NDArray[Any], n_threads: int, reading: _core.LeafReading | None = None
     ) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
-        """Probabilities a block of rows at a time: (rows, block)."""
+        """Probabilities a block of rows at a time: (rows, block).
+
+        ``reading`` says how leaves are read whose samples have coarse or fine classes.
+        """
+        scale = self.standardization.core
         for rows, block in self._blocks(X):
-            yield rows, self.forest.predict_proba(block, self.standardization.core, n_threads)
+            yield rows, self.forest.predict_proba(block, scale, n_threads, reading)
 
     def leaves(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.int32]:
         """Leaf of every row in every tree."""

@@ -15,8 +15,8 @@ class UpdateReport:
     Attributes
     ----------
     strategy : str
-        ``"fit"``, ``"forget"`` or the update strategy; ``"fit"`` also while so few samples have
-        come that ``partial_fit`` grows the forest anew.
+        ``"fit"``, ``"forget"``, ``"refine"`` or the update strategy; ``"fit"`` also while so few
+        samples have come that ``partial_fit`` grows the forest anew.
     n_samples : int
         Samples that came, or went.
     n_new_classes : int
@@ -58,6 +58,14 @@ class UpdateReport:
     pass_seconds: float = 0.0
     grow_seconds: float = 0.0
     pack_seconds: float = 0.0
+
+    def after(self, earlier: UpdateReport) -> UpdateReport:
+        """What two steps of one call did together; the later one gives the name."""
+        sums = {
+            field.name: getattr(self, field.name) + getattr(earlier, field.name)
+            for field in fields(self)[1:]
+        }
+        return UpdateReport(self.strategy, **sums)
 
     def __str__(self) -> str:
         """Write what happened, one line each, leaving out what did not."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["CoarseGuesses", "GuessReport"]
 
@@ -15,8 +16,8 @@ class CoarseGuesses:
 
     Attributes
     ----------
-    coarse : int
-        Code of the coarse class.
+    coarse : int or str
+        Code or name of the coarse class.
     n_known : int
         Samples whose fine class was known.
     n_missing : int
@@ -33,7 +34,7 @@ class CoarseGuesses:
         Whether the coarse class has one fine class only.
     """
 
-    coarse: int
+    coarse: Any
     n_known: int = 0
     n_missing: int = 0
     n_guessed: int = 0
