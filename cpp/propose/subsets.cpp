@@ -54,7 +54,8 @@ void Subsets::draw_one(std::size_t max_size, Stream stream) {
     const std::size_t n = order_.size();
     const std::size_t size = 2 + stream.below(static_cast<std::uint32_t>(max_size - 1));
     swaps_.clear();
-    for (std::size_t j = 0; j < size; ++j) {
+    // The set of all needs no drawing.
+    for (std::size_t j = 0; j < size && size < n; ++j) {
         swaps_.push_back(j + stream.below(static_cast<std::uint32_t>(n - j)));
         std::swap(order_[j], order_[swaps_[j]]);
     }
@@ -64,7 +65,7 @@ void Subsets::draw_one(std::size_t max_size, Stream stream) {
     std::sort(members_.begin() + first, members_.end());
     begins_.push_back(members_.size());
     // Undone, for the next set: cheaper than writing all of them anew.
-    for (std::size_t j = size; j-- > 0;) std::swap(order_[j], order_[swaps_[j]]);
+    for (std::size_t j = swaps_.size(); j-- > 0;) std::swap(order_[j], order_[swaps_[j]]);
 }
 
 }  // namespace evergrow

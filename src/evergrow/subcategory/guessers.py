@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from evergrow.forest import NCMForestClassifier
+from evergrow.params import Flag, Nothing, Number, Rule, check_parameters
 from evergrow.subcategory.by_forest import ForestGuesser
 from evergrow.subcategory.guesser import Guesser
 from evergrow.subcategory.nearest import NearestGuesser
@@ -36,6 +38,27 @@ class GuesserRule:
         return f"one of {sorted(GUESSERS)} or a value such as RidgeGuesser()"
 
 
+@dataclass(frozen=True)
+class _ForestRule:
+    """A forest to clone."""
+
+    def admits(self, value: object) -> bool:
+        return isinstance(value, NCMForestClassifier)
+
+    def __str__(self) -> str:
+        return "an NCMForestClassifier"
+
+
+_OPTION_RULES: dict[str, list[Rule]] = {
+    "within": [Flag()],
+    "discard": [Flag()],
+    "scaling": [Number(0.0, 1.0)],
+    "forest": [Nothing(), _ForestRule()],
+}
+
+
 def guesser_of(value: str | Guesser) -> Guesser:
-    """The way of guessing that a name or a value stands for."""
-    return GUESSERS[value] if isinstance(value, str) else value
+    """The way of guessing that a name or a value stands for, its options checked."""
+    guesser = GUESSERS[value] if isinstance(value, str) else value
+    check_parameters({name: getattr(guesser, name, None) for name in _OPTION_RULES}, _OPTION_RULES)
+    return guesser

@@ -150,7 +150,9 @@ default="ridge"
     def work(group: _Group) -> tuple[Codes, Codes]:
         known = _scaled(rows[group.known], factors), codes[group.known]
         learnt = _learn(way, *known, n_jobs=inner, seed=group.seed)
-        guessed = learnt.guess(_scaled(rows[group.missing], factors))
+        guessed = np.zeros(0, dtype=np.int32)
+        if len(group.missing):
+            guessed = learnt.guess(_scaled(rows[group.missing], factors))
         if not check:
             return guessed, np.full(len(group.known), MISSING, dtype=np.int32)
         folds = leave_one_of_each_out(known[1], np.random.default_rng(group.seed))
