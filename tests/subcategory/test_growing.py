@@ -211,7 +211,7 @@ def test_a_method_of_another_forest_is_refused() -> None:
         forest.set_params(method="ridge-h").partial_fit(X, Y)
     forest = small("stacked").fit(X, Y)
     for call in (forest.partial_fit, lambda *_: forest.refine([0], [0])):
-        with pytest.raises(ValueError, match="method='stacked' cannot .* fit again with one of"):
+        with pytest.raises(ValueError, match=r"method='stacked' cannot .* fit again with one of"):
             call(X, Y)
     forest = small("fine-only").fit(X, Y)
     with pytest.raises(ValueError, match="method='fine-only' keeps no samples without fine labels"):

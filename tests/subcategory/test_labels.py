@@ -159,7 +159,7 @@ def test_labels_of_mixed_kinds_are_refused(Y: Any, hierarchy: Any, message: str)
 
 def test_a_hierarchy_that_contradicts_what_is_known_is_refused() -> None:
     tree = grown([["cat", "lynx"]])
-    with pytest.raises(ValueError, match="hierarchy puts 'lynx' under 'dog'.*fine class of 'cat'"):
+    with pytest.raises(ValueError, match=r"hierarchy puts 'lynx' under 'dog'.*fine class of 'cat'"):
         read(["lynx"], {"lynx": "dog"}, tree)
 
 

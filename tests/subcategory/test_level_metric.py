@@ -102,7 +102,7 @@ def test_wrong_parameters_are_refused(options: Any, message: str) -> None:
 
 def test_fine_labels_that_are_all_missing_are_refused() -> None:
     X, Y = samples(60)
-    with pytest.raises(ValueError, match="level='fine' needs fine labels.*use level='coarse'"):
+    with pytest.raises(ValueError, match=r"level='fine' needs fine labels.*use level='coarse'"):
         LevelMetric().fit(X, coarse_only(Y))
     with pytest.raises(NotFittedError):
         LevelMetric().transform(X)

@@ -62,28 +62,28 @@ def test_ways_of_guessing_survive_unless_they_hold_a_forest(tmp_path: Path) -> N
 
 
 def edit(**entries: Any) -> Any:
-    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:  # noqa: ARG001
+    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
         header.update(entries)
 
     return change
 
 
 def put(name: str, array: Any) -> Any:
-    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:  # noqa: ARG001
+    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
         tensors[name] = array
 
     return change
 
 
 def edit_hierarchy(**entries: Any) -> Any:
-    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:  # noqa: ARG001
+    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
         header["hierarchy"] = {**header["hierarchy"], **entries}
 
     return change
 
 
 def edit_parameters(**entries: Any) -> Any:
-    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:  # noqa: ARG001
+    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
         header["parameters"] = {**header["parameters"], **entries}
 
     return change
