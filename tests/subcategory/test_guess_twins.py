@@ -130,7 +130,7 @@ def test_a_fold_is_held_out_as_fitting_again_does(shape: tuple[int, int]) -> Non
     ids=["nn", "nn standardised", "ridge"],
 )
 def test_all_coarse_classes_are_guessed_as_one_by_one(guesser: Any, by_twin: Any) -> None:
-    case = kinds(d=4)
+    case = kinds(d=4, noise=4.0)
     case.X *= [0.02, 1.0, 5.0, 30.0]
     X = twin.scaled(case.X, guesser.scaling)
     expected = case.fine.copy()
