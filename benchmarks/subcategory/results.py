@@ -1,0 +1,67 @@
+"""What was measured, kept in a file, so that a long series can be stopped and taken up again."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Results", "Values"]
+
+Values = dict[str, float]
+
+
+class Results:
+    """A file of lines, one per run: its setting and the numbers that were measured.
+
+    A setting that is there already is not measured again: delete the file after a change of the
+    code that is measured. Without a folder nothing is kept.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._known: dict[str, Values] = {}
+        self._path = None if folder is None else folder / "results.jsonl"
+        if self._path is not None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._read(self._path)
+
+    def _read(self, path: Path) -> None:
+        if not path.exists():
+            return
+        text = path.read_text()
+        for line in text.splitlines():
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError:
+                # Stopped in the middle of writing; it will be measured again.
+                continue
+            self._known[_key(record["setting"])] = record["values"]
+        if text and not text.endswith("\n"):
+            path.write_text(text + "\n")
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def of(self, setting: Mapping[str, Any], measure: Callable[[], Values]) -> Values:
+        """The numbers of a setting: those kept, or measured now, printed and kept."""
+        key = _key(setting)
+        if key not in self._known:
+            self._known[key] = measure()
+            self._keep(setting, self._known[key])
+            shown = ", ".join(f"{name} {value:.5g}" for name, value in self._known[key].items())
+            print(f"{', '.join(f'{k} {v}' for k, v in setting.items())}: {shown}", flush=True)
+        return self._known[key]
+
+    def _keep(self, setting: Mapping[str, Any], values: Values) -> None:
+        if self._path is None:
+            return
+        with self._path.open("a") as file:
+            file.write(json.dumps({"setting": dict(setting), "values": values}) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _key(setting: Mapping[str, Any]) -> str:
+    return json.dumps(setting, sort_keys=True)
