@@ -21,6 +21,8 @@ class Descent {
     // The leaf of each row; adds the distances computed for it to `comparisons` if not null.
     void run(const Tree& tree, const AlignedVector<float>& rows, std::size_t n_rows,
              std::int32_t* leaf, std::uint64_t* comparisons);
+    // The rows of the last run, those of one leaf after the other.
+    const std::vector<std::uint32_t>& order() const { return order_; }
 
   private:
     // Rows that have reached a node: places [begin, end) in order_.

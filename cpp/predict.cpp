@@ -14,18 +14,6 @@ constexpr std::size_t kMaxBlock = 4096;
 // Below this many rows starting threads costs more than it saves.
 constexpr std::size_t kInlineRows = 16;
 
-void add_leaf(const Tree& tree, std::int32_t leaf, double* probabilities) {
-    const Node& node = tree.node(leaf);
-    const auto n = static_cast<std::size_t>(node.count_size);
-    std::int64_t total = 0;
-    for (std::size_t j = 0; j < n; ++j) total += tree.count(node, j).count;
-    for (std::size_t j = 0; j < n; ++j) {
-        const ClassCount& seen = tree.count(node, j);
-        probabilities[seen.class_id] +=
-            static_cast<double>(seen.count) / static_cast<double>(total);
-    }
-}
-
 template <class T>
 void standardize_block(const Query& query, std::size_t first, std::size_t n, std::size_t width,
                        AlignedVector<float>& out) {
@@ -42,7 +30,24 @@ struct Scratch {
     Descent descent;
     AlignedVector<float> rows;
     std::vector<std::int32_t> leaf;
+    std::vector<ClassShare> shares;
 };
+
+// Adds what the leaves of one tree say about the rows just taken down. Rows of one leaf come one
+// after the other, so that it is read once.
+void add_leaves(const Tree& tree, const LeafReading& reading, std::size_t n_classes,
+                Scratch& scratch, double* probabilities) {
+    std::int32_t last = kNoParent;
+    for (const std::size_t i : scratch.descent.order()) {
+        if (scratch.leaf[i] != last) {
+            last = scratch.leaf[i];
+            scratch.shares.clear();
+            reading.read(reading, tree, last, scratch.shares);
+        }
+        for (const ClassShare& seen : scratch.shares)
+            probabilities[i * n_classes + static_cast<std::size_t>(seen.class_id)] += seen.share;
+    }
+}
 
 void predict_block(const Forest& forest, const Query& query, const Outputs& outputs,
                    std::size_t first, std::size_t n, Scratch& scratch, const StopFlag& stop) {
@@ -61,11 +66,11 @@ void predict_block(const Forest& forest, const Query& query, const Outputs& outp
     for (std::size_t t = 0; t < n_trees && !stop; ++t) {
         const Tree& tree = *forest.trees[t];
         scratch.descent.run(tree, rows, n, leaf.data(), comparisons);
-        for (std::size_t i = 0; i < n; ++i) {
-            if (outputs.leaves != nullptr) outputs.leaves[(first + i) * n_trees + t] = leaf[i];
-            if (outputs.probabilities != nullptr)
-                add_leaf(tree, leaf[i], outputs.probabilities + (first + i) * forest.n_classes);
-        }
+        if (outputs.leaves != nullptr)
+            for (std::size_t i = 0; i < n; ++i) outputs.leaves[(first + i) * n_trees + t] = leaf[i];
+        if (outputs.probabilities != nullptr)
+            add_leaves(tree, *query.reading, forest.n_classes, scratch,
+                       outputs.probabilities + first * forest.n_classes);
     }
     if (outputs.probabilities == nullptr) return;
     double* begin = outputs.probabilities + first * forest.n_classes;

@@ -7,6 +7,7 @@
 
 #include "aligned.hpp"
 #include "forest.hpp"
+#include "leaf_reading.hpp"
 #include "parallel.hpp"
 #include "standardize.hpp"
 
@@ -18,6 +19,7 @@ struct Query {
     bool is_double;
     std::size_t n_rows;
     const Standardizer& standardizer;
+    const LeafReading* reading = nullptr;  // needed for probabilities
 };
 
 struct Outputs {

@@ -123,4 +123,12 @@ void Samples::rename_classes(const std::vector<std::int32_t>& map) {
     }
 }
 
+void Samples::set_classes(const std::int32_t* numbers, const std::int32_t* classes, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) {
+        if (class_of(numbers[i]) == kGone || classes[i] < 0)
+            throw std::invalid_argument("only rows that are left can have another class");
+        *classes_.edit(place(numbers[i])) = classes[i];
+    }
+}
+
 }  // namespace evergrow

@@ -36,6 +36,9 @@ class Samples {
     // Names class c map[c] instead, for every row that is left.
     void rename_classes(const std::vector<std::int32_t>& map);
 
+    // Gives rows that are left other classes.
+    void set_classes(const std::int32_t* numbers, const std::int32_t* classes, std::size_t n);
+
     // The rows that are left, one after the other in memory of their exact size; `number` says
     // what each row is called there.
     Samples without_gaps(std::vector<std::int32_t>& number) const;

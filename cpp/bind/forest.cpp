@@ -95,7 +95,7 @@ ForestPtr grow(const SamplesPtr& samples, std::size_t n_trees, std::size_t n_cla
     if (samples->size() == samples->n_removed())
         throw std::invalid_argument("there are no samples");
     const ForestPlan plan{n_trees, n_classes, seed, RowSampling{rows_per_tree, bootstrap},
-                          read_rules(rules)};
+                          read_rules(rules, n_classes)};
     std::optional<Forest> forest;
     run_interruptibly(std::move(progress), [&](const Poll& poll) {
         forest = grow_forest(samples, plan, n_threads, poll);
@@ -121,8 +121,13 @@ void run_predict(const Forest& forest, const Query& query, const Outputs& output
 
 template <class T>
 NumpyMatrix<double> predict_proba(const Forest& forest, const Matrix<T>& rows,
-                                  const Standardizer& standardizer, std::size_t n_threads) {
-    const Query query = as_query(forest, rows, standardizer);
+                                  const Standardizer& standardizer, std::size_t n_threads,
+                                  const LeafReading* reading) {
+    static const LeafReading plain = plain_reading();
+    Query query = as_query(forest, rows, standardizer);
+    query.reading = reading == nullptr ? &plain : reading;
+    if (reading != nullptr && reading->hierarchy.size() != forest.n_classes)
+        throw std::invalid_argument("the reading of leaves must know every class");
     auto [data, owner] = fresh<double>(query.n_rows * forest.n_classes);
     Outputs outputs;
     outputs.probabilities = data;
@@ -198,7 +203,7 @@ NumpyVector<float> centroid(const Forest& forest, std::size_t tree_index, std::i
 template <class T>
 void bind_inputs(nb::class_<Forest>& forest) {
     forest.def("predict_proba", &predict_proba<T>, "rows"_a.noconvert(), "standardizer"_a,
-               "n_threads"_a);
+               "n_threads"_a, "reading"_a = nb::none());
     forest.def("apply", &apply<T>, "rows"_a.noconvert(), "standardizer"_a, "n_threads"_a);
     forest.def("comparisons", &comparisons<T>, "rows"_a.noconvert(), "standardizer"_a,
                "n_threads"_a);
@@ -207,6 +212,15 @@ void bind_inputs(nb::class_<Forest>& forest) {
 }  // namespace
 
 void bind_forest(nb::module_& m) {
+    nb::class_<LeafReading>(m, "LeafReading")
+        .def(
+            "__init__",
+            [](LeafReading* self, std::vector<std::int32_t> parents, const std::string& name,
+               double smoothing) {
+                new (self)
+                    LeafReading(reading_named(name, Hierarchy(std::move(parents)), smoothing));
+            },
+            "parents"_a, "name"_a, "smoothing"_a);
     nb::class_<Forest> forest(m, "Forest");
     forest
         .def_static("grow", &grow, nb::kw_only(), "samples"_a, "n_trees"_a, "n_classes"_a, "seed"_a,

@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,7 @@ void read_rule(const nanobind::dict& rules, const char* name, T& value) {
     if (rules.contains(name)) value = nanobind::cast<T>(rules[name]);
 }
 
-inline SplitRules read_rules(const nanobind::dict& rules) {
+inline SplitRules read_rules(const nanobind::dict& rules, std::size_t n_classes) {
     namespace nb = nanobind;
     SplitRules read{nb::cast<std::string>(rules["proposer"]),
                     nb::cast<std::size_t>(rules["n_centroids"]),
@@ -35,6 +36,8 @@ inline SplitRules read_rules(const nanobind::dict& rules) {
     read_rule(rules, "coarse_means", read.coarse_means);
     std::vector<std::int32_t> parents;
     read_rule(rules, "parents", parents);
+    if (!parents.empty() && parents.size() != n_classes)
+        throw std::invalid_argument("parents must name the parent of every class");
     read.hierarchy = std::make_shared<const Hierarchy>(std::move(parents));
     return read;
 }

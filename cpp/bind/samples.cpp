@@ -72,6 +72,14 @@ void remove(Samples& samples, const Vector<std::int32_t>& numbers) {
     samples.remove(numbers.data(), numbers.size());
 }
 
+void set_classes(Samples& samples, const Vector<std::int32_t>& numbers,
+                 const Vector<std::int32_t>& classes) {
+    check_numbers(samples, numbers);
+    if (numbers.size() != classes.size())
+        throw std::invalid_argument("numbers and classes differ in length");
+    samples.set_classes(numbers.data(), classes.data(), numbers.size());
+}
+
 nb::object take(const Samples& samples, const Vector<std::int32_t>& numbers) {
     check_numbers(samples, numbers);
     const std::size_t n = numbers.size() * samples.n_features();
@@ -145,6 +153,7 @@ void bind_samples(nb::module_& m) {
             "add", [](Samples& self, std::size_t n) { return to_numpy(self.add(n)); }, "n"_a)
         .def("remove", &remove, "numbers"_a)
         .def("rename_classes", &Samples::rename_classes, "columns"_a)
+        .def("set_classes", &set_classes, "numbers"_a, "classes"_a)
         .def("take", &take, "numbers"_a)
         .def_prop_ro("half",
                      [](const Samples& self) { return self.precision() == Precision::kFloat16; })

@@ -31,7 +31,8 @@ NodeWeights weights_named(const std::string& name) {
 }
 
 UpdatePlan read_plan(const nb::dict& plan) {
-    return UpdatePlan{nb::cast<std::size_t>(plan["n_classes"]),
+    const auto n_classes = nb::cast<std::size_t>(plan["n_classes"]);
+    return UpdatePlan{n_classes,
                       nb::cast<std::uint64_t>(plan["seed"]),
                       nb::cast<std::uint64_t>(plan["update"]),
                       nb::cast<std::string>(plan["strategy"]),
@@ -41,7 +42,7 @@ UpdatePlan read_plan(const nb::dict& plan) {
                       nb::cast<bool>(plan["bootstrap"]),
                       nb::cast<std::size_t>(plan["first_refreshed"]),
                       nb::cast<std::size_t>(plan["n_refreshed"]),
-                      read_rules(nb::cast<nb::dict>(plan["rules"])),
+                      read_rules(nb::cast<nb::dict>(plan["rules"]), n_classes),
                       nb::cast<bool>(plan["keep_rows"])};
 }
 
@@ -97,6 +98,23 @@ nb::tuple forget_rows(const Forest& forest, const Vector<std::int32_t>& rows,
     });
 }
 
+nb::tuple refine_rows(const Forest& forest, const SamplesPtr& samples,
+                      const Vector<std::int32_t>& rows, double share, const nb::dict& plan,
+                      std::size_t n_threads, nb::object progress) {
+    const std::vector<std::int32_t> numbers = checked_rows(*samples, rows);
+    const UpdatePlan read = read_plan(plan);
+    if (samples->size() != forest.samples->size())
+        throw std::invalid_argument("samples must be those of the forest, some with other classes");
+    for (const std::int32_t row : numbers) {
+        const std::int32_t class_id = samples->class_of(row);
+        if (class_id < 0 || static_cast<std::size_t>(class_id) >= read.n_classes)
+            throw std::invalid_argument("there is no such class");
+    }
+    return run_update(std::move(progress), [&](const Poll& poll) {
+        return refine(forest, samples, numbers, share, read, n_threads, poll);
+    });
+}
+
 ForestPtr relabelled(const Forest& forest, const SamplesPtr& samples,
                      const std::vector<std::int32_t>& map, std::size_t n_classes) {
     if (map.size() != forest.n_classes) throw std::invalid_argument("map must name every class");
@@ -112,6 +130,8 @@ void bind_update(nb::class_<Forest>& forest) {
              "n_threads"_a, "progress"_a.none())
         .def("forget", &forget_rows, nb::kw_only(), "rows"_a, "classes"_a, "plan"_a, "n_threads"_a,
              "progress"_a.none())
+        .def("refine", &refine_rows, nb::kw_only(), "samples"_a, "rows"_a, "share"_a, "plan"_a,
+             "n_threads"_a, "progress"_a.none())
         .def("relabel", &relabelled, nb::kw_only(), "samples"_a, "columns"_a, "n_classes"_a)
         .def("compact",
              [](const Forest& self) {

@@ -187,8 +187,13 @@ std::vector<ClassCount> TreeUpdate::remove_from_leaf(std::int32_t leaf, const Ro
     return changes;
 }
 
-// Children before their parents, so that every node changes its counts once.
 void TreeUpdate::remove_below(std::int32_t top, const RowFlags& flags, bool keep_counts) {
+    change_below(top, keep_counts,
+                 [&](std::int32_t leaf) { return remove_from_leaf(leaf, flags); });
+}
+
+// Children before their parents, so that every node changes its counts once.
+void TreeUpdate::change_below(std::int32_t top, bool keep_counts, const AtLeaf& at_leaf) {
     below_.assign(1, Below{top, 0});
     for (std::size_t i = 0; i < below_.size(); ++i) {
         const std::int32_t left = tree_.node(below_[i].node).left;
@@ -196,14 +201,14 @@ void TreeUpdate::remove_below(std::int32_t top, const RowFlags& flags, bool keep
         below_.push_back(Below{left, i});
         below_.push_back(Below{left + 1, i});
     }
-    if (leaving_.size() < below_.size()) leaving_.resize(below_.size());
+    if (changes_.size() < below_.size()) changes_.resize(below_.size());
     for (std::size_t i = below_.size(); i-- > 0;) {
         const Below at = below_[i];
-        if (tree_.is_leaf(at.node)) leaving_[i] = remove_from_leaf(at.node, flags);
-        if (leaving_[i].empty()) continue;
-        if (!keep_counts) tree_.change_counts(at.node, leaving_[i]);
-        if (i > 0) leaving_[at.parent] = sum(leaving_[at.parent], leaving_[i]);
-        leaving_[i].clear();
+        if (tree_.is_leaf(at.node)) changes_[i] = at_leaf(at.node);
+        if (changes_[i].empty()) continue;
+        if (!keep_counts) tree_.change_counts(at.node, changes_[i]);
+        if (i > 0) changes_[at.parent] = sum(changes_[at.parent], changes_[i]);
+        changes_[i].clear();
     }
 }
 

@@ -49,6 +49,10 @@ class TreeUpdate {
     void add(const std::vector<std::int32_t>& rows, const Strategy& strategy);
     // Takes flagged rows out of the leaves; the class counts stay as they are if `keep_counts`.
     void remove(const RowFlags& flags, bool keep_counts);
+    // Counts flagged rows under the classes they have now; `before` knows those they had.
+    void relabel(const RowFlags& flags, const Samples& before);
+    // Cuts the topmost splitting nodes of whose samples at least this share is of a flagged class.
+    void cut_full_of(const std::vector<std::uint8_t>& classes, double share);
     // Takes classes out of all class counts.
     void drop_classes(const std::vector<std::int32_t>& classes);
     // Takes away every centroid that is named. A node that can do without sends its samples on by
@@ -108,8 +112,14 @@ class TreeUpdate {
                std::vector<std::int32_t>& left, std::vector<std::int32_t>& right);
     void put(std::int32_t leaf, const std::vector<std::int32_t>& arrivals);
     void count(std::int32_t node, const std::vector<std::int32_t>& arrivals);
+    // Changes leaves, each by what `at_leaf` returns, and the counts of all nodes above them;
+    // only the leaves if `keep_counts`.
+    using AtLeaf = std::function<std::vector<ClassCount>(std::int32_t leaf)>;
+    void change_below(std::int32_t node, bool keep_counts, const AtLeaf& at_leaf);
     void remove_below(std::int32_t node, const RowFlags& flags, bool keep_counts);
     std::vector<ClassCount> remove_from_leaf(std::int32_t leaf, const RowFlags& flags);
+    std::vector<ClassCount> relabel_leaf(std::int32_t leaf, const RowFlags& flags,
+                                         const Samples& before);
     void cut_small_leaves();
     bool is_alive(std::int32_t node) const;
     std::uint64_t root_key() const;
@@ -135,14 +145,14 @@ class TreeUpdate {
     std::vector<float> offsets_, scores_;
     std::vector<ClassCount> counts_;
     RowFlags moving_;
-    // Space for rows that leave a subtree: its nodes, each with its parent's place in the list, and
-    // what leaves each, empty between uses.
+    // Space for changes of counts below a node: its nodes, each with its parent's place in the
+    // list, and the changes of each, empty between uses.
     struct Below {
         std::int32_t node;
         std::size_t parent;
     };
     std::vector<Below> below_;
-    std::vector<std::vector<ClassCount>> leaving_;
+    std::vector<std::vector<ClassCount>> changes_;
     // Space for what changes one node.
     StoredRows stored_;
     Split changed_split_;

@@ -48,8 +48,15 @@ class Samples:
     ) -> None: ...
     def remove(self, numbers: npt.NDArray[np.int32]) -> None: ...
     def rename_classes(self, columns: Sequence[int]) -> None: ...
+    def set_classes(
+        self, numbers: npt.NDArray[np.int32], classes: npt.NDArray[np.int32]
+    ) -> None: ...
     # Rows without padding: float32, or the bits of float16.
     def take(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[Any]: ...
+
+# How leaves are read where classes are coarse or fine.
+class LeafReading:
+    def __init__(self, parents: Sequence[int], name: str, smoothing: float) -> None: ...
 
 class Forest:
     @staticmethod
@@ -104,6 +111,17 @@ class Forest:
         n_threads: int,
         progress: Callable[[int], None] | None,
     ) -> tuple[Forest, dict[str, Any]]: ...
+    # Some rows have other classes in `samples` than in the forest.
+    def refine(
+        self,
+        *,
+        samples: Samples,
+        rows: npt.NDArray[np.int32],
+        share: float,
+        plan: dict[str, Any],
+        n_threads: int,
+        progress: Callable[[int], None] | None,
+    ) -> tuple[Forest, dict[str, Any]]: ...
     def relabel(self, *, samples: Samples, columns: Sequence[int], n_classes: int) -> Forest: ...
     def compact(self) -> Forest: ...
     def with_samples(self, samples: Samples) -> Forest: ...
@@ -117,7 +135,11 @@ class Forest:
     ]: ...
     def centroid(self, tree: int, node: int, j: int) -> npt.NDArray[np.float32]: ...
     def predict_proba(
-        self, rows: _Rows, standardizer: Standardizer, n_threads: int
+        self,
+        rows: _Rows,
+        standardizer: Standardizer,
+        n_threads: int,
+        reading: LeafReading | None = None,
     ) -> npt.NDArray[np.float64]: ...
     def apply(
         self, rows: _Rows, standardizer: Standardizer, n_threads: int

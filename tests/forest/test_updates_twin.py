@@ -14,6 +14,7 @@ from evergrow import _core
 from tests.forest.test_twin import core_forest
 from tests.reference import ncm_forest as twin
 from tests.reference.axis_forest import AxisNode, propose_axis
+from tests.reference.refine import predict_proba, refine_tree
 from tests.reference.updates import (
     Update,
     forget_in_tree,
@@ -245,6 +246,63 @@ class GrowingForestMachine(RuleBasedStateMachine):
         if forgotten:
             kept = [c for c in range(self.rules.n_classes) if c not in forgotten]
             self.rename([kept.index(c) if c in kept else -1 for c in range(self.rules.n_classes)])
+
+    @rule(
+        n=st.integers(1, 20),
+        n_new=st.integers(0, 2),
+        share=st.sampled_from([0.0, 0.3, 0.7, 2.0]),
+        data=st.data(),
+    )
+    def refine(self, n: int, n_new: int, share: float, data: st.DataObject) -> None:
+        self.n_updates += 1
+        n_classes = self.rules.n_classes + n_new
+        self.rules = replace(self.rules, n_classes=n_classes)
+        n_coarse = data.draw(st.integers(1, n_classes))
+        parents = [min(c, c % n_coarse) for c in range(n_classes)]
+        rows = self.random.choice(self.live(), min(n, len(self.live())), replace=False)
+        before = self.y.copy()
+        self.y[rows] = self.random.integers(0, n_classes, len(rows))
+        samples = self.forest.samples.copy()
+        samples.set_classes(rows.astype(np.int32), self.y[rows].astype(np.int32))
+        plan = self.plan(Update("igt"))
+        plan["rules"]["parents"] = parents
+        self.forest, _ = self.forest.refine(
+            samples=samples,
+            rows=rows.astype(np.int32),
+            share=share,
+            plan=plan,
+            n_threads=1,
+            progress=None,
+        )
+        for t, tree in enumerate(self.expected):
+            refine_tree(
+                tree,
+                self.X,
+                self.y,
+                before,
+                self.rules,
+                tree_key(self.seed, t, self.n_updates),
+                rows=set(rows.tolist()),
+                share=share,
+                parents=parents,
+                propose=self.propose,
+            )
+
+    @rule(
+        data=st.data(),
+        reading=st.sampled_from(["joint", "hierarchical"]),
+        smoothing=st.sampled_from([0.0, 0.5, 3.0]),
+    )
+    def read_leaves(self, data: st.DataObject, reading: str, smoothing: float) -> None:
+        n_coarse = data.draw(st.integers(1, self.rules.n_classes))
+        parents = [min(c, c % n_coarse) for c in range(self.rules.n_classes)]
+        queries = self.draw(4, self.rules.n_classes)[0]
+        found = self.forest.predict_proba(
+            queries, PLAIN, 1, _core.LeafReading(parents, reading, smoothing)
+        )
+        expected = predict_proba(self.expected, queries, parents, reading, smoothing)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-12)
 
     def rename(self, columns: list[int]) -> None:
         samples = self.forest.samples.copy()

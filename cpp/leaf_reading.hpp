@@ -1,0 +1,41 @@
+// From the class counts of a leaf to probabilities of classes: Eq. (4) of Ristin 2014, and what
+// coarse and fine labels make of it (Ristin 2015, sec. 4).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hierarchy.hpp"
+#include "tree.hpp"
+
+namespace evergrow {
+
+struct ClassShare {
+    std::int32_t class_id;
+    double share;
+};
+
+// How leaves are read. Where samples have coarse or fine labels only the finest classes get a
+// share.
+//   frequencies   the share of each class among the samples of the leaf
+//   joint         the share of each finest class among those samples that have one; a leaf
+//                 without any is read as its nearest ancestor that has some
+//   hierarchical  P(coarse), over all samples of the leaf, times P(fine | coarse), which is
+//                 smoothed towards the parent node
+struct LeafReading {
+    // Adds the shares of the classes at a leaf to `shares`.
+    using Read = void (*)(const LeafReading&, const Tree&, std::int32_t leaf,
+                          std::vector<ClassShare>& shares);
+
+    Hierarchy hierarchy;
+    Read read;
+    double smoothing;  // samples that the parent node counts for
+};
+
+// Each class by its frequency.
+LeafReading plain_reading();
+// Throws std::invalid_argument if there is no reading of this name.
+LeafReading reading_named(const std::string& name, Hierarchy hierarchy, double smoothing);
+
+}  // namespace evergrow
