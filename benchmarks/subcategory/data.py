@@ -17,7 +17,10 @@ __all__ = ["DATA_SETS", "TwoLevels", "data_sets", "generated"]
 # By identity, so that what was computed from a data set can be remembered.
 @dataclass(frozen=True, eq=False)
 class TwoLevels:
-    """Training and test samples with fine classes, and the coarse class of each fine one."""
+    """Training and test samples with fine classes, and the coarse class of each fine one.
+
+    Coarse classes are numbered after the fine ones, so that a number names one class only.
+    """
 
     key: str
     name: str
@@ -48,16 +51,20 @@ def generated(
 ) -> TwoLevels:
     """Gaussian fine classes around the centres of coarse ones, the same for every run."""
     rng = np.random.default_rng(0)
-    parents = np.repeat(np.arange(n_coarse), n_children)
-    centres = 0.6 * rng.standard_normal((n_coarse, n_features), dtype=np.float32)[parents]
+    places = np.repeat(np.arange(n_coarse), n_children)
+    centres = 0.6 * rng.standard_normal((n_coarse, n_features), dtype=np.float32)[places]
     centres += 0.45 * rng.standard_normal(centres.shape, dtype=np.float32)
     parts = []
     for n in (n_each, n_test_each):
-        fine = np.repeat(np.arange(len(parents)), n)
+        fine = np.repeat(np.arange(len(places)), n)
         X = centres[fine] + rng.standard_normal((len(fine), n_features), dtype=np.float32)
         parts += [X, fine]
-    name = f"generated, {n_coarse} to {len(parents)} classes"
-    return TwoLevels(key, name, parts[0], parts[1], parts[2], parts[3], parents)
+    name = f"generated, {n_coarse} to {len(places)} classes"
+    return TwoLevels(key, name, parts[0], parts[1], parts[2], parts[3], _after_fine(places))
+
+
+def _after_fine(places: Array) -> Array:
+    return places.astype(np.int64) + len(places)
 
 
 def _cifar(path: Path | None, key: str, name: str, n_features: int) -> TwoLevels:
@@ -66,9 +73,7 @@ def _cifar(path: Path | None, key: str, name: str, n_features: int) -> TwoLevels
     with np.load(path) as data:
         X, X_test = (data[f"X_{part}"].astype(np.float32) for part in ("train", "test"))
         fine, fine_test = (data[f"y_{part}"].astype(np.int64) for part in ("train", "test"))
-        return TwoLevels(
-            key, name, X, fine, X_test, fine_test, data["fine_to_coarse"].astype(np.int64)
-        )
+        return TwoLevels(key, name, X, fine, X_test, fine_test, _after_fine(data["fine_to_coarse"]))
 
 
 @cache
@@ -95,8 +100,10 @@ def _birds() -> TwoLevels:
         return generated("cub", 30, 1280, 70, 3, 29)
     with np.load(path) as data:
         X, fine = data["X"].astype(np.float32), data["y"].astype(np.int64)
-        train, parents = data["split"] == "train", data["fine_to_coarse"].astype(np.int64)
-    return TwoLevels("cub", "CUB-200 features", X[train], fine[train], X[~train], fine[~train], parents)
+        train, parents = data["split"] == "train", _after_fine(data["fine_to_coarse"])
+    return TwoLevels(
+        "cub", "CUB-200 features", X[train], fine[train], X[~train], fine[~train], parents
+    )
 
 
 DATA_SETS: dict[str, Callable[[], TwoLevels]] = {

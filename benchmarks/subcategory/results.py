@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Results", "Values"]
+import numpy as np
+
+from benchmarks.data import Array
+
+__all__ = ["Results", "Summary", "Values"]
 
 Values = dict[str, float]
 
@@ -65,3 +70,26 @@ class Results:
 
 def _key(setting: Mapping[str, Any]) -> str:
     return json.dumps(setting, sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Runs with different seeds."""
+
+    runs: tuple[Values, ...]
+
+    def each(self, name: str) -> Array:
+        """One number of every run."""
+        return np.array([run[name] for run in self.runs])
+
+    def mean(self, name: str) -> float:
+        """Mean over seeds."""
+        return float(self.each(name).mean())
+
+    def deviation(self, name: str) -> float:
+        """Standard deviation over seeds; 0 for a single one."""
+        return float(self.each(name).std(ddof=1)) if len(self.runs) > 1 else 0.0
+
+    def percent(self, name: str = "accuracy") -> str:
+        """Mean and deviation in percent, for a table."""
+        return f"{100 * self.mean(name):.2f} ± {100 * self.deviation(name):.2f}"

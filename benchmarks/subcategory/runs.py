@@ -17,10 +17,10 @@ from benchmarks.data import Array
 from benchmarks.measure import THREADS
 from benchmarks.subcategory.data import TwoLevels
 from benchmarks.subcategory.protocol import Draw, draw
-from benchmarks.subcategory.results import Results, Values
+from benchmarks.subcategory.results import Results, Summary, Values
 from evergrow import NCMClassifier, NCMForestClassifier, NCMMetric, SubcategoryForestClassifier
 
-__all__ = ["CONTENDERS", "METHODS", "REGULARISED", "Bench", "Setting", "Summary"]
+__all__ = ["CONTENDERS", "METHODS", "REGULARISED", "Bench", "Setting"]
 
 # In the order of the paper's tables; the last is ours.
 METHODS = ("fine-only", "stacked", "joint", "nn", "hierarchical", "nn-h", "ridge-h")
@@ -71,6 +71,10 @@ def _show_fine_part(model: Any, shown: Draw) -> Any:
     return model.fit(shown.X[shown.known], shown.fine[shown.known])
 
 
+def _show_all_fine(model: Any, shown: Draw) -> Any:
+    return model.fit(shown.X, shown.fine)
+
+
 def _method(method: str) -> Contender:
     return Contender(
         partial(_subcategories, method),
@@ -86,12 +90,13 @@ def _peer(make: Callable[..., Any]) -> Contender:
 CONTENDERS: dict[str, Contender] = {
     **{method: _method(method) for method in METHODS},
     # The same samples, all with their fine labels.
-    "full": Contender(
-        _forest, lambda model, shown: model.fit(shown.X, shown.fine), _fine_answers
-    ),
+    "full": Contender(partial(_forest, **REGULARISED), _show_all_fine, _fine_answers),
+    "plain": Contender(_forest, _show_all_fine, _fine_answers),
     # The same samples, all with their coarse labels only.
     "coarse": Contender(
-        _forest, lambda model, shown: model.fit(shown.X, shown.coarse), _coarse_answers
+        partial(_forest, **REGULARISED),
+        lambda model, shown: model.fit(shown.X, shown.coarse),
+        _coarse_answers,
     ),
     "class means": _peer(NCMClassifier),
     "5 neighbours": _peer(partial(KNeighborsClassifier, algorithm="brute", n_jobs=THREADS)),
@@ -108,29 +113,6 @@ class Setting:
     coarse_share: float = 0.5
     metric: str = "none"
     parameters: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Summary:
-    """Runs with different seeds."""
-
-    runs: tuple[Values, ...]
-
-    def each(self, name: str) -> Array:
-        """One number of every run."""
-        return np.array([run[name] for run in self.runs])
-
-    def mean(self, name: str) -> float:
-        """Mean over seeds."""
-        return float(self.each(name).mean())
-
-    def deviation(self, name: str) -> float:
-        """Standard deviation over seeds; 0 for a single one."""
-        return float(self.each(name).std(ddof=1)) if len(self.runs) > 1 else 0.0
-
-    def percent(self, name: str = "accuracy") -> str:
-        """Mean and deviation in percent, for a table."""
-        return f"{100 * self.mean(name):.2f} ± {100 * self.deviation(name):.2f}"
 
 
 @dataclass(frozen=True)
@@ -163,9 +145,7 @@ class Bench:
 
 def train_and_ask(data: TwoLevels, setting: Setting, seed: int, n_trees: int) -> Values:
     """Accuracy on both levels, comparisons per tree and test sample, and seconds."""
-    shown, X_test = prepared(
-        data, seed, setting.fine_share, setting.coarse_share, setting.metric
-    )
+    shown, X_test = prepared(data, seed, setting.fine_share, setting.coarse_share, setting.metric)
     contender = CONTENDERS[setting.contender]
     model = contender.make(n_trees, seed, **setting.parameters)
     start = time.perf_counter()
