@@ -43,7 +43,7 @@ def coarse_weight(bench: Bench, data: TwoLevels) -> None:
         title = f"fig. 3: {data.name}, {share:.0%} fine"
         show_table(title, ["", "accuracy, %", "comparisons"], rows)
         for method, by_weight in found.items():
-            best = max(by_weight, key=lambda w: by_weight[w].mean("accuracy"))  # noqa: B023
+            best = max(by_weight, key=lambda w: by_weight[w].mean("accuracy"))
             print(f"{method}: best at {best:g}")
 
 
