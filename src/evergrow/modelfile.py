@@ -19,6 +19,7 @@ __all__ = [
     "check_array",
     "check_saveable",
     "class_list",
+    "classes_to_json",
     "common_header",
     "feature_names",
     "leave_out_machine",
@@ -57,7 +58,7 @@ def common_header(
         "library_version": __version__,
         "estimator": type(estimator).__name__,
         "parameters": parameters,
-        "classes": None if labels is None else _classes_to_json(labels.classes),
+        "classes": None if labels is None else classes_to_json(labels.classes),
         "feature_names": None if names is None else names.tolist(),
     }
 
@@ -134,7 +135,8 @@ def arrays_inside(tensors: dict[str, npt.NDArray[Any]], prefix: str) -> dict[str
     }
 
 
-def _classes_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:
+def classes_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:
+    """Names of classes and their type, as JSON holds them."""
     # The width of a string array follows from its strings.
     name = "<U" if classes.dtype.kind == "U" else classes.dtype.newbyteorder("<").str
     kind, values = _LABEL_TYPES.get(name), classes.tolist()
@@ -143,19 +145,19 @@ def _classes_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:
     return {"dtype": name, "values": values}
 
 
-def class_list(header: dict[str, Any]) -> ClassList:
-    """The classes that a header lists."""
-    entry = header.get("classes")
-    name = entry.get("dtype") if isinstance(entry, dict) else None
+def class_list(header: dict[str, Any], name: str = "classes") -> ClassList:
+    """The classes that a header lists under a name."""
+    entry = header.get(name)
+    dtype = entry.get("dtype") if isinstance(entry, dict) else None
     values = entry.get("values") if isinstance(entry, dict) else None
     if not isinstance(values, list) or not values:
         raise ModelFileError("the model file lists no classes")
-    kind = _LABEL_TYPES.get(name) if isinstance(name, str) else None
-    if name is None or kind is None or not all(type(value) is kind for value in values):
+    kind = _LABEL_TYPES.get(dtype) if isinstance(dtype, str) else None
+    if dtype is None or kind is None or not all(type(value) is kind for value in values):
         raise ModelFileError("the model file lists classes of mixed or unexpected types")
     try:
         with np.errstate(over="ignore"):
-            classes = np.array(values, dtype=name)
+            classes = np.array(values, dtype=dtype)
     except OverflowError as error:
         raise ModelFileError(f"the model file lists a class out of range: {error}") from error
     # Also false for what the type cannot hold, and for what is not a number.

@@ -10,15 +10,15 @@ __all__ = ["UpdateReport"]
 
 @dataclass(frozen=True)
 class UpdateReport:
-    """What the last ``fit``, ``partial_fit`` or ``forget`` did, over all trees.
+    """What the last call that trained, refined or forgot did, over all trees.
 
     Attributes
     ----------
     strategy : str
-        ``"fit"``, ``"forget"`` or the update strategy; ``"fit"`` also while so few samples have
-        come that ``partial_fit`` grows the forest anew.
+        ``"fit"``, ``"forget"``, ``"refine"`` or the update strategy; ``"fit"`` also while so few
+        samples have come that ``partial_fit`` grows the forest anew.
     n_samples : int
-        Samples that came, or went.
+        Samples that came, went, or got another class.
     n_new_classes : int
         Classes never seen before.
     n_added : int
