@@ -91,7 +91,9 @@ def test_only_orders_that_are_clearly_others_are_disagreements() -> None:
     unclear = {"worse": several(0.50, 0.60), "better": several(0.52, 0.55)}
     assert disagreements(unclear, printed) == []
     clear = {"worse": several(0.60, 0.61), "better": several(0.50, 0.52)}
-    assert disagreements(clear, printed) == ["worse is 9.50 points above better; in the paper below"]
+    assert disagreements(clear, printed) == [
+        "worse is 9.50 points above better; in the paper below"
+    ]
 
 
 def test_answers_are_fine_ones_from_the_threshold_on() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.data import Array
-from benchmarks.measure import show_table
 from benchmarks.subcategory.data import TwoLevels
 from benchmarks.subcategory.results import Summary, Values
 from benchmarks.subcategory.runs import CONTENDERS, Bench, prepared
@@ -69,4 +68,4 @@ def back_off(bench: Bench, data: TwoLevels) -> None:
     heads = [
         f"{share:.0%} fine: {what}" for share in curves for what in ("right, %", "specific, %")
     ]
-    show_table(f"back off: {data.name}, ridge-h", ["", *heads], rows)
+    bench.results.show(f"back off: {data.name}, ridge-h", ["", *heads], rows)

@@ -5,7 +5,6 @@ Fig. 3 of Ristin 2015 and the paragraph on it.
 
 from __future__ import annotations
 
-from benchmarks.measure import show_table
 from benchmarks.subcategory.data import TwoLevels
 from benchmarks.subcategory.results import Summary
 from benchmarks.subcategory.runs import Bench, Setting
@@ -41,7 +40,7 @@ def coarse_weight(bench: Bench, data: TwoLevels) -> None:
             for weight, summary in by_weight.items()
         ]
         title = f"fig. 3: {data.name}, {share:.0%} fine"
-        show_table(title, ["", "accuracy, %", "comparisons"], rows)
+        bench.results.show(title, ["", "accuracy, %", "comparisons"], rows)
         for method, by_weight in found.items():
             best = max(by_weight, key=lambda w: by_weight[w].mean("accuracy"))
             print(f"{method}: best at {best:g}")
@@ -59,4 +58,4 @@ def class_means(bench: Bench, data: TwoLevels) -> None:
             gained = 100 * (both.mean("accuracy") - fine.mean("accuracy"))
             rows.append((f"{method}, {share:.0%} fine", both.percent(), fine.percent(), gained))
     columns = ["", "means of both levels, %", "of fine classes, %", "points"]
-    show_table(f"class means: {data.name}", columns, rows)
+    bench.results.show(f"class means: {data.name}", columns, rows)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data import Array
-from benchmarks.measure import Figure, report, show_table
+from benchmarks.measure import Figure, report
 from benchmarks.subcategory.data import TwoLevels
 from benchmarks.subcategory.protocol import MISSING, Draw, draw
 from benchmarks.subcategory.results import Summary, Values
@@ -77,7 +77,7 @@ def refine(bench: Bench, data: TwoLevels) -> None:
         f"{data.name}, one coarse class divided, {len(chosen)} classes, {len(bench.seeds)} seeds"
     )
     columns = ["", "fine, of that class, %", "coarse, all classes, %", "s"]
-    show_table(f"refine: {title}", columns, rows)
+    bench.results.show(f"refine: {title}", columns, rows)
     figures = [
         Figure(
             "refined / refitted: accuracy on that class",

@@ -6,7 +6,7 @@ import statistics
 import time
 from typing import Any
 
-from benchmarks.measure import Figure, report, show_table
+from benchmarks.measure import Figure, report
 from benchmarks.subcategory.data import TwoLevels
 from benchmarks.subcategory.protocol import draw
 from benchmarks.subcategory.published import TABLE_1, disagreements
@@ -47,7 +47,7 @@ def against_plain(bench: Bench, data: TwoLevels) -> None:
         printed = TABLE_1.get(name, ("", ""))
         rows.append((SHOWN.get(name, name), plain.percent(), learnt.percent(), *printed))
     columns = ["", "no metric, %", "learnt metric, %", "paper", "paper, metric"]
-    show_table(f"table 1: {data.name}, all labels fine", columns, rows)
+    bench.results.show(f"table 1: {data.name}, all labels fine", columns, rows)
     for column, metric in enumerate(("none", "all")):
         ours = {name: summaries[name, metric] for name in names}
         for line in disagreements(ours, TABLE_1, column):
@@ -114,7 +114,7 @@ def parameters(bench: Bench, data: TwoLevels) -> None:
         for value, summary in sweep(bench, data, parameter).items():
             rows.append((f"{parameter}={value}", *_cells(summary)))
     columns = ["", "accuracy, %", "comparisons", "fit s"]
-    show_table(f"fig. 2 and 4: {data.name}, regularised forest", columns, rows)
+    bench.results.show(f"fig. 2 and 4: {data.name}, regularised forest", columns, rows)
 
 
 def _cells(summary: Summary) -> tuple[str, float, float]:
@@ -128,7 +128,7 @@ def scoring_samples(bench: Bench, data: TwoLevels) -> None:
         for name, value in (("1024", 1024), ("4096", 4096), ("all", None))
     }
     rows = [(name, *_cells(summary)) for name, summary in by_number.items()]
-    show_table(
+    bench.results.show(
         f"max_scoring_samples: {data.name}", ["", "accuracy, %", "comparisons", "fit s"], rows
     )
     few, every = by_number["4096"], by_number["all"]

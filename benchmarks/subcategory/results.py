@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data import Array
+from benchmarks.measure import show_table
 
 __all__ = ["Results", "Summary", "Values"]
 
@@ -27,6 +29,7 @@ class Results:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._known: dict[str, Values] = {}
+        self._folder = folder
         self._path = None if folder is None else folder / "results.jsonl"
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,6 +62,13 @@ class Results:
             print(f"{', '.join(f'{k} {v}' for k, v in setting.items())}: {shown}", flush=True)
         return self._known[key]
 
+    def show(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """Print a table, and keep it in Markdown beside the runs."""
+        show_table(title, columns, rows)
+        if self._folder is not None:
+            name = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")
+            (self._folder / f"{name}.md").write_text(_markdown(title, columns, rows))
+
     def _keep(self, setting: Mapping[str, Any], values: Values) -> None:
         if self._path is None:
             return
@@ -66,6 +76,15 @@ class Results:
             file.write(json.dumps({"setting": dict(setting), "values": values}) + "\n")
             file.flush()
             os.fsync(file.fileno())
+
+
+def _markdown(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    def line(cells: Sequence[object]) -> str:
+        shown = (f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells)
+        return f"| {' | '.join(shown)} |"
+
+    rule = "|---" * len(columns) + "|"
+    return "\n".join([title, "", line(columns), rule, *map(line, rows), ""])
 
 
 def _key(setting: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from benchmarks.measure import Figure, report, show_table
+from benchmarks.measure import Figure, report
 from benchmarks.subcategory.data import TwoLevels
 from benchmarks.subcategory.published import TABLE_2, TABLE_3, TABLE_4, TABLE_5, disagreements
 from benchmarks.subcategory.results import Summary
@@ -48,6 +48,7 @@ def _relative(column: Column, name: str, baseline: str = "fine-only") -> float:
 
 
 def _show(
+    bench: Bench,
     title: str,
     columns: Mapping[str, Column],
     printed: Mapping[str, tuple[float, ...]],
@@ -63,7 +64,7 @@ def _show(
             cells.append(f"{theirs[place] / printed[baseline][place]:.2f}" if theirs else "")
         rows.append((name, *cells))
     heads = [head for name in columns for head in (name, "paper")]
-    show_table(title, ["", *heads], rows)
+    bench.results.show(title, ["", *heads], rows)
     for place, (name, column) in enumerate(columns.items()):
         for line in disagreements(column, printed, place):
             print(f"{name}: {line}")
@@ -73,7 +74,7 @@ def by_fine_share(bench: Bench, data: TwoLevels) -> None:
     """Table 3: half of the samples coarse, fine labels of 10, 20 and 50 % of all."""
     columns = over_shares(bench, data, SHARES)
     named = {f"{share:.0%} fine": column for share, column in columns.items()}
-    _show(f"table 3: {data.name}, half coarse; % (relative to fine-only)", named, TABLE_3)
+    _show(bench, f"table 3: {data.name}, half coarse; % (relative to fine-only)", named, TABLE_3)
     figures = []
     for share, column in columns.items():
         for name in ("nn-h", "ridge-h"):
@@ -103,7 +104,7 @@ def by_metric(bench: Bench, data: TwoLevels) -> None:
         column = {n: bench.summary(data, Setting(n, metric=metric)) for n in names}
         column[FULL] = bench.summary(data, Setting("full", metric=metric))
         columns[shown] = column
-    _show(f"table 2: {data.name}, half fine; % (relative to fine-only)", columns, TABLE_2)
+    _show(bench, f"table 2: {data.name}, half fine; % (relative to fine-only)", columns, TABLE_2)
     bars = (FULL_BARS.get((data.key, 0.5)), None, None)
     figures = [
         Figure(f"ridge-h, {shown}: share of full supervision", _relative(c, "ridge-h", FULL), bar)
@@ -119,7 +120,7 @@ def by_coarse_share(bench: Bench, data: TwoLevels) -> None:
         columns[f"{share:.0%} coarse"] = {
             method: bench.summary(data, Setting(method, 0.5, share)) for method in METHODS
         }
-    _show(f"table 4: {data.name}, half fine; % (relative to fine-only)", columns, TABLE_4)
+    _show(bench, f"table 4: {data.name}, half fine; % (relative to fine-only)", columns, TABLE_4)
 
 
 def on_coarse_classes(bench: Bench, data: TwoLevels) -> None:
@@ -138,7 +139,7 @@ def on_coarse_classes(bench: Bench, data: TwoLevels) -> None:
         for name, summary in column.items()
     ]
     title = f"table 5: {data.name}, mean over coarse classes; half fine"
-    show_table(title, ["", "%", "relative", "paper"], rows)
+    bench.results.show(title, ["", "%", "relative", "paper"], rows)
     for line in disagreements(column, TABLE_5, name=level):
         print(line)
     above = 100 * (column["ridge-h"].mean(level) - baseline)
