@@ -19,7 +19,7 @@ from benchmarks.subcategory.runs import CONTENDERS, Bench, Setting, prepared
 
 @pytest.fixture(scope="module")
 def data() -> TwoLevels:
-    return generated("small", 40, 8, 3, 2, 10)
+    return generated("small", 40, 24, 3, 2, 10)
 
 
 def rows_of(shown: np.ndarray) -> set[bytes]:

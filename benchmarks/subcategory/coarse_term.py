@@ -40,10 +40,12 @@ def coarse_weight(bench: Bench, data: TwoLevels) -> None:
             for weight, summary in by_weight.items()
         ]
         title = f"fig. 3: {data.name}, {share:.0%} fine"
-        bench.results.show(title, ["", "accuracy, %", "comparisons"], rows)
-        for method, by_weight in found.items():
-            best = max(by_weight, key=lambda w: by_weight[w].mean("accuracy"))
-            print(f"{method}: best at {best:g}")
+        best = {
+            method: max(by_weight, key=lambda weight: by_weight[weight].mean("accuracy"))
+            for method, by_weight in found.items()
+        }
+        notes = [f"{method}: best at {weight:g}" for method, weight in best.items()]
+        bench.results.show(title, ["", "accuracy, %", "comparisons"], rows, notes)
 
 
 def class_means(bench: Bench, data: TwoLevels) -> None:

@@ -25,7 +25,8 @@ def guess_and_check(data: TwoLevels, way: str, share: float, seed: int) -> Value
     start = time.perf_counter()
     found = guess_fine(
         shown.X,
-        *shown.labels.T,
+        shown.coarse,
+        shown.labels[:, 1],
         data.parents,
         guesser=way,
         n_jobs=THREADS,
@@ -80,6 +81,5 @@ def forests_after_guessing(bench: Bench, data: TwoLevels) -> None:
             printed = f"{GUESSES[way][0]}" if way in GUESSES else ""
             rows.append((way, summary.percent(), printed))
         title = f"forests on guesses: {data.name}, {share:.0%} fine"
-        bench.results.show(title, ["", "accuracy, %", "paper, 50 % fine"], rows)
-        for line in disagreements(found, GUESSES):
-            print(line)
+        notes = disagreements(found, GUESSES)
+        bench.results.show(title, ["", "accuracy, %", "paper, 50 % fine"], rows, notes)

@@ -62,12 +62,19 @@ class Results:
             print(f"{', '.join(f'{k} {v}' for k, v in setting.items())}: {shown}", flush=True)
         return self._known[key]
 
-    def show(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """Print a table, and keep it in Markdown beside the runs."""
+    def show(
+        self,
+        title: str,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[object]],
+        notes: Sequence[str] = (),
+    ) -> None:
+        """Print a table and notes on it, and keep them in Markdown beside the runs."""
         show_table(title, columns, rows)
+        print(*notes, sep="\n", flush=True)
         if self._folder is not None:
             name = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")
-            (self._folder / f"{name}.md").write_text(_markdown(title, columns, rows))
+            (self._folder / f"{name}.md").write_text(_markdown(title, columns, rows, notes))
 
     def _keep(self, setting: Mapping[str, Any], values: Values) -> None:
         if self._path is None:
@@ -78,13 +85,16 @@ class Results:
             os.fsync(file.fileno())
 
 
-def _markdown(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def _markdown(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], notes: Sequence[str]
+) -> str:
     def line(cells: Sequence[object]) -> str:
         shown = (f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells)
         return f"| {' | '.join(shown)} |"
 
     rule = "|---" * len(columns) + "|"
-    return "\n".join([title, "", line(columns), rule, *map(line, rows), ""])
+    items = [f"- {note}" for note in notes]
+    return "\n".join([title, "", line(columns), rule, *map(line, rows), "", *items, ""])
 
 
 def _key(setting: Mapping[str, Any]) -> str:

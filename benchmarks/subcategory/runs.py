@@ -25,7 +25,22 @@ __all__ = ["CONTENDERS", "METHODS", "REGULARISED", "Bench", "Setting"]
 # In the order of the paper's tables; the last is ours.
 METHODS = ("fine-only", "stacked", "joint", "nn", "hierarchical", "nn-h", "ridge-h")
 
-REGULARISED: dict[str, Any] = {"n_subsets": 100}
+# What a forest with many subsets has unless a run says otherwise.
+REGULARISED: dict[str, Any] = {
+    "n_subsets": 100,
+    "n_assignments": 50,
+    "subset_scale": 1.0,
+    "cost_weight": 0.001,
+    "max_scoring_samples": 4096,
+}
+# What each method takes for "auto", and what else a run may name.
+OWN_CHOICES: dict[str, dict[str, Any]] = {
+    "joint": {"coarse_weight": 0.1, "class_means": "both"},
+    "nn": {"guess": "nn"},
+    "hierarchical": {"coarse_weight": 1.0, "class_means": "both"},
+    "nn-h": {"coarse_weight": 1.0, "class_means": "both", "guess": "nn"},
+    "ridge-h": {"coarse_weight": 1.0, "class_means": "both", "guess": "ridge"},
+}
 
 
 @dataclass(frozen=True)
@@ -33,11 +48,13 @@ class Contender:
     """How an estimator is made, what it is shown, and what it answers about test samples.
 
     ``answer`` gives the fine and the coarse classes; a model of coarse classes has no fine ones.
+    ``usual`` are parameters that it has unless told otherwise: a run that names them is no other.
     """
 
     make: Callable[..., Any]
     teach: Callable[[Any, Draw], Any]
     answer: Callable[[Any, Array, Array], tuple[Array | None, Array]]
+    usual: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _forest(n_trees: int, seed: int, **parameters: Any) -> Any:
@@ -46,7 +63,7 @@ def _forest(n_trees: int, seed: int, **parameters: Any) -> Any:
 
 def _subcategories(method: str, n_trees: int, seed: int, **parameters: Any) -> Any:
     return SubcategoryForestClassifier(
-        n_trees, method=method, n_jobs=THREADS, random_state=seed, **parameters
+        n_trees, method=method, n_jobs=THREADS, random_state=seed, **(REGULARISED | parameters)
     )
 
 
@@ -80,6 +97,7 @@ def _method(method: str) -> Contender:
         partial(_subcategories, method),
         lambda model, shown: model.fit(shown.X, shown.labels),
         _both_answers,
+        REGULARISED | OWN_CHOICES.get(method, {}),
     )
 
 
@@ -90,13 +108,14 @@ def _peer(make: Callable[..., Any]) -> Contender:
 CONTENDERS: dict[str, Contender] = {
     **{method: _method(method) for method in METHODS},
     # The same samples, all with their fine labels.
-    "full": Contender(partial(_forest, **REGULARISED), _show_all_fine, _fine_answers),
+    "full": Contender(partial(_forest, **REGULARISED), _show_all_fine, _fine_answers, REGULARISED),
     "plain": Contender(_forest, _show_all_fine, _fine_answers),
     # The same samples, all with their coarse labels only.
     "coarse": Contender(
         partial(_forest, **REGULARISED),
         lambda model, shown: model.fit(shown.X, shown.coarse),
         _coarse_answers,
+        REGULARISED,
     ),
     "class means": _peer(NCMClassifier),
     "5 neighbours": _peer(partial(KNeighborsClassifier, algorithm="brute", n_jobs=THREADS)),
@@ -130,6 +149,9 @@ class Bench:
 
     def run(self, data: TwoLevels, setting: Setting, seed: int) -> Values:
         """One run, or what it gave when it was made before."""
+        usual = CONTENDERS[setting.contender].usual
+        named = setting.parameters.items()
+        unusual = {name: repr(value) for name, value in named if usual.get(name) != value}
         key = {
             "data": data.name,
             "contender": setting.contender,
@@ -138,7 +160,7 @@ class Bench:
             "metric": setting.metric,
             "trees": self.n_trees,
             "seed": seed,
-            **{name: repr(value) for name, value in setting.parameters.items()},
+            **unusual,
         }
         return self.results.of(key, lambda: train_and_ask(data, setting, seed, self.n_trees))
 
