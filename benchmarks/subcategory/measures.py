@@ -35,6 +35,7 @@ MEASURES: dict[str, Measure] = {
     "refine": Measure(refining.refine, ("cifar",)),
     "metric": Measure(tables.by_metric),
     "coarse-classes": Measure(tables.on_coarse_classes),
+    "leaves": Measure(tables.by_leaf_size),
     "scoring-samples": Measure(regularised.scoring_samples, ("cifar",)),
     "back-off": Measure(backing_off.back_off),
     "class-means": Measure(coarse_term.class_means),

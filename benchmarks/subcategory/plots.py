@@ -113,7 +113,7 @@ def coarse_weight(bench: Bench, sets: list[TwoLevels]) -> None:
         panel.set_xscale("log")
         panel.set(title=data.name, xlabel="coarse_weight")
     axes[0].set_ylabel("accuracy on fine classes, %")
-    _legend(axes[0], 4)
+    _legend(axes[0], 2)
 
 
 def back_off(bench: Bench, sets: list[TwoLevels]) -> None:

@@ -32,6 +32,7 @@ REGULARISED: dict[str, Any] = {
     "subset_scale": 1.0,
     "cost_weight": 0.001,
     "max_scoring_samples": 4096,
+    "min_samples_leaf": 10,
 }
 # What each method takes for "auto", and what else a run may name.
 OWN_CHOICES: dict[str, dict[str, Any]] = {

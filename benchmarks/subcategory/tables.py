@@ -10,7 +10,14 @@ from benchmarks.subcategory.published import TABLE_2, TABLE_3, TABLE_4, TABLE_5,
 from benchmarks.subcategory.results import Summary
 from benchmarks.subcategory.runs import METHODS, Bench, Setting
 
-__all__ = ["by_coarse_share", "by_fine_share", "by_metric", "on_coarse_classes", "over_shares"]
+__all__ = [
+    "by_coarse_share",
+    "by_fine_share",
+    "by_leaf_size",
+    "by_metric",
+    "on_coarse_classes",
+    "over_shares",
+]
 
 SHARES = (0.1, 0.2, 0.5)
 FULL = "full supervision"
@@ -152,3 +159,19 @@ def on_coarse_classes(bench: Bench, data: TwoLevels) -> None:
         "ridge-h: points above a forest of coarse classes", above, COARSE_BARS.get(data.key)
     )
     report("subcategory", data.name, [figure], bars=data.is_real and not bench.quick)
+
+
+def by_leaf_size(bench: Bench, data: TwoLevels) -> None:
+    """Few fine labels, smaller leaves: how much of the gain the paper's ten per leaf explains."""
+    rows = []
+    for size in (1, 3, 10):
+        found = {
+            name: bench.summary(data, Setting(name, 0.1, parameters={"min_samples_leaf": size}))
+            for name in ("fine-only", "hierarchical", "nn-h", "ridge-h", "full")
+        }
+        rows += [
+            (f"{name}, leaves of {size}", s.percent(), f"{_relative(found, name):.3f}")
+            for name, s in found.items()
+        ]
+    title = f"leaves: {data.name}, 10% fine, half coarse"
+    bench.results.show(title, ["", "%", "relative to fine-only"], rows)
