@@ -30,18 +30,28 @@ bool insert(std::vector<std::uint64_t>& table, std::uint64_t key) {
 
 void Colourings::start(std::size_t n_centroids, std::size_t max_count, const Stream& stream) {
     n_centroids_ = n_centroids;
-    stream_ = stream;
+    first_ = stream;
     const std::size_t n_free = n_centroids - 1;
     enumerated_ = n_free < kWordBits - 1 && (std::uint64_t{1} << n_free) - 1 <= max_count;
-    n_left_ = enumerated_ ? std::size_t{1} << n_free : max_count;
-    if (!enumerated_) seen_.assign(table_size(max_count), 0);
+    n_all_ = enumerated_ ? std::size_t{1} << n_free : max_count;
+    is_drawn_ = false;
+    rewind();
+}
+
+void Colourings::rewind() {
+    n_left_ = n_all_;
+    if (enumerated_ || is_drawn_) return;
+    stream_ = first_;
+    seen_.assign(table_size(n_all_), 0);
 }
 
 bool Colourings::next_batch() {
     if (n_left_ == 0) return false;
     size_ = enumerated_ ? n_left_ : std::min(n_left_, kBatch);
     n_left_ -= size_;
-    if (!enumerated_) draw(size_);
+    if (enumerated_ || is_drawn_) return true;
+    draw(size_);
+    is_drawn_ = size_ == n_all_;
     return true;
 }
 

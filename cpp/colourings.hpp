@@ -16,6 +16,8 @@ class Colourings {
     // All colourings of the centroids when there are at most `max_count`, otherwise that many
     // different ones drawn from the stream. No batch is made yet.
     void start(std::size_t n_centroids, std::size_t max_count, const Stream& stream);
+    // Back to the first batch.
+    void rewind();
     // Makes the next batch; false if there is none.
     bool next_batch();
 
@@ -32,12 +34,14 @@ class Colourings {
     void draw(std::size_t count);
 
     std::size_t n_centroids_ = 0;
-    std::size_t n_left_ = 0;  // candidates still to come
+    std::size_t n_all_ = 0;   // candidates
+    std::size_t n_left_ = 0;  // still to come
     std::size_t size_ = 0;
     // Enumerated candidate i sends centroid j right when bit j of i is set; candidate 0 sends
     // none and is never valid. They are one batch.
     bool enumerated_ = true;
-    Stream stream_{0};
+    bool is_drawn_ = false;  // all are, and at hand
+    Stream first_{0}, stream_{0};
     std::vector<std::int32_t> masks_;   // drawn: n_centroids x size, all ones where right
     std::vector<std::uint64_t> words_;  // drawn: the bits of each candidate
     std::vector<std::uint64_t> seen_;   // drawn: in this batch and before

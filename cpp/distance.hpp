@@ -16,6 +16,9 @@ namespace evergrow {
 constexpr std::size_t kCacheLineFloats = 16;
 constexpr std::size_t kAlignment = 64;
 
+// Rows that are looked at together where their scores are at hand.
+constexpr std::size_t kScoreRows = 16;
+
 constexpr float kWorstScore = 3.402823466e+38F;
 
 constexpr std::size_t padded_width(std::size_t n_features) {
@@ -36,6 +39,15 @@ struct Kernels {
     void (*nearest_centroids)(const float* const* rows, std::size_t n_rows,
                               const Centroids& centroids, std::size_t width, std::uint16_t* nearest,
                               float* scores);
+    // The score of row i and centroid j at `scores[j * stride + i]`; there is room for a number of
+    // rows that is a multiple of four.
+    void (*centroid_scores)(const float* const* rows, std::size_t n_rows,
+                            const Centroids& centroids, std::size_t width, float* scores,
+                            std::size_t stride);
+    // nearest_centroids from scores at hand, one column per centroid: the place of the lowest and
+    // the lowest itself. There is room for a multiple of kScoreRows rows.
+    void (*lowest_columns)(const float* const* columns, std::size_t n_columns, std::size_t n_rows,
+                           std::uint16_t* nearest, float* lowest);
     float (*dot_half)(const float* row, const std::uint16_t* centroid, std::size_t width);
     float (*dot_full)(const float* row, const float* centroid, std::size_t width);
     // Half precision to single and back; `narrow` also rounds `floats` itself and saturates.

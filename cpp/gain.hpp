@@ -28,8 +28,16 @@ class EntropyTable {
     std::size_t max_samples() const { return n_log_n_.size() - 1; }
     std::int64_t operator()(std::int32_t n) const { return n_log_n_[static_cast<std::size_t>(n)]; }
 
+    // f(r) + f(n - r) - f(n) for r = 0 to n, at hand for n up to kMaxHeld: most classes at most
+    // nodes are that small, and one look-up is cheaper than three.
+    static constexpr std::int32_t kMaxHeld = 48;
+    const std::int64_t* of_parts(std::int32_t n) const {
+        return of_parts_.data() + static_cast<std::size_t>(n) * static_cast<std::size_t>(n + 1) / 2;
+    }
+
   private:
     std::vector<std::int64_t> n_log_n_;
+    std::vector<std::int64_t> of_parts_;  // for n = 0, 1, ..., one after the other
 };
 
 // n * gain of one two-way split, in the fixed point of the table: of `all` samples of each class
@@ -39,13 +47,46 @@ std::int64_t gain_of_split(const EntropyTable& n_log_n, const std::vector<std::i
 // The gain in nats from n * gain in fixed point.
 double gain_in_nats(std::int64_t n_times_gain, std::int32_t n);
 
-// How many samples of each class are nearest to each centroid.
+// How many samples of each class are nearest to each centroid; a view.
 struct CountTable {
     std::size_t n_classes = 0;
     std::size_t n_centroids = 0;
-    std::vector<std::int32_t> counts;  // n_classes x n_centroids
+    const std::int32_t* counts = nullptr;  // n_classes x n_centroids
 
-    const std::int32_t* of_class(std::size_t c) const { return counts.data() + c * n_centroids; }
+    const std::int32_t* of_class(std::size_t c) const { return counts + c * n_centroids; }
+};
+
+// The gain of every colouring in a batch, from one table of counts.
+class BatchGain {
+  public:
+    explicit BatchGain(const EntropyTable& n_log_n) : n_log_n_(n_log_n) {}
+
+    // Of this table from now on; it must stay where it is.
+    void start(const CountTable& table);
+    // Of the current batch of colourings from now on. Incomplete if `stop` is set on the way.
+    void score(const Colourings& colourings, const StopFlag& stop);
+
+    std::int32_t n_samples() const { return n_samples_; }
+    // Of a candidate: n * gain in fixed point, and the samples that go right.
+    std::int64_t n_times_gain(std::size_t candidate) const { return score_[candidate]; }
+    std::int32_t n_right(std::size_t candidate) const { return right_[candidate]; }
+    const std::int32_t* n_right() const { return right_.data(); }
+
+  private:
+    // A class whose samples are nearest to more than one centroid. Any other stays whole under
+    // every colouring: f(r) + f(n - r) is f(n).
+    struct Spread {
+        const std::int32_t* counts;
+        std::int32_t n;
+    };
+    void add_class(const Spread& spread, const Colourings& colourings);
+
+    const EntropyTable& n_log_n_;
+    std::vector<Spread> spread_;
+    std::vector<std::int64_t> score_;
+    std::vector<std::int32_t> right_;
+    std::vector<std::int32_t> total_;  // samples per centroid
+    std::int32_t n_samples_ = 0;
 };
 
 struct BestColouring {
@@ -56,7 +97,7 @@ struct BestColouring {
 
 class GainScorer {
   public:
-    explicit GainScorer(const EntropyTable& n_log_n) : n_log_n_(n_log_n) {}
+    explicit GainScorer(const EntropyTable& n_log_n) : gain_(n_log_n) {}
 
     // The colouring of highest gain, the first of equals, among those that leave at least
     // `min_side` samples on both sides. None if `stop` is set on the way.
@@ -64,16 +105,9 @@ class GainScorer {
                               std::int32_t min_side, const StopFlag& stop);
 
   private:
-    void score_batch(const CountTable& table, const Colourings& colourings, const StopFlag& stop);
-    void add_class(const std::int32_t* counts, std::size_t n_centroids,
-                   const Colourings& colourings);
     void keep_best(const Colourings& colourings, std::int32_t min_side);
 
-    const EntropyTable& n_log_n_;
-    std::vector<std::int64_t> score_;
-    std::vector<std::int32_t> right_;
-    std::vector<std::int32_t> total_;  // samples per centroid
-    std::int32_t n_samples_ = 0;
+    BatchGain gain_;
     std::int64_t highest_ = 0;
     BestColouring best_;
 };

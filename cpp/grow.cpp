@@ -1,8 +1,16 @@
 #include "grow.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace evergrow {
+
+Grower::Grower(const Samples& samples, std::size_t n_classes, const SplitRules& rules,
+               const EntropyTable& n_log_n)
+    : samples_(samples), n_classes_(n_classes), proposer_(make_proposer(samples, rules, n_log_n)) {
+    if (!rules.hierarchy->is_flat() && rules.hierarchy->size() != n_classes)
+        throw std::invalid_argument("parents must name the parent of every class");
+}
 
 void Grower::grow(Tree& tree, std::int32_t leaf, std::vector<std::int32_t>& rows, std::uint64_t key,
                   const StopFlag& stop) {

@@ -16,11 +16,9 @@ namespace evergrow {
 
 class Grower {
   public:
+    // Throws std::invalid_argument if the hierarchy does not hold every class.
     Grower(const Samples& samples, std::size_t n_classes, const SplitRules& rules,
-           const EntropyTable& n_log_n)
-        : samples_(samples),
-          n_classes_(n_classes),
-          proposer_(make_proposer(samples, rules, n_log_n)) {}
+           const EntropyTable& n_log_n);
 
     // Splits the leaf and its descendants until no split is left to find. The leaf holds its class
     // counts; `rows` are its training rows, sorted by class, and are reordered. `key` names the

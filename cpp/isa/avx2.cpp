@@ -14,6 +14,25 @@ struct Avx2 {
     using Four = __m128;
     using Best = BestOfFour;
     static constexpr std::size_t kWidth = 8;
+    // The lowest scores of eight rows and the columns they are in.
+    struct Lowest {
+        __m256 score;
+        __m256i index;
+
+        static Lowest none() { return {_mm256_set1_ps(kWorstScore), _mm256_setzero_si256()}; }
+        void keep(const float* column, std::int32_t place) {
+            const __m256 candidate = _mm256_load_ps(column);
+            const __m256 lower = _mm256_cmp_ps(candidate, score, _CMP_LT_OQ);
+            score = _mm256_blendv_ps(score, candidate, lower);
+            index = _mm256_blendv_epi8(index, _mm256_set1_epi32(place), _mm256_castps_si256(lower));
+        }
+        void store_index(std::uint16_t* p) const {
+            _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                             _mm_packus_epi32(_mm256_castsi256_si128(index),
+                                              _mm256_extracti128_si256(index, 1)));
+        }
+        void store_score(float* p) const { _mm256_storeu_ps(p, score); }
+    };
     static constexpr std::size_t kColumns = 3;  // 4 rows x 3 centroids fill the 16 registers
 
     static Register zero() { return _mm256_setzero_ps(); }

@@ -14,6 +14,23 @@ struct Avx512 {
     using Four = __m128;
     using Best = BestOfFour;
     static constexpr std::size_t kWidth = 16;
+    // The lowest scores of sixteen rows and the columns they are in.
+    struct Lowest {
+        __m512 score;
+        __m512i index;
+
+        static Lowest none() { return {_mm512_set1_ps(kWorstScore), _mm512_setzero_si512()}; }
+        void keep(const float* column, std::int32_t place) {
+            const __m512 candidate = _mm512_load_ps(column);
+            const __mmask16 lower = _mm512_cmp_ps_mask(candidate, score, _CMP_LT_OQ);
+            score = _mm512_mask_mov_ps(score, lower, candidate);
+            index = _mm512_mask_mov_epi32(index, lower, _mm512_set1_epi32(place));
+        }
+        void store_index(std::uint16_t* p) const {
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(index));
+        }
+        void store_score(float* p) const { _mm512_storeu_ps(p, score); }
+    };
     static constexpr std::size_t kColumns = 5;  // 4 rows x 5 centroids leave room for operands
 
     static Register zero() { return _mm512_setzero_ps(); }

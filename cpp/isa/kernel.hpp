@@ -58,12 +58,11 @@ inline void dot_columns(const float* const* rows, const float* const* ahead,
     dot_block<V, C, A>(rows, ahead, centroids, width, dots);
 }
 
-// The nearest centroids of four rows; `ahead` are four more to fetch, or null.
-template <class V>
-inline void nearest_of_four(const float* const* rows, const float* const* ahead,
-                            const Centroids& centroids, std::size_t width, std::int32_t* nearest,
-                            float* scores) {
-    auto best = V::Best::none();
+// Dot products of four rows with every centroid: keep(centroid, dots) for one after the other.
+// `ahead` are four more rows to fetch, or null.
+template <class V, class Keep>
+inline void dot_four(const float* const* rows, const float* const* ahead,
+                     const Centroids& centroids, std::size_t width, Keep keep) {
     // Blocks of nearly equal size: a lone last centroid would leave the pipeline half empty.
     const std::size_t n_blocks = (centroids.count + V::kColumns - 1) / V::kColumns;
     // The rows to fetch are spread over the blocks.
@@ -82,36 +81,89 @@ inline void nearest_of_four(const float* const* rows, const float* const* ahead,
             case 4: dot_columns<V, 4>(rows, ahead, vectors, count, width, dots); break;
             default: dot_columns<V, 0>(rows, ahead, vectors, count, width, dots);
         }
-        // Score |c|^2 / 2 - x.c; strict comparison: a tie stays with the lower index.
-        for (std::size_t c = 0; c < count; ++c)
-            best.keep(centroids.half_norms[first + c], dots[c],
-                      static_cast<std::int32_t>(first + c));
+        for (std::size_t c = 0; c < count; ++c) keep(first + c, dots[c]);
         ahead += fetch;
         to_fetch -= fetch;
         first += count;
     }
-    best.store(nearest, scores);
+}
+
+// Rows four at a time: with_four(i, n, rows, ahead) for rows i to i + n - 1. The last few are
+// filled up with copies of the last one.
+template <class WithFour>
+inline void by_four(const float* const* rows, std::size_t n_rows, std::size_t width,
+                    WithFour with_four) {
+    // Narrow rows are computed faster than one is fetched: ask earlier when there are many.
+    const std::size_t lead = kRows * (width <= 512 && n_rows >= 64 ? 3 : 1);
+    for (std::size_t i = 0; i < n_rows; i += kRows) {
+        const std::size_t n = n_rows - i < kRows ? n_rows - i : kRows;
+        const float* four[kRows];
+        for (std::size_t r = 0; r < kRows; ++r) four[r] = rows[i + (r < n ? r : n - 1)];
+        with_four(i, n, four, i + lead + kRows <= n_rows ? rows + i + lead : nullptr);
+    }
 }
 
 template <class V>
 void nearest_centroids(const float* const* rows, std::size_t n_rows, const Centroids& centroids,
                        std::size_t width, std::uint16_t* nearest, float* scores) {
-    // Narrow rows are computed faster than one is fetched: ask earlier when there are many.
-    const std::size_t lead = kRows * (width <= 512 && n_rows >= 64 ? 3 : 1);
-    for (std::size_t i = 0; i < n_rows; i += kRows) {
-        const std::size_t n = n_rows - i < kRows ? n_rows - i : kRows;
-        // The last few rows are filled up with copies of the last one.
-        const float* four[kRows];
-        for (std::size_t r = 0; r < kRows; ++r) four[r] = rows[i + (r < n ? r : n - 1)];
-        const float* const* ahead = i + lead + kRows <= n_rows ? rows + i + lead : nullptr;
-        std::int32_t index[kRows];
-        float score[kRows];
-        nearest_of_four<V>(four, ahead, centroids, width, index, score);
-        for (std::size_t r = 0; r < n; ++r) {
-            nearest[i + r] = static_cast<std::uint16_t>(index[r]);
-            scores[i + r] = score[r];
-        }
-    }
+    by_four(rows, n_rows, width,
+            [&](std::size_t i, std::size_t n, const float* const* four, const float* const* ahead) {
+                auto best = V::Best::none();
+                // Score |c|^2 / 2 - x.c; strict comparison: a tie stays with the lower index.
+                dot_four<V>(four, ahead, centroids, width,
+                            [&](std::size_t c, const typename V::Four& dots) {
+                                best.keep(centroids.half_norms[c], dots,
+                                          static_cast<std::int32_t>(c));
+                            });
+                std::int32_t index[kRows];
+                float score[kRows];
+                best.store(index, score);
+                for (std::size_t r = 0; r < n; ++r) {
+                    nearest[i + r] = static_cast<std::uint16_t>(index[r]);
+                    scores[i + r] = score[r];
+                }
+            });
+}
+
+template <class V>
+void centroid_scores(const float* const* rows, std::size_t n_rows, const Centroids& centroids,
+                     std::size_t width, float* scores, std::size_t stride) {
+    by_four(rows, n_rows, width,
+            [&](std::size_t i, std::size_t, const float* const* four, const float* const* ahead) {
+                dot_four<V>(four, ahead, centroids, width,
+                            [&](std::size_t c, const typename V::Four& dots) {
+                                float lanes[kRows];
+                                V::store_four(lanes, dots);
+                                float* own = scores + c * stride + i;
+                                for (std::size_t r = 0; r < kRows; ++r)
+                                    own[r] = centroids.half_norms[c] - lanes[r];
+                            });
+            });
+}
+
+// The lowest of several columns for N registers of rows; their scores only if `lowest` is not null.
+template <class V, std::size_t N>
+inline void lowest_of_rows(const float* const* columns, std::size_t n_columns, std::size_t first,
+                           std::uint16_t* nearest, float* lowest) {
+    typename V::Lowest best[N];
+    for (std::size_t r = 0; r < N; ++r) best[r] = V::Lowest::none();
+    for (std::size_t j = 0; j < n_columns; ++j)
+        for (std::size_t r = 0; r < N; ++r)
+            best[r].keep(columns[j] + first + r * V::kWidth, static_cast<std::int32_t>(j));
+    for (std::size_t r = 0; r < N; ++r) best[r].store_index(nearest + first + r * V::kWidth);
+    if (lowest == nullptr) return;
+    for (std::size_t r = 0; r < N; ++r) best[r].store_score(lowest + first + r * V::kWidth);
+}
+
+template <class V>
+void lowest_columns(const float* const* columns, std::size_t n_columns, std::size_t n_rows,
+                    std::uint16_t* nearest, float* lowest) {
+    constexpr std::size_t kRegisters = kScoreRows / V::kWidth;
+    std::size_t first = 0;
+    // Twice as many where there are: comparisons of one register wait for each other.
+    for (; first + kScoreRows < n_rows; first += 2 * kScoreRows)
+        lowest_of_rows<V, 2 * kRegisters>(columns, n_columns, first, nearest, lowest);
+    if (first < n_rows) lowest_of_rows<V, kRegisters>(columns, n_columns, first, nearest, lowest);
 }
 
 // One dot product with a centroid where it lies, in the order of dot_block.
@@ -193,8 +245,9 @@ void add_multiple(const float* row, float factor, std::size_t width, float* sum)
 
 template <class V>
 constexpr Kernels make_kernels(const char* name, const FactorKernels& factor) {
-    return Kernels{name,      nearest_centroids<V>, dot_half<V>,     dot_full<V>,     widen<V>,
-                   narrow<V>, add_rows<V>,          dot_products<V>, add_multiple<V>, factor};
+    return Kernels{name,        nearest_centroids<V>, centroid_scores<V>, lowest_columns<V>,
+                   dot_half<V>, dot_full<V>,          widen<V>,           narrow<V>,
+                   add_rows<V>, dot_products<V>,      add_multiple<V>,    factor};
 }
 
 }  // namespace

@@ -65,6 +65,28 @@ struct Portable {
     using Four = FourFloats;
     using Best = PortableBest;
     static constexpr std::size_t kWidth = 4;
+    // The lowest scores of four rows and the columns they are in.
+    struct Lowest {
+        float score[kRows];
+        std::int32_t index[kRows];
+
+        static Lowest none() {
+            return {{kWorstScore, kWorstScore, kWorstScore, kWorstScore}, {0, 0, 0, 0}};
+        }
+        void keep(const float* column, std::int32_t place) {
+            for (std::size_t r = 0; r < kRows; ++r) {
+                const bool lower = column[r] < score[r];
+                score[r] = lower ? column[r] : score[r];
+                index[r] = lower ? place : index[r];
+            }
+        }
+        void store_index(std::uint16_t* p) const {
+            for (std::size_t r = 0; r < kRows; ++r) p[r] = static_cast<std::uint16_t>(index[r]);
+        }
+        void store_score(float* p) const {
+            for (std::size_t r = 0; r < kRows; ++r) p[r] = score[r];
+        }
+    };
     static constexpr std::size_t kColumns = 2;  // 4 rows x 2 centroids fit 16 registers
 
     static Register zero() { return Register{}; }

@@ -21,9 +21,9 @@ bool NcmProposer::propose(const NodeSamples& node, Stream stream, const StopFlag
     place_centroids(node);
     assign(node, stop);
     if (stop) return false;
-    count(node);
     colourings_.start(drawn_.size(), rules_.n_candidates, stream);
-    const BestColouring& best = scorer_.best(table_, colourings_, rules_.min_samples_leaf, stop);
+    const BestColouring& best =
+        scorer_.best(count(node), colourings_, rules_.min_samples_leaf, stop);
     if (!best.found || !(best.gain > rules_.min_gain)) return false;
     for (std::size_t j = 0; j < drawn_.size(); ++j) split_.centroids[j].side = best.sides[j];
     return true;
@@ -79,16 +79,15 @@ void NcmProposer::assign(const NodeSamples& node, const StopFlag& stop) {
     n_comparisons_ += node.n_rows * drawn_.size();
 }
 
-void NcmProposer::count(const NodeSamples& node) {
-    table_.n_classes = node.ranges.size();
-    table_.n_centroids = drawn_.size();
-    table_.counts.assign(table_.n_classes * table_.n_centroids, 0);
-    std::int32_t* counts = table_.counts.data();
+CountTable NcmProposer::count(const NodeSamples& node) {
+    counts_.assign(node.ranges.size() * drawn_.size(), 0);
+    std::int32_t* counts = counts_.data();
     for (const ClassRange& range : node.ranges) {
         for (std::int32_t i = range.begin; i < range.end; ++i)
             ++counts[nearest_[static_cast<std::size_t>(i)]];
-        counts += table_.n_centroids;
+        counts += drawn_.size();
     }
+    return CountTable{node.ranges.size(), drawn_.size(), counts_.data()};
 }
 
 }  // namespace evergrow

@@ -27,17 +27,17 @@ class NcmProposer final : public Proposer {
     void draw_classes(std::size_t n_present, Stream& stream);
     void place_centroids(const NodeSamples& node);
     void assign(const NodeSamples& node, const StopFlag& stop);
-    void count(const NodeSamples& node);
+    CountTable count(const NodeSamples& node);
 
     const std::size_t width_;
     const SplitRules rules_;
     GainScorer scorer_;
     Colourings colourings_;
-    CountTable table_;
     ClassMeans class_means_;
     RowReader reader_;
     std::vector<std::int32_t> drawn_;
     std::vector<std::uint16_t> nearest_;
+    std::vector<std::int32_t> counts_;
     std::vector<float> scores_;
     std::vector<const float*> vectors_;
     std::vector<float> offsets_;

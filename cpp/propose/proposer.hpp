@@ -38,8 +38,9 @@ struct NodeSamples {
 };
 
 struct SplitRules {
-    std::string proposer;           // a name in the table of propose/table.cpp
-    std::size_t n_centroids;        // ncm: classes a node compares with, unless fewer are present
+    std::string proposer;  // a name in the table of propose/table.cpp
+    // ncm: classes a node compares with, unless fewer are present; regularised: at most
+    std::size_t n_centroids;
     std::size_t n_candidates;       // splits tried
     std::int32_t min_samples_leaf;  // mu
     double min_gain;
@@ -76,6 +77,9 @@ class Proposer {
 };
 
 SplitKind kind_of_split(const std::string& proposer);
+// Whether updates may give a node more centroids than it was grown with, up to n_centroids. A
+// regularised node has as many as it found worth their cost.
+bool grows_wider(const std::string& proposer);
 std::unique_ptr<Proposer> make_proposer(const Samples& samples, const SplitRules& rules,
                                         const EntropyTable& n_log_n);
 

@@ -5,6 +5,7 @@
 #include "linear.hpp"
 #include "ncm.hpp"
 #include "proposer.hpp"
+#include "regularised.hpp"
 #include "svm.hpp"
 
 namespace evergrow {
@@ -22,10 +23,13 @@ struct Entry {
     const char* name;
     SplitKind kind;
     Make make;
+    // Whether a node may get more centroids than it was grown with.
+    bool grows_wider = false;
 };
 
 constexpr Entry kTable[] = {
-    {"ncm", SplitKind::kNcm, make<NcmProposer>},
+    {"ncm", SplitKind::kNcm, make<NcmProposer>, true},
+    {"regularised", SplitKind::kNcm, make<RegularisedProposer>},
     {"axis", SplitKind::kAxis, make<AxisProposer>},
     {"linear", SplitKind::kLinear, make<LinearProposer>},
     {"svm", SplitKind::kLinear, make<SvmProposer>},
@@ -40,6 +44,8 @@ const Entry& find(const std::string& name) {
 }  // namespace
 
 SplitKind kind_of_split(const std::string& proposer) { return find(proposer).kind; }
+
+bool grows_wider(const std::string& proposer) { return find(proposer).grows_wider; }
 
 std::unique_ptr<Proposer> make_proposer(const Samples& samples, const SplitRules& rules,
                                         const EntropyTable& n_log_n) {

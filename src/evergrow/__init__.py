@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from evergrow.means import NCMClassifier, NCMMetric
     from evergrow.novelty import RejectingClassifier
     from evergrow.pipelines import save
+    from evergrow.subcategory import SubcategoryForestClassifier
 
 __all__ = [
     "IGT",
@@ -49,6 +50,7 @@ __all__ = [
     "RLSClassifier",
     "RejectingClassifier",
     "SVMForestClassifier",
+    "SubcategoryForestClassifier",
     "UpdateReport",
     "__version__",
     "load",
@@ -78,9 +80,20 @@ _HOMES = {
     "evergrow.means": ("NCMClassifier", "NCMMetric"),
     "evergrow.novelty": ("RejectingClassifier",),
     "evergrow.pipelines": ("save",),
+    "evergrow.subcategory": ("SubcategoryForestClassifier",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = ("codebook", "features", "forest", "imaging", "linear", "means", "novelty", "pipelines")
+_MODULES = (
+    "codebook",
+    "features",
+    "forest",
+    "imaging",
+    "linear",
+    "means",
+    "novelty",
+    "pipelines",
+    "subcategory",
+)
 
 
 def __getattr__(name: str) -> Any:

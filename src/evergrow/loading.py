@@ -28,6 +28,7 @@ from evergrow.linear import RebalancedRLSClassifier, RLSClassifier
 from evergrow.means import NCMClassifier, NCMMetric
 from evergrow.novelty import RejectingClassifier
 from evergrow.pipelines import READERS
+from evergrow.subcategory import LevelMetric, SubcategoryForestClassifier
 
 __all__ = ["load"]
 
@@ -42,6 +43,7 @@ _ESTIMATORS: dict[str, Any] = {
         HierarchicalKMeans,
         ImageClassifier,
         KMeansCodebook,
+        LevelMetric,
         LinearForestClassifier,
         LocalFeatures,
         NCMClassifier,
@@ -51,6 +53,7 @@ _ESTIMATORS: dict[str, Any] = {
         RejectingClassifier,
         RLSClassifier,
         NCMMetric,
+        SubcategoryForestClassifier,
         SVMForestClassifier,
     )
 } | READERS

@@ -11,6 +11,29 @@ from hypothesis import strategies as st
 
 from evergrow import _core
 from tests.reference import ncm_forest as twin
+from tests.reference.regularised_forest import RegularisedRules
+
+
+def core_rules(rules: twin.Rules, proposer: str) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "proposer": proposer,
+        "n_centroids": rules.n_centroids,
+        "n_candidates": rules.n_assignments,
+        "min_samples_leaf": rules.min_samples_leaf,
+        "min_gain": rules.min_gain,
+        "regularization": rules.regularization,
+    }
+    if isinstance(rules, RegularisedRules):
+        told |= {
+            "n_subsets": rules.n_subsets,
+            "cost_weight": rules.cost_weight,
+            "max_scoring_samples": rules.max_scoring_samples or 0,
+            "objective": rules.objective,
+            "coarse_weight": rules.coarse_weight,
+            "coarse_means": rules.coarse_means,
+            "parents": list(rules.parents),
+        }
+    return told
 
 
 def core_forest(
@@ -35,14 +58,7 @@ def core_forest(
         seed=seed,
         rows_per_tree=rules.rows_per_tree or len(X),
         bootstrap=rules.bootstrap,
-        rules={
-            "proposer": proposer,
-            "n_centroids": rules.n_centroids,
-            "n_candidates": rules.n_assignments,
-            "min_samples_leaf": rules.min_samples_leaf,
-            "min_gain": rules.min_gain,
-            "regularization": rules.regularization,
-        },
+        rules=core_rules(rules, proposer),
         n_threads=n_threads,
         progress=None,
     )

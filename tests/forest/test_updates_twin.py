@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from evergrow import _core
-from tests.forest.test_twin import core_forest
+from tests.forest.test_twin import core_forest, core_rules
 from tests.reference import ncm_forest as twin
 from tests.reference.axis_forest import AxisNode, propose_axis
 from tests.reference.refine import predict_proba, refine_tree
+from tests.reference.regularised_forest import propose_regularised
 from tests.reference.updates import (
+    TreeUpdate,
     Update,
     forget_in_tree,
     relabel_tree,
@@ -24,7 +26,11 @@ from tests.reference.updates import (
 )
 
 N_TREES = 2
-PROPOSERS: dict[str, twin.Proposer] = {"ncm": twin.propose_ncm, "axis": propose_axis}
+PROPOSERS: dict[str, twin.Proposer] = {
+    "ncm": twin.propose_ncm,
+    "axis": propose_axis,
+    "regularised": propose_regularised,
+}
 D = 3
 PLAIN = _core.Standardizer(np.zeros(D), np.ones(D))
 
@@ -99,23 +105,51 @@ class GrowingForestMachine(RuleBasedStateMachine):
         kind: str,
     ) -> None:
         self.seed, self.n_updates = seed, 0
-        self.kind, self.propose = kind, PROPOSERS[kind]
+        self.kind = self.chosen(kind)
+        self.propose = PROPOSERS[self.kind]
         self.random = np.random.default_rng(seed)
         self.row_rate, self.bootstrap = sampling
         X, y = self.draw(n, n_classes)
         y[:2] = [0, n_classes - 1]
-        self.rules = twin.Rules(
-            n_classes,
-            n_centroids,
-            # Thresholds are all tried one by one in NumPy; a few per node are enough.
-            n_assignments=1024 if kind == "ncm" else 6,
-            min_samples_leaf=min_samples_leaf,
-            rows_per_tree=max(1, round(self.row_rate * n)),
-            bootstrap=self.bootstrap,
+        self.rules = self.completed(
+            twin.Rules(
+                n_classes,
+                n_centroids,
+                # Thresholds are all tried one by one in NumPy; a few per node are enough.
+                n_assignments=1024 if self.kind == "ncm" else 6,
+                min_samples_leaf=min_samples_leaf,
+                rows_per_tree=max(1, round(self.row_rate * n)),
+                bootstrap=self.bootstrap,
+            )
         )
-        self.forest = core_forest(X, y, N_TREES, seed, self.rules, proposer=kind)
+        self.forest = core_forest(X, y, N_TREES, seed, self.rules, proposer=self.kind)
         self.X, self.y = X, y
         self.expected = twin.grow_forest(X, y, N_TREES, seed, self.rules, self.propose)
+
+    # What a machine for another kind of forest changes.
+    update_kind = TreeUpdate
+
+    def chosen(self, kind: str) -> str:
+        return kind
+
+    def completed(self, rules: twin.Rules) -> twin.Rules:
+        return rules
+
+    def with_more_classes(self, n_new: int) -> twin.Rules:
+        return replace(self.rules, n_classes=self.rules.n_classes + n_new)
+
+    def with_other_columns(self, columns: list[int]) -> twin.Rules:
+        return replace(self.rules, n_classes=max(columns) + 1)
+
+    def may_go(self, c: int) -> bool:
+        return self.rules.n_classes > 2
+
+    def may_be_one(self, a: int, b: int) -> bool:
+        return self.rules.n_classes > 3
+
+    def parents(self, data: st.DataObject) -> list[int]:
+        n_coarse = data.draw(st.integers(1, self.rules.n_classes))
+        return [c % n_coarse for c in range(self.rules.n_classes)]
 
     def draw(self, n: int, n_classes: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         y = self.random.integers(0, n_classes, n)
@@ -137,14 +171,7 @@ class GrowingForestMachine(RuleBasedStateMachine):
             "bootstrap": update.bootstrap,
             "first_refreshed": refreshed[0],
             "n_refreshed": refreshed[1],
-            "rules": {
-                "proposer": self.kind,
-                "n_centroids": self.rules.n_centroids,
-                "n_candidates": self.rules.n_assignments,
-                "min_samples_leaf": self.rules.min_samples_leaf,
-                "min_gain": self.rules.min_gain,
-                "regularization": 0.0,
-            },
+            "rules": core_rules(self.rules, self.kind),
             "keep_rows": True,
         }
 
@@ -167,10 +194,10 @@ class GrowingForestMachine(RuleBasedStateMachine):
         refreshed: tuple[int, int],
         n_evicted: int,
     ) -> None:
-        if strategy == "rust" and self.kind != "ncm":
+        if strategy == "rust" and self.kind == "axis":
             strategy = "rtst"
         self.n_updates += 1
-        self.rules = replace(self.rules, n_classes=self.rules.n_classes + n_new)
+        self.rules = self.with_more_classes(n_new)
         X, y = self.draw(n, self.rules.n_classes)
         samples = self.forest.samples.copy()
         numbers = samples.add(n)
@@ -204,6 +231,7 @@ class GrowingForestMachine(RuleBasedStateMachine):
                 refreshed=(t - refreshed[0]) % N_TREES < refreshed[1],
                 evicted=frozenset(evicted.tolist()),
                 propose=self.propose,
+                kind=self.update_kind,
             )
         if len(evicted):
             left = samples.copy()
@@ -215,7 +243,8 @@ class GrowingForestMachine(RuleBasedStateMachine):
         live = self.live()
         classes = self.forest.samples.classes
         gone = self.random.choice(live, min(n, len(live)), replace=False)
-        forgotten = [int(classes[gone[0]])] if with_class and self.rules.n_classes > 2 else []
+        forgotten = [int(classes[gone[0]])] if with_class else []
+        forgotten = [c for c in forgotten if self.may_go(c)]
         gone = live[np.isin(live, gone) | np.isin(classes[live], forgotten)].astype(np.int32)
         # Every tree must keep something: it may hold a part of the samples only.
         for tree in self.expected:
@@ -255,10 +284,9 @@ class GrowingForestMachine(RuleBasedStateMachine):
     )
     def refine(self, n: int, n_new: int, share: float, data: st.DataObject) -> None:
         self.n_updates += 1
-        n_classes = self.rules.n_classes + n_new
-        self.rules = replace(self.rules, n_classes=n_classes)
-        n_coarse = data.draw(st.integers(1, n_classes))
-        parents = [min(c, c % n_coarse) for c in range(n_classes)]
+        self.rules = self.with_more_classes(n_new)
+        n_classes = self.rules.n_classes
+        parents = self.parents(data)
         rows = self.random.choice(self.live(), min(n, len(self.live())), replace=False)
         before = self.y.copy()
         self.y[rows] = self.random.integers(0, n_classes, len(rows))
@@ -294,8 +322,7 @@ class GrowingForestMachine(RuleBasedStateMachine):
         smoothing=st.sampled_from([0.0, 0.5, 3.0]),
     )
     def read_leaves(self, data: st.DataObject, reading: str, smoothing: float) -> None:
-        n_coarse = data.draw(st.integers(1, self.rules.n_classes))
-        parents = [min(c, c % n_coarse) for c in range(self.rules.n_classes)]
+        parents = self.parents(data)
         queries = self.draw(4, self.rules.n_classes)[0]
         found = self.forest.predict_proba(
             queries, PLAIN, 1, _core.LeafReading(parents, reading, smoothing)
@@ -307,19 +334,20 @@ class GrowingForestMachine(RuleBasedStateMachine):
     def rename(self, columns: list[int]) -> None:
         samples = self.forest.samples.copy()
         samples.rename_classes(columns)
-        n_classes = max(columns) + 1
-        self.forest = self.forest.relabel(samples=samples, columns=columns, n_classes=n_classes)
+        self.rules = self.with_other_columns(columns)
+        self.forest = self.forest.relabel(
+            samples=samples, columns=columns, n_classes=self.rules.n_classes
+        )
         self.y = np.array(columns)[self.y]
-        self.rules = replace(self.rules, n_classes=n_classes)
         for tree in self.expected:
             relabel_tree(tree, self.y, columns)
 
     @rule(data=st.data())
     def merge_classes(self, data: st.DataObject) -> None:
         n = self.rules.n_classes
-        if n < 4:
-            return
         a, b = sorted(data.draw(st.sets(st.integers(0, n - 1), min_size=2, max_size=2)))
+        if not self.may_be_one(a, b):
+            return
         names = [a if c == b else c for c in range(n)]
         unique = list(dict.fromkeys(names))
         self.rename([unique.index(c) for c in names])

@@ -200,9 +200,8 @@ class TreeUpdate:
 
     def reuse(self, node: Node, key: int, arrivals: Ints, batch: set[int]) -> Ints | None:
         """RUST at one node, Eq. (8): the stored rows whose side changes, None if it was cut."""
-        seen = counts_below(node)
-        new = [c for c in dict.fromkeys(self.y[arrivals].tolist()) if c in batch and c not in seen]
-        places = self.reservoir(node, new, len(seen), Stream(derive(key, RESERVOIR)))
+        new, n_seen = self.offered(node, arrivals, batch)
+        places = self.reservoir(node, list(new), n_seen, Stream(derive(key, RESERVOIR)))
         if all(place is None for place in places):
             return np.zeros(0, dtype=np.int64)
         assert node.centroids is not None
@@ -211,8 +210,7 @@ class TreeUpdate:
             if c is None:
                 centroids.append(node.centroids[j])
                 continue
-            own = arrivals[self.y[arrivals] == c]
-            centroids.append(centroid_of(self.X, own))
+            centroids.append(centroid_of(self.X, new[c]))
         stored = rows_below(node)
         everything = np.concatenate([stored, arrivals])
         nearest = nearest_centroid(self.X[everything], np.stack(centroids))
@@ -231,13 +229,22 @@ class TreeUpdate:
         moving = stored[np.array(sides)[nearest[: len(stored)]] != is_right]
         old_rows = [*node.centroid_rows, *[-1] * (len(places) - len(node.centroid_rows))]
         node.centroid_rows = [
-            old_rows[j] if c is None else only_row(arrivals[self.y[arrivals] == c])
-            for j, c in enumerate(places)
+            old_rows[j] if c is None else only_row(new[c]) for j, c in enumerate(places)
         ]
         node.classes = [node.classes[j] if c is None else c for j, c in enumerate(places)]
         node.centroids, node.goes_right = np.stack(centroids), sides
         self.take_out(node, set(moving.tolist()))
         return self.by_class(moving)
+
+    def offered(self, node: Node, arrivals: Ints, batch: set[int]) -> tuple[dict[int, Ints], int]:
+        """Rows of the classes of the batch that are new to a node, and how many it knows."""
+        seen = counts_below(node)
+        new = [c for c in dict.fromkeys(self.y[arrivals].tolist()) if c in batch and c not in seen]
+        return {c: arrivals[self.y[arrivals] == c] for c in new}, len(seen)
+
+    def room(self, node: Node) -> int:
+        """Means that a node may have."""
+        return self.rules.n_centroids
 
     def reservoir(
         self, node: Node, new: list[int], n_seen: int, stream: Stream
@@ -246,26 +253,30 @@ class TreeUpdate:
         places: list[int | None] = [None] * len(node.classes)
         for c in new:
             n_seen += 1
-            if len(places) < self.rules.n_centroids:
+            if len(places) < self.room(node):
                 places.append(c)
-            elif stream.below(n_seen) < self.rules.n_centroids:
+            elif stream.below(n_seen) < self.room(node):
                 places[stream.below(len(places))] = c
         return places
 
     def better_colour(self, rows: Ints, nearest: Ints, colours: list[bool | None], j: int) -> bool:
-        """Eq. (3): the side of centroid j that gains more, left if both gain the same."""
+        """The side of centroid j that is worth more, left if both are worth the same."""
 
-        def score(right: bool) -> int:
+        def score(right: bool) -> float:
             trial = [right if i == j else colour for i, colour in enumerate(colours)]
-            total = 0
-            for side in (False, True):
-                cells = [i for i, colour in enumerate(trial) if colour is side]
-                classes = self.y[rows[np.isin(nearest, cells)]]
-                counts = np.unique(classes, return_counts=True)[1].tolist()
-                total += sum(entropy_term(n) for n in counts) - entropy_term(sum(counts))
-            return total
+            sided = [i for i, colour in enumerate(trial) if colour is not None]
+            counted = np.isin(nearest, sided)
+            return self.worth(rows[counted], np.array(trial)[nearest[counted]].astype(bool))
 
         return score(True) > score(False)
+
+    def worth(self, rows: Ints, right: Mask) -> float:
+        """Eq. (3), n times and up to what does not depend on the sides."""
+        total = 0
+        for side in (False, True):
+            counts = np.unique(self.y[rows[right == side]], return_counts=True)[1].tolist()
+            total += sum(entropy_term(n) for n in counts) - entropy_term(sum(counts))
+        return total
 
     def take_out(self, node: Node, rows: set[int], *, keep_counts: bool = False) -> None:
         """Take rows out of the leaves below a node."""
@@ -378,9 +389,10 @@ def update_tree(
     refreshed: bool = False,
     evicted: frozenset[int] = frozenset(),
     propose: Proposer = propose_ncm,
+    kind: type[TreeUpdate] = TreeUpdate,
 ) -> None:
     """Update one tree in place; ``rows`` are the new ones, in the order they came."""
-    work = TreeUpdate(root, X, y, rules, key, propose)
+    work = kind(root, X, y, rules, key, propose)
     rows = work.by_class(rows)
     if update.row_rate != 1.0 or update.bootstrap:
         stream = Stream(derive(key, ROWS))

@@ -72,24 +72,23 @@ class FittedForest:
         max_rows = max(64, min(16384, _PREDICT_BYTES // (8 * len(self.labels))))
         return float_blocks(X, max_rows)
 
-    def probabilities(
-        self, X: npt.NDArray[Any], n_threads: int, reading: _core.LeafReading | None = None
-    ) -> npt.NDArray[np.float64]:
-        """Mean class frequencies of the leaves, Eq. (4) of Ristin 2014, or as they are read."""
+    def probabilities(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.float64]:
+        """Mean class frequencies of the leaves, Eq. (4) of Ristin 2014."""
         out = np.empty((X.shape[0], len(self.labels)))
-        for rows, block in self.probability_blocks(X, n_threads, reading):
+        for rows, block in self.probability_blocks(X, n_threads):
             out[rows] = block
         return out
 
     def probability_blocks(
         self, X: npt.NDArray[Any], n_threads: int, reading: _core.LeafReading | None = None
     ) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
-        """Probabilities a block of rows at a time: (rows, block)."""
+        """Probabilities a block of rows at a time: (rows, block).
+
+        ``reading`` says how leaves are read whose samples have coarse or fine classes.
+        """
+        scale = self.standardization.core
         for rows, block in self._blocks(X):
-            yield (
-                rows,
-                self.forest.predict_proba(block, self.standardization.core, n_threads, reading),
-            )
+            yield rows, self.forest.predict_proba(block, scale, n_threads, reading)
 
     def leaves(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.int32]:
         """Leaf of every row in every tree."""

@@ -10,16 +10,15 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
 from evergrow.forest.estimator import ForestClassifier
 from evergrow.forest.fitted import FittedForest
-from evergrow.forest.recipe import Recipe
+from evergrow.forest.recipe import Recipe, check_growable, check_has_rows, check_updates
 from evergrow.forest.report import UpdateReport
-from evergrow.forest.strategies import NodeSampling, Strategy, resolve_strategy
+from evergrow.forest.strategies import NodeSampling, Strategy
 from evergrow.forest.teach import Batch, begin, extend
-from evergrow.forest.unlearn import forget, rename
+from evergrow.forest.unlearn import as_ids, forget, rename
 from evergrow.labels import ClassList, as_classes
 from evergrow.turns import one_at_a_time
 
@@ -144,9 +143,10 @@ class GrowingForest(ForestClassifier):
         known = self._fitted
         X, y = self._checked_more(X, y)
         labels, codes = known.labels.extend_with(y, as_classes(classes))
-        self._check_growable(known)
+        recipe = self._recipe()
+        check_growable(known, recipe)
         ids = known.history.n_seen + np.arange(X.shape[0], dtype=np.int64)
-        fitted, report = extend(known, labels, Batch(X, codes, ids), self._recipe())
+        fitted, report = extend(known, labels, Batch(X, codes, ids), recipe)
         self._trained(fitted, ids, report)
         return self
 
@@ -188,9 +188,9 @@ class GrowingForest(ForestClassifier):
         known = self._learnt("samples to forget")
         if classes is None and samples is None:
             raise ValueError("forget needs classes, samples, or both")
-        self._check_has_rows(known, "forget")
+        check_has_rows(known, "forget")
         codes = sorted(set(known.labels.columns_of(as_classes(classes).tolist())))
-        ids = _as_ids([] if samples is None else samples)
+        ids = as_ids([] if samples is None else samples)
         fitted, report = forget(known, codes, ids, self._recipe())
         latest = getattr(self, "sample_ids_", None)
         if latest is not None:
@@ -278,66 +278,7 @@ class GrowingForest(ForestClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        strategy, _, _ = resolve_strategy(self.update, self.update_fraction, self.node_sampling)
-        if strategy not in self._strategies:
-            raise ValueError(
-                f"update={strategy!r} adds class means to nodes, which {type(self).__name__} does "
-                f"not have; use one of {sorted(self._strategies)}"
-            )
-        if self.keep_per_class is not None and self.keep_per_class < self.min_samples_leaf:
-            raise ValueError(
-                "keep_per_class must be at least min_samples_leaf, "
-                f"{self.min_samples_leaf}, got {self.keep_per_class}"
-            )
-
-    def _check_growable(self, known: FittedForest) -> None:
-        if len(known.forest) != self.n_estimators:
-            raise ValueError(
-                f"n_estimators is {self.n_estimators} but the forest has {len(known.forest)} "
-                "trees: fit again to change their number"
-            )
-        if known.has_training_rows and known.forest.samples.half != (
-            self.sample_dtype == "float16"
-        ):
-            raise ValueError(
-                f"sample_dtype is {self.sample_dtype!r} but the forest keeps samples of another "
-                "precision: fit again to change it"
-            )
-        if self._recipe().strategy != "uls" or self.refresh > 0:
-            self._check_has_rows(known, "update")
-
-    def _check_has_rows(self, known: FittedForest, what: str) -> None:
-        if not known.has_training_rows:
-            raise ValueError(
-                f"cannot {what}: the forest was saved with inference_only=True and has no training "
-                "samples; update='uls' with refresh=0 needs none"
-            )
+        check_updates(self, self._strategies)
 
     def _recipe(self) -> Recipe:
-        strategy, share, nodes = resolve_strategy(
-            self.update, self.update_fraction, self.node_sampling
-        )
-        return Recipe(
-            proposer=self._proposer,
-            n_estimators=self.n_estimators,
-            split_rules=self._split_rules,
-            max_samples=self.max_samples,
-            bootstrap=bool(self.bootstrap),
-            standardize=bool(self.standardize),
-            strategy=strategy,
-            share=share,
-            node_sampling=nodes,
-            refresh=float(self.refresh),
-            half_samples=self.sample_dtype == "float16",
-            memory=self.memory,
-            keep_per_class=self.keep_per_class,
-            n_threads=effective_n_jobs(self.n_jobs),
-            verbose=self.verbose,
-        )
-
-
-def _as_ids(samples: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    ids = np.atleast_1d(np.asarray(samples))
-    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
-        raise ValueError(f"samples must be a list of integer ids, got {samples!r}")
-    return np.unique(ids.astype(np.int64))
+        return Recipe.of(self, self._proposer, self._split_rules)

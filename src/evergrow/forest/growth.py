@@ -16,8 +16,10 @@ __all__ = [
     "FOREST_RULES",
     "NCM_RULES",
     "SVM_RULES",
+    "assignments_per_subset",
     "candidates_per_node",
     "centroids_per_node",
+    "largest_subset",
     "rows_per_tree",
 ]
 
@@ -25,6 +27,8 @@ __all__ = [
 _MAX_CENTROIDS = 65535
 _MAX_JOBS = 2**15
 _MAX_CANDIDATES = 2**20
+# A node counts samples for all its subsets at the same time.
+_MAX_SUBSETS = 2**14
 # With few features their square root is too small a choice to find a split worth making.
 _FEW_CANDIDATES = 10
 
@@ -80,7 +84,11 @@ FOREST_RULES: dict[str, list[Rule]] = {
 # What a forest of class means takes besides.
 NCM_RULES: dict[str, list[Rule]] = {
     "n_centroids": [Choice(("sqrt", "log2")), Fraction(), Integer(2, _MAX_CENTROIDS)],
-    "n_assignments": [Integer(1, _MAX_CANDIDATES)],
+    "n_assignments": [Choice(("auto",)), Integer(1, _MAX_CANDIDATES)],
+    "n_subsets": [Integer(1, _MAX_SUBSETS)],
+    "subset_scale": [Number(0.0, open_low=True)],
+    "cost_weight": [Number(0.0)],
+    "max_scoring_samples": [Nothing(), Integer(1, 2**28)],
 }
 
 # What a forest of random thresholds takes besides.
@@ -93,6 +101,9 @@ SVM_RULES: dict[str, list[Rule]] = {
     "n_candidates": [Integer(1, _MAX_CANDIDATES)],
     "regularization": [Number(0.0, open_low=True)],
 }
+
+# Assignments that are tried of one subset of the classes, and of each of many.
+_ASSIGNMENTS_OF_ONE, _ASSIGNMENTS_OF_EACH = 1024, 50
 
 _SIZES = {"sqrt": math.sqrt, "log2": math.log2}
 
@@ -110,6 +121,27 @@ def centroids_per_node(n_centroids: str | float | int, n_classes: int) -> int:
     else:
         wanted = int(n_centroids)
     return max(2, min(wanted, n_classes, _MAX_CENTROIDS))
+
+
+def assignments_per_subset(n_assignments: str | int, n_subsets: int) -> int:
+    """Number of ways of sending the means of a subset of the classes left and right.
+
+    >>> assignments_per_subset("auto", 1), assignments_per_subset("auto", 100)
+    (1024, 50)
+    """
+    if isinstance(n_assignments, str):
+        return _ASSIGNMENTS_OF_ONE if n_subsets == 1 else _ASSIGNMENTS_OF_EACH
+    return int(n_assignments)
+
+
+def largest_subset(n_centroids: str | float | int, subset_scale: float, n_classes: int) -> int:
+    """Number of classes in the largest subset that a node tries: at least 2, at most all.
+
+    >>> largest_subset("sqrt", 1.0, 100), largest_subset("sqrt", 3.0, 100)
+    (10, 30)
+    """
+    wanted = subset_scale * centroids_per_node(n_centroids, n_classes)
+    return max(2, min(math.ceil(min(wanted, n_classes)), _MAX_CENTROIDS))
 
 
 def candidates_per_node(n_candidates: str | float | int, n_features: int) -> int:

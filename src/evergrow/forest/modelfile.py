@@ -16,7 +16,7 @@ from evergrow.modelfile import (
     plain_parameters,
 )
 
-__all__ = ["forest_from_file", "forest_to_file"]
+__all__ = ["forest_from_file", "forest_parameters", "forest_to_file", "parameters_of_forest"]
 
 
 def forest_to_file(
@@ -24,7 +24,7 @@ def forest_to_file(
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Header and arrays of a fitted forest estimator."""
     learnt, tensors = fitted.to_tensors(inference_only=inference_only)
-    parameters = _forest_parameters(estimator.get_params(deep=False))
+    parameters = forest_parameters(estimator.get_params(deep=False))
     header = {
         **learnt,
         **common_header(estimator, parameters, fitted.labels),
@@ -37,14 +37,20 @@ def forest_from_file(
     header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]
 ) -> tuple[FittedForest, dict[str, Any], npt.NDArray[Any] | None]:
     """Fitted forest, parameters and feature names from what a file held."""
+    fitted = FittedForest.from_tensors(class_list(header), header, tensors)
+    return fitted, parameters_of_forest(header), feature_names(header, fitted.n_features)
+
+
+def parameters_of_forest(header: dict[str, Any]) -> dict[str, Any]:
+    """The parameters that the header of a forest lists."""
     parameters = parameters_of(header)
     if isinstance(parameters.get("update"), dict):
         parameters = {**parameters, "update": strategy_from_json(parameters["update"])}
-    fitted = FittedForest.from_tensors(class_list(header), header, tensors)
-    return fitted, parameters, feature_names(header, fitted.n_features)
+    return parameters
 
 
-def _forest_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+def forest_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a forest as JSON holds them."""
     plain = plain_parameters(parameters)
     if not isinstance(plain["update"], str):
         plain["update"] = strategy_to_json(plain["update"])

@@ -8,7 +8,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from evergrow.forest.growing import GrowingForest
-from evergrow.forest.growth import FOREST_RULES, NCM_RULES, centroids_per_node
+from evergrow.forest.growth import (
+    FOREST_RULES,
+    NCM_RULES,
+    assignments_per_subset,
+    centroids_per_node,
+    largest_subset,
+)
 from evergrow.forest.strategies import NodeSampling, Strategy
 from evergrow.params import Rule
 
@@ -31,9 +37,26 @@ class NCMForestClassifier(GrowingForest):
         Classes whose means a node compares with: the square root or binary logarithm of the
         number of classes, a fraction of it, or a fixed number. More means are slower and a
         little more accurate.
-    n_assignments : int, default=1024
-        Ways of sending the means left or right that a node tries. All ways are tried when there
-        are no more than this.
+    n_assignments : "auto" or int, default="auto"
+        Ways of sending the means left or right that a node tries, of every subset of the classes.
+        All ways are tried when there are no more than this. ``"auto"`` is 1024 for one subset and
+        50 for each of several. More are slower and hardly ever more accurate.
+    n_subsets : int, default=1
+        Random subsets of the classes that a node tries. With one it compares with the means of as
+        many classes as `n_centroids` says. With more the forest is a regularised one: subsets have
+        2 to that many classes and the node takes the one that separates best for its size. 100
+        make a more accurate forest that predicts with a fifth fewer distances, and trains two to
+        three times as long.
+    subset_scale : float, default=1.0
+        Makes the largest of several subsets this many times `n_centroids`. 3.0 gains a little
+        accuracy for nearly twice the distances; features of very many dimensions gain from 10.0.
+    cost_weight : float, default=0.001
+        Information, in nats, that each further mean of one of several subsets must bring. Larger
+        values make smaller subsets: faster prediction, at some point less accurate.
+    max_scoring_samples : int or None, default=4096
+        Of a node with more samples than this, subsets are compared on as many random ones; the
+        best then splits all of them. None for all samples, which is slower and hardly ever more
+        accurate.
     min_samples_leaf : int, default=10
         Fewest training samples in a leaf. Smaller leaves make deeper, larger, slightly more
         accurate trees.
@@ -113,7 +136,11 @@ class NCMForestClassifier(GrowingForest):
         n_estimators: int = 50,
         *,
         n_centroids: Literal["sqrt", "log2"] | float | int = "sqrt",
-        n_assignments: int = 1024,
+        n_assignments: Literal["auto"] | int = "auto",
+        n_subsets: int = 1,
+        subset_scale: float = 1.0,
+        cost_weight: float = 0.001,
+        max_scoring_samples: int | None = 4096,
         min_samples_leaf: int = 10,
         min_gain: float = 1e-7,
         max_samples: float | int | None = None,
@@ -150,13 +177,28 @@ class NCMForestClassifier(GrowingForest):
         )
         self.n_centroids = n_centroids
         self.n_assignments = n_assignments
+        self.n_subsets = n_subsets
+        self.subset_scale = subset_scale
+        self.cost_weight = cost_weight
+        self.max_scoring_samples = max_scoring_samples
 
     def _split_rules(self, n_classes: int, n_features: int) -> dict[str, Any]:  # noqa: ARG002
-        return {
+        rules = {
             "proposer": self._proposer,
             "n_centroids": centroids_per_node(self.n_centroids, n_classes),
-            "n_candidates": self.n_assignments,
+            "n_candidates": assignments_per_subset(self.n_assignments, self.n_subsets),
             "min_samples_leaf": self.min_samples_leaf,
             "min_gain": self.min_gain,
             "regularization": 0.0,
+        }
+        return rules if self.n_subsets == 1 else {**rules, **self._subset_rules(n_classes)}
+
+    def _subset_rules(self, n_classes: int) -> dict[str, Any]:
+        # Nodes of both kinds of forest are the same; only how their splits are found differs.
+        return {
+            "proposer": "regularised",
+            "n_centroids": largest_subset(self.n_centroids, self.subset_scale, n_classes),
+            "n_subsets": self.n_subsets,
+            "cost_weight": self.cost_weight,
+            "max_scoring_samples": self.max_scoring_samples or 0,
         }

@@ -10,7 +10,7 @@ __all__ = ["UpdateReport"]
 
 @dataclass(frozen=True)
 class UpdateReport:
-    """What the last call that trained, refined or forgot did, over all trees.
+    """What the last ``fit``, ``partial_fit`` or ``forget`` did, over all trees.
 
     Attributes
     ----------
@@ -18,7 +18,7 @@ class UpdateReport:
         ``"fit"``, ``"forget"``, ``"refine"`` or the update strategy; ``"fit"`` also while so few
         samples have come that ``partial_fit`` grows the forest anew.
     n_samples : int
-        Samples that came, went, or got another class.
+        Samples that came, or went.
     n_new_classes : int
         Classes never seen before.
     n_added : int
@@ -58,6 +58,14 @@ class UpdateReport:
     pass_seconds: float = 0.0
     grow_seconds: float = 0.0
     pack_seconds: float = 0.0
+
+    def after(self, earlier: UpdateReport) -> UpdateReport:
+        """What two steps of one call did together; the later one gives the name."""
+        sums = {
+            field.name: getattr(self, field.name) + getattr(earlier, field.name)
+            for field in fields(self)[1:]
+        }
+        return UpdateReport(self.strategy, **sums)
 
     def __str__(self) -> str:
         """Write what happened, one line each, leaving out what did not."""

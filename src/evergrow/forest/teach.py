@@ -28,7 +28,7 @@ from evergrow.labels import ClassList
 from evergrow.progress import progress_bar
 from evergrow.turns import turn_of_file
 
-__all__ = ["Batch", "begin", "core_plan", "extend"]
+__all__ = ["Batch", "begin", "core_plan", "extend", "regrow_early"]
 
 # Fewer samples than this do not fix the scale of the features.
 _SETTLED = 50
@@ -124,6 +124,17 @@ def _begin_again(
     fitted = replace(fitted, history=replace(fitted.history, n_updates=history.n_updates + 1))
     n_new = len(labels) - len(known.labels)
     return fitted, replace(report, n_samples=len(batch.ids), n_new_classes=n_new)
+
+
+def regrow_early(fitted: FittedForest, recipe: Recipe) -> FittedForest:
+    """A forest of so few samples that it is grown anew from them whenever one changes."""
+    history, early = fitted.history, fitted.history.early
+    if early is None:
+        return fitted
+    batch = Batch(early.X, early.codes, early.ids)
+    recipe = replace(recipe, n_estimators=len(fitted.forest)).for_few(len(early.ids))
+    grown, _ = begin(fitted.labels, batch, history.seed, recipe, history.n_seen)
+    return replace(grown, history=replace(grown.history, n_updates=history.n_updates))
 
 
 def _update(

@@ -14,12 +14,12 @@ from evergrow.forest.fitted import FittedForest
 from evergrow.forest.history import EarlySamples
 from evergrow.forest.recipe import Recipe
 from evergrow.forest.report import UpdateReport
-from evergrow.forest.teach import Batch, begin, core_plan
+from evergrow.forest.teach import core_plan, regrow_early
 from evergrow.labels import ClassList
 from evergrow.progress import progress_bar
 from evergrow.turns import turn_of_file
 
-__all__ = ["forget", "rename"]
+__all__ = ["as_ids", "check_stored", "forget", "rename"]
 
 
 def forget(
@@ -38,7 +38,7 @@ def _forget(
     samples = known.forest.samples
     stored, classes = samples.ids, samples.classes
     leaving = (classes >= 0) & (np.isin(stored, ids) | np.isin(classes, codes))
-    _check_known(ids, stored[classes >= 0])
+    check_stored(ids, stored[classes >= 0], "forget")
     if leaving.sum() == (classes >= 0).sum() or len(codes) == len(known.labels):
         raise ValueError("forget would leave no samples: train a new forest instead")
     rows = np.flatnonzero(leaving).astype(np.int32)
@@ -59,9 +59,8 @@ def _forget(
     fitted = _without_early(fitted, rows=stored[rows])
     if codes:
         fitted = _renumbered(fitted, *fitted.labels.without(codes))
-    early = fitted.history.early
-    if early is not None:
-        fitted = _regrown(fitted, early, recipe)
+    if fitted.history.early is not None:
+        fitted = regrow_early(fitted, recipe)
     # Last: once these may add to their file, the samples of before may not.
     fitted.forest.samples.claim()
     seconds = time.perf_counter() - start
@@ -81,13 +80,22 @@ def _rename(known: FittedForest, names: Mapping[Any, Any]) -> FittedForest:
     return renamed
 
 
-def _check_known(ids: npt.NDArray[np.int64], stored: npt.NDArray[np.int64]) -> None:
+def as_ids(samples: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Ids that a caller lists, each once and sorted."""
+    ids = np.atleast_1d(np.asarray(samples))
+    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+        raise ValueError(f"samples must be a list of integer ids, got {samples!r}")
+    return np.unique(ids.astype(np.int64))
+
+
+def check_stored(ids: npt.NDArray[np.int64], stored: npt.NDArray[np.int64], what: str) -> None:
+    """Raise a ``ValueError`` that lists ids of samples that are not stored."""
     unknown = np.setdiff1d(ids, stored)
     if len(unknown):
         shown = ", ".join(str(i) for i in unknown[:5].tolist())
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
         raise ValueError(
-            f"forget got samples that are not stored: {shown}{more}; "
+            f"{what} got samples that are not stored: {shown}{more}; "
             "ids are in sample_ids_ after each fit and partial_fit"
         )
 
@@ -99,15 +107,6 @@ def _without_early(fitted: FittedForest, rows: npt.NDArray[np.int64]) -> FittedF
     kept = ~np.isin(early.ids, rows)
     left = EarlySamples(early.X[kept], early.codes[kept], early.ids[kept])
     return replace(fitted, history=fitted.history.with_early(left))
-
-
-def _regrown(fitted: FittedForest, early: EarlySamples, recipe: Recipe) -> FittedForest:
-    """So few samples that the scale of the features is still taken anew."""
-    history = fitted.history
-    batch = Batch(early.X, early.codes, early.ids)
-    recipe = replace(recipe, n_estimators=len(fitted.forest)).for_few(len(early.ids))
-    grown, _ = begin(fitted.labels, batch, history.seed, recipe, history.n_seen)
-    return replace(grown, history=replace(grown.history, n_updates=history.n_updates))
 
 
 def _renumbered(fitted: FittedForest, labels: ClassList, columns: list[int]) -> FittedForest:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from evergrow.subcategory.label_columns import (
     Column,
     check_hierarchy,
+    is_flat,
     label_columns,
     listed,
     read_column,
@@ -52,17 +53,11 @@ def read_labels(Y: Any, hierarchy: Any, tree: LabelTree) -> GivenLabels:
     parents = _joined(check_hierarchy(hierarchy), tree)
     if len(columns) == 2:
         return _two_levels(columns, parents, must_be_named=hierarchy is not None, tree=tree)
-    if _is_flat(Y):
+    if is_flat(Y):
         return _mixed_levels(columns[0], parents, tree)
     coarse = read_column(columns[0], named=_known_coarse(parents, tree))
     _check_whole(coarse, "a coarse label")
     return GivenLabels(coarse.labels, Column.empty(len(coarse.labels)))
-
-
-def _is_flat(Y: Any) -> bool:
-    if isinstance(Y, (list, tuple)):
-        return not (len(Y) and isinstance(Y[0], (list, tuple, np.ndarray)))
-    return np.ndim(Y) == 1
 
 
 def _joined(hierarchy: dict[Any, Any], tree: LabelTree) -> dict[Any, Any]:
@@ -91,7 +86,21 @@ def _two_levels(
     fine = read_column(columns[1], named=frozenset(parents), fine=True)
     if must_be_named:
         _check_named(fine, parents)
-    return GivenLabels(_filled(coarse, fine, parents), fine)
+    labels = GivenLabels(_filled(coarse, fine, parents), fine)
+    _check_agreement(labels, parents)
+    return labels
+
+
+def _check_agreement(labels: GivenLabels, parents: Mapping[Any, Any]) -> None:
+    names, fine = np.unique(labels.fine.labels, return_inverse=True)
+    owners, given = np.unique(labels.coarse[labels.fine.present], return_inverse=True)
+    for pair in np.unique(fine * len(owners) + given).tolist():
+        name, coarse = names[pair // len(owners)].item(), owners[pair % len(owners)].item()
+        if parents.get(name, coarse) != coarse:
+            raise ValueError(
+                f"the fine class {name!r} belongs to two coarse classes, {parents[name]!r} by the "
+                f"hierarchy and {coarse!r} by the labels; a fine class has exactly one"
+            )
 
 
 def _check_named(fine: Column, parents: Mapping[Any, Any]) -> None:
@@ -132,14 +141,14 @@ def _mixed_levels(
     values: npt.NDArray[Any], parents: dict[Any, Any], tree: LabelTree
 ) -> GivenLabels:
     """One column whose entries are fine classes, or coarse ones where the fine is not known."""
-    if not parents and not tree.coarse_names:
+    coarse_names = _known_coarse(parents, tree)
+    column = read_column(values, named=coarse_names | frozenset(parents))
+    if not coarse_names:
         raise ValueError(
             "one column of labels does not say which fine class belongs to which coarse one: give "
             "two columns, coarse and fine, or hierarchy={fine: coarse}; coarse labels alone come "
             "as one column of shape (n_samples, 1)"
         )
-    coarse_names = _known_coarse(parents, tree)
-    column = read_column(values, named=coarse_names | frozenset(parents))
     _check_whole(column, "a fine or a coarse label")
     names, inverse = np.unique(column.labels, return_inverse=True)
     known = names.tolist()

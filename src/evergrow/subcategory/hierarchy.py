@@ -19,7 +19,7 @@ from evergrow.modelfile import class_list, classes_to_json
 from evergrow.subcategory.given import GivenLabels
 from evergrow.subcategory.label_columns import listed
 
-__all__ = ["UNKNOWN", "CodedLabels", "LabelTree"]
+__all__ = ["UNKNOWN", "CodedLabels", "LabelTree", "mixed_names"]
 
 # The class of a sample whose fine class is not known.
 UNKNOWN = -1
@@ -101,6 +101,16 @@ class LabelTree:
         return ~self.is_divided
 
     @property
+    def levels(self) -> list[npt.NDArray[Any]]:
+        """Names of the levels that there are."""
+        return [level.classes for level in (self.coarse, self.fine) if level is not None]
+
+    @property
+    def coarse_classes(self) -> npt.NDArray[Any]:
+        """Names of the coarse classes, as an array."""
+        return np.zeros(0) if self.coarse is None else self.coarse.classes
+
+    @property
     def coarse_names(self) -> list[Any]:
         """Names of the coarse classes."""
         return [] if self.coarse is None else self.coarse.classes.tolist()
@@ -124,13 +134,17 @@ class LabelTree:
     def labels(self) -> ClassList:
         """The classes that have a column."""
         names = [self.names[c] for c in self.columns.tolist()]
-        levels = [level.classes for level in (self.coarse, self.fine) if level is not None]
-        return ClassList(mixed_names(names, levels))
+        return ClassList(mixed_names(names, self.levels))
 
     @property
     def core_labels(self) -> ClassList:
         """All classes by their numbers, as the forest knows them."""
         return ClassList(np.arange(len(self)))
+
+    def coarse_level(self) -> LabelTree:
+        """The coarse classes alone."""
+        own = np.arange(len(self.coarse_ids), dtype=np.int32)
+        return LabelTree(self.coarse, None, own, own)
 
     def grow(self, given: GivenLabels) -> tuple[LabelTree, CodedLabels]:
         """The tree with the classes of some samples, and the numbers of these."""
@@ -142,9 +156,7 @@ class LabelTree:
         coarse_ids = np.append(self.coarse_ids, n_known + np.arange(n_new)).astype(np.int32)
         n_new_fine = n_fine - _count(self.fine)
         fine_ids = np.append(self.fine_ids, n_known + n_new + np.arange(n_new_fine))
-        coded = CodedLabels(
-            coarse_ids[coarse_codes], np.full(len(given), UNKNOWN, dtype=np.int32)
-        )
+        coded = CodedLabels(coarse_ids[coarse_codes], np.full(len(given), UNKNOWN, dtype=np.int32))
         coded.fine[given.fine.present] = fine_ids[fine_codes]
         parents = np.arange(n_known + n_new + n_new_fine, dtype=np.int32)
         parents[:n_known] = self.parents
@@ -178,6 +190,19 @@ class LabelTree:
             f"{owner!r}, so that an answer {name!r} would not be clear: rename one of them"
         )
 
+    def numbers_of(self, classes: list[Any], coarse: list[Any]) -> list[int]:
+        """Numbers of classes that have a column and of coarse classes with all their fine ones."""
+        found = self.columns[self.labels.columns_of(classes)].tolist()
+        divided = [self.names[c] for c in found if self.is_divided[c]]
+        if divided:
+            raise ValueError(
+                f"{listed(divided)} have fine classes: name those, or name them as coarse classes"
+            )
+        if coarse and self.coarse is not None:
+            owners = self.coarse_ids[self.coarse.columns_of(coarse)]
+            found += np.flatnonzero(np.isin(self.parents, owners)).tolist()
+        return sorted(set(found))
+
     def without(self, gone: list[int]) -> tuple[LabelTree, list[int]]:
         """The tree without some classes, and the new number of each old one, -1 if it is gone.
 
@@ -198,6 +223,10 @@ class LabelTree:
         return left._also(homeless.tolist()), place.tolist()
 
     def _also(self, ids: list[int]) -> LabelTree:
+        place = {self.names[c]: c for c in self.columns.tolist()}
+        for c in ids:
+            if self.names[c] in place:
+                self._refuse(self.names[c], place[self.names[c]], c)
         columns = np.append(self.columns, np.array(ids, dtype=np.int32))
         return LabelTree(self.coarse, self.fine, self.parents, columns)
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from evergrow.labels import check_label_types
 
-__all__ = ["Column", "check_hierarchy", "label_columns", "listed", "read_column"]
+__all__ = ["Column", "check_hierarchy", "is_flat", "label_columns", "listed", "read_column"]
 
 # What pandas puts where nothing is; known by name, as pandas need not be there.
 _NOTHING_OF_PANDAS = frozenset({"NAType", "NaTType"})
@@ -64,6 +64,13 @@ def label_columns(Y: Any) -> list[npt.NDArray[Any]]:
     if array.ndim != 2:
         raise ValueError(f"{_SHAPES}; got {array.ndim} dimensions")
     return [array[:, k] for k in range(_checked_width(array.shape[1]))]
+
+
+def is_flat(Y: Any) -> bool:
+    """Whether labels are one flat list, not a table of one column."""
+    if isinstance(Y, (list, tuple)):
+        return not any(isinstance(row, (list, tuple, np.ndarray)) for row in Y)
+    return np.asarray(Y).ndim == 1
 
 
 def _columns_of_list(rows: Sequence[Any]) -> list[npt.NDArray[Any]]:
@@ -164,7 +171,9 @@ def _plain(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
         # Also infinity, which is its own floor.
         odd = labels[(labels != np.floor(labels)) | (np.abs(labels) >= 2.0**53)]
         if len(odd):
-            raise ValueError(f"classes must be integers or strings, got {odd[0]}")
+            raise ValueError(
+                f"Unknown label type: classes must be integers or strings, got {odd[0]}"
+            )
         labels = labels.astype(np.int64)
     return labels
 

@@ -1,0 +1,57 @@
+// The best of many candidates by an objective: Eq. (5) and (6) of Ristin 2015.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "../colourings.hpp"
+#include "../gain.hpp"
+#include "../objective.hpp"
+#include "proposer.hpp"
+
+namespace evergrow {
+
+class BestCandidate {
+  public:
+    BestCandidate(const SplitRules& rules, const EntropyTable& n_log_n)
+        : min_side_(rules.min_samples_leaf),
+          min_gain_(rules.min_gain),
+          cost_weight_(rules.cost_weight),
+          n_log_n_(n_log_n) {}
+
+    // Begins a node of which so many samples are scored and whose classes are seen on these levels;
+    // they must stay where they are.
+    void start(const std::vector<Level>& levels, std::size_t n_samples);
+    // Looks at colourings of one set of centroids. A candidate must leave enough samples on both
+    // sides and gain enough; equals stay with the first.
+    void offer(std::size_t set, const CountTable& table, Colourings& colourings,
+               const StopFlag& stop);
+
+    bool found() const { return found_; }
+    std::size_t set() const { return set_; }
+    // By centroid: 0 left, 1 right.
+    const std::vector<std::uint8_t>& sides() const { return sides_; }
+
+  private:
+    void add_up_centroids(const CountTable& table);
+    void keep_best(std::size_t set, std::size_t n_centroids, const std::int32_t* n_right,
+                   const Colourings& colourings);
+
+    const std::int32_t min_side_;
+    const double min_gain_;
+    const double cost_weight_;
+    const EntropyTable& n_log_n_;
+    const std::vector<Level>* levels_ = nullptr;
+    std::vector<BatchGain> gains_;                     // one per level
+    std::vector<double> scales_;                       // one per level
+    std::vector<std::vector<std::int32_t>> by_group_;  // one per level
+    std::vector<std::int32_t> total_, n_right_;
+    std::int32_t n_samples_ = 0;
+    bool found_ = false;
+    double highest_ = 0;
+    std::size_t set_ = 0;
+    std::vector<std::uint8_t> sides_;
+};
+
+}  // namespace evergrow

@@ -1,0 +1,49 @@
+// The means that a node may compare with, all of them computed once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "../aligned.hpp"
+#include "../objective.hpp"
+#include "class_means.hpp"
+#include "proposer.hpp"
+
+namespace evergrow {
+
+class MeanPool {
+  public:
+    // The objective says whose means are wanted; it must outlive the pool.
+    MeanPool(const Samples& samples, const Objective& objective)
+        : width_(samples.width()), objective_(objective), class_means_(samples) {}
+
+    // The means at a node, of all its samples; incomplete if `stop` is set on the way.
+    void fill(const NodeSamples& node, const StopFlag& stop);
+
+    std::size_t size() const { return centroids_.size(); }
+    // Each in single precision, as it is stored.
+    const float* const* vectors() const { return vectors_.data(); }
+    const float* offsets() const { return offsets_.data(); }
+    // Some of them as a split, sides open.
+    void write_split(const std::int32_t* places, std::size_t n, Split& split) const;
+
+  private:
+    void choose(const NodeSamples& node);
+    const std::int32_t* rows_of(const NodeSamples& node, std::size_t i, std::size_t* n);
+
+    const std::size_t width_;
+    const Objective& objective_;
+    ClassMeans class_means_;
+    PooledClasses pooled_;
+    std::vector<std::int32_t> present_;
+    std::vector<std::int32_t> gathered_;  // rows of a class that has several ranges
+    std::vector<Centroid> centroids_;
+    std::vector<std::int32_t> counts_;
+    std::vector<const float*> vectors_;
+    std::vector<float> offsets_;
+    AlignedVector<float> means_;
+    AlignedVector<std::uint16_t> halves_;
+};
+
+}  // namespace evergrow

@@ -1,0 +1,48 @@
+"""True labels of test samples as columns of the answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.subcategory.hierarchy import LabelTree
+from evergrow.subcategory.label_columns import is_flat, label_columns, read_column
+
+__all__ = ["true_columns"]
+
+# The column of a class that the model does not know.
+_NONE = -1
+
+
+def true_columns(Y: Any, tree: LabelTree) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """By sample the column that would be right, -1 if there is none, and whether that is known.
+
+    It is not where the fine label is missing though the coarse class has fine ones.
+    """
+    columns = label_columns(Y)
+    place = {tree.names[c]: k for k, c in enumerate(tree.columns.tolist())}
+    if is_flat(Y):
+        labels = read_column(columns[0], named=frozenset(place))
+        if not labels.present.all():
+            raise ValueError("labels must not be missing in a single column of fine labels")
+        return _places(labels.labels, place), labels.present
+    coarse = read_column(columns[0], named=frozenset(tree.coarse_names))
+    truth = np.full(len(coarse.present), _NONE, dtype=np.intp)
+    divided = {tree.names[c] for c in np.flatnonzero(tree.is_divided).tolist()}
+    is_own = np.zeros(len(truth), dtype=bool)
+    is_own[coarse.present] = [name not in divided for name in coarse.labels.tolist()]
+    truth[coarse.present] = _places(coarse.labels, place)
+    is_known = is_own
+    if len(columns) == 2:
+        fine = read_column(columns[1], named=frozenset(tree.hierarchy), fine=True)
+        truth[fine.present] = _places(fine.labels, place)
+        is_known = is_own | fine.present
+    if not is_known.any():
+        raise ValueError("score needs samples whose finest class is known; no fine label is given")
+    return truth, is_known
+
+
+def _places(labels: npt.NDArray[Any], place: dict[Any, int]) -> npt.NDArray[np.intp]:
+    return np.array([place.get(name, _NONE) for name in labels.tolist()], dtype=np.intp)

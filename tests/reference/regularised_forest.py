@@ -1,0 +1,216 @@
+"""The regularised NCM forest of Ristin et al. (CVPR 2015) in plain NumPy.
+
+Equation numbers are those of the paper. Coarse and fine classes share one list; ``parents`` names
+the coarse class of each, and a sample has the finest class that is known of it. The core grows the
+identical forest from small integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from tests.reference.ncm_forest import (
+    Floats,
+    Ints,
+    Mask,
+    Node,
+    Rules,
+    centroid_of,
+    classes_at,
+    colourings,
+    draw_classes,
+    entropy_term,
+    nearest_centroid,
+    only_row,
+)
+from tests.reference.random import Stream, derive
+from tests.reference.updates import TreeUpdate, counts_below
+
+
+@dataclass(frozen=True)
+class RegularisedRules(Rules):
+    """Parameters besides those of a plain forest; ``n_centroids`` is the largest subset."""
+
+    n_subsets: int = 100
+    cost_weight: float = 0.001  # lambda_reg
+    max_scoring_samples: int | None = None
+    objective: str = "gain"
+    coarse_weight: float = 1.0  # lambda
+    coarse_means: bool = False
+    parents: tuple[int, ...] = ()
+
+    def parent(self, c: int) -> int:
+        """The coarse class of a class; itself if it is coarse."""
+        return self.parents[c] if self.parents else c
+
+    def is_divided(self, c: int) -> bool:
+        """Whether a coarse class has fine ones."""
+        return any(p == c for f, p in enumerate(self.parents) if f != p)
+
+    def is_finest(self, c: int) -> bool:
+        """Whether no class is finer."""
+        return self.parent(c) != c or not self.is_divided(c)
+
+
+# One way to see the classes: its weight, and the name that it has for a class, None for a class
+# whose samples it leaves out.
+Level = tuple[float, Callable[[int], "int | None"]]
+
+
+def only_gain(rules: RegularisedRules) -> list[Level]:
+    """Eq. (5): all classes on one level."""
+    return [(1.0, lambda c: c)]
+
+
+def fine_level(rules: RegularisedRules) -> Level:
+    """U_fine of Eq. (6), and of Eq. (8) where labels were guessed: samples of finest classes."""
+    return 1.0, lambda c: c if rules.is_finest(c) else None
+
+
+def joint(rules: RegularisedRules) -> list[Level]:
+    """Eq. (6): U_coarse counts the samples that have no fine label."""
+    coarse = (rules.coarse_weight, lambda c: None if rules.is_finest(c) else c)
+    return [fine_level(rules), coarse]
+
+
+def hierarchical(rules: RegularisedRules) -> list[Level]:
+    """Eq. (7): U_coarse counts all samples, by their coarse classes."""
+    return [fine_level(rules), (rules.coarse_weight, rules.parent)]
+
+
+OBJECTIVES = {"gain": only_gain, "joint": joint, "hierarchical": hierarchical}
+
+
+def level_gain(y: Ints, right: Mask, level: Level) -> float:
+    """U_set of Eq. (6), weighted: the gain of a split on one level."""
+    weight, name = level
+    names = [name(c) for c in y.tolist()]
+    sides: tuple[dict[int, int], dict[int, int]] = ({}, {})
+    for seen_as, side in zip(names, right.tolist(), strict=True):
+        if seen_as is not None:
+            sides[side][seen_as] = sides[side].get(seen_as, 0) + 1
+    both = {c: sides[0].get(c, 0) + sides[1].get(c, 0) for c in {**sides[0], **sides[1]}}
+    n = sum(both.values())
+    if n == 0:
+        return 0.0
+
+    def n_times_entropy(counts: dict[int, int]) -> int:
+        return entropy_term(sum(counts.values())) - sum(map(entropy_term, counts.values()))
+
+    gain = n_times_entropy(both) - n_times_entropy(sides[0]) - n_times_entropy(sides[1])
+    return weight / (2.0**30 * n) * gain
+
+
+def total_gain(y: Ints, right: Mask, rules: RegularisedRules) -> float:
+    """The gains of Eq. (6) on all levels."""
+    total = 0.0
+    for level in OBJECTIVES[rules.objective](rules):
+        total += level_gain(y, right, level)
+    return total
+
+
+def pooled_classes(present: list[int], rules: RegularisedRules) -> dict[int, list[int]]:
+    """Sec. 4.2: classes whose means may be compared with, and the classes of their samples."""
+    if rules.objective == "gain" or (rules.objective == "joint" and rules.coarse_means):
+        return {c: [c] for c in present}
+    pool = {c: [c] for c in present if rules.is_finest(c)}
+    if rules.coarse_means:
+        for coarse in {rules.parent(c) for c in present}:
+            members = [c for c in present if rules.parent(c) == coarse]
+            # The mean of a coarse class with samples of one fine class only is there already.
+            if rules.is_divided(coarse) and (len(members) > 1 or members == [coarse]):
+                pool[coarse] = members
+    return dict(sorted(pool.items()))
+
+
+def draw_scored(rows: Ints, rules: RegularisedRules, stream: Stream) -> Ints:
+    """The rows that candidates are scored on: all, or as many as wanted (Knuth's algorithm S)."""
+    wanted = rules.max_scoring_samples
+    if wanted is None or len(rows) <= wanted:
+        return rows
+    chosen: list[int] = []
+    for i in range(len(rows)):
+        if stream.below(len(rows) - i) < wanted - len(chosen):
+            chosen.append(i)
+    return rows[chosen]
+
+
+def subsets(n: int, rules: RegularisedRules, key: int) -> list[list[int]]:
+    """Sec. 3.2: sets of means to try."""
+    largest = min(rules.n_centroids, n)
+    if sum(math.comb(n, size) for size in range(2, largest + 1)) <= rules.n_subsets:
+        return [list(s) for k in range(2, largest + 1) for s in combinations(range(n), k)]
+    drawn = []
+    for i in range(rules.n_subsets):
+        stream = Stream(derive(key, i))
+        size = 2 + stream.below(largest - 1)
+        drawn.append(draw_classes(list(range(n)), size, stream))
+    return drawn
+
+
+def propose_regularised(
+    X: Floats, y: Ints, rows: Ints, stream: Stream, rules: Rules
+) -> Node | None:
+    """The best assignment of the best subset of class means, by Eq. (5) or (6)."""
+    assert isinstance(rules, RegularisedRules)
+    key, colouring_key = stream.next(), stream.next()
+    scored = draw_scored(rows, rules, stream)
+    present, _ = classes_at(y, rows)
+    pool = pooled_classes(present, rules)
+    if len(pool) < 2:
+        pool = {c: [c] for c in present}
+    own_rows = {c: rows[np.isin(y[rows], members)] for c, members in pool.items()}
+    classes = list(pool)
+    means = np.stack([centroid_of(X, own_rows[c]) for c in classes])
+
+    best, best_score = None, 0.0
+    for members in subsets(len(classes), rules, key):
+        nearest = nearest_centroid(X[scored], means[members])
+        # Sets of one size share their assignments.
+        own_stream = Stream(derive(colouring_key, len(members)))
+        for colouring in colourings(len(members), rules.n_assignments, own_stream):
+            right = np.array(colouring)[nearest]
+            if min(right.sum(), (~right).sum()) < rules.min_samples_leaf:
+                continue
+            gain = total_gain(y[scored], right, rules)
+            score = gain - rules.cost_weight * len(members)
+            if gain > rules.min_gain and (best is None or score > best_score):
+                best, best_score = (members, colouring), score
+    if best is None:
+        return None
+    members, colouring = best
+    node = Node(rows, classes=[classes[j] for j in members], centroids=means[members])
+    node.goes_right = colouring
+    node.centroid_rows = [only_row(own_rows[c]) for c in node.classes]
+    return node
+
+
+class RegularisedUpdate(TreeUpdate):
+    """Updates of regularised nodes differ in RUST only."""
+
+    rules: RegularisedRules
+
+    def offered(self, node: Node, arrivals: Ints, batch: set[int]) -> tuple[dict[int, Ints], int]:
+        """Classes new to the node; a coarse class comes with its fine ones where pooled so."""
+        held = counts_below(node)
+        meeting = sorted({*held, *self.y[arrivals].tolist()})
+        new, n_held = {}, 0
+        for c, members in pooled_classes(meeting, self.rules).items():
+            if any(member in held for member in members):
+                n_held += 1
+            elif any(member in batch for member in members):
+                new[c] = arrivals[np.isin(self.y[arrivals], members)]
+        return new, n_held
+
+    def room(self, node: Node) -> int:
+        """A node has as many means as it found worth their cost."""
+        return len(node.classes)
+
+    def worth(self, rows: Ints, right: Mask) -> float:
+        """Eq. (6) without the cost, which is the same for both sides of a new mean."""
+        return total_gain(self.y[rows], right, self.rules)

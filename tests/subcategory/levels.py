@@ -1,0 +1,78 @@
+"""Small data of two levels that the tests of subcategories share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from evergrow import SubcategoryForestClassifier
+
+N_FEATURES = 5
+
+Array = np.ndarray[Any, Any]
+
+# Fine classes 0..11, four coarse classes of three each.
+HIERARCHY = {f: f // 3 for f in range(12)}
+
+_RANDOM = np.random.default_rng(7)
+_COARSE_CENTRES = 8 * _RANDOM.normal(size=(4, N_FEATURES))
+_CENTRES = _COARSE_CENTRES[np.arange(12) // 3] + 3 * _RANDOM.normal(size=(12, N_FEATURES))
+
+
+def samples(n: int, fine: Sequence[int] = range(12), seed: int = 0) -> tuple[Array, Array]:
+    """Features and labels of both levels, all fine labels known; at least one of each class."""
+    random = np.random.default_rng(seed)
+    y = np.concatenate([list(fine), random.choice(list(fine), n - len(fine))])
+    X = _CENTRES[y] + random.normal(size=(n, N_FEATURES))
+    return X, np.column_stack([y // 3, y])
+
+
+def hidden(Y: Array, share: float = 0.7, seed: int = 1) -> Array:
+    """The same labels, most fine ones missing; one of each class is left."""
+    random = np.random.default_rng(seed)
+    missing = random.random(len(Y)) < share
+    missing[np.unique(Y[:, 1], return_index=True)[1]] = False
+    return np.where(np.column_stack([np.zeros(len(Y), bool), missing]), -1, Y)
+
+
+def coarse_only(Y: Array) -> Array:
+    """The same labels without any fine one."""
+    return np.column_stack([Y[:, 0], np.full(len(Y), -1)])
+
+
+def small(method: str = "ridge-h", **options: Any) -> SubcategoryForestClassifier:
+    """A forest that is trained in a moment."""
+    options = {"n_subsets": 10, "n_assignments": 10, "min_samples_leaf": 3, **options}
+    options = {"n_estimators": 5, "random_state": 0, **options}
+    return SubcategoryForestClassifier(method=method, **options)
+
+
+def leaf_counts(forest: Any, tree: int) -> Array:
+    """Samples per core class that the leaves of a tree count."""
+    fitted = forest._fitted
+    arrays = fitted.forest.forest.tree_arrays(tree)
+    total = np.zeros(len(fitted.tree), dtype=np.int64)
+    for leaf in np.flatnonzero(arrays["left"] == -1):
+        begin = arrays["count_begin"][leaf]
+        own = slice(begin, begin + arrays["count_size"][leaf])
+        np.add.at(total, arrays["count_class"][own], arrays["count"][own])
+    return total
+
+
+def stored_counts(forest: Any) -> Array:
+    """Stored samples per core class."""
+    fitted = forest._fitted
+    classes = fitted.forest.forest.samples.classes
+    return np.bincount(classes[classes >= 0], minlength=len(fitted.tree))
+
+
+def check_consistent(forest: Any) -> None:
+    """Leaves count what is stored, and the core finds nothing wrong with itself."""
+    fitted = forest._fitted
+    fitted.forest.forest.check()
+    stored = stored_counts(forest)
+    for tree in range(len(fitted.forest.forest)):
+        np.testing.assert_array_equal(leaf_counts(forest, tree), stored)
+    assert np.isin(fitted.unconfirmed.ids, fitted.forest.stored_ids).all()
