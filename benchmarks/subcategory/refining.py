@@ -70,7 +70,7 @@ def refine(bench: Bench, data: TwoLevels) -> None:
             )
     found = Summary(tuple(runs))
     rows = [
-        (name, found.percent(name), found.percent(f"{name}, coarse"), found.mean(seconds))
+        (name, 100 * found.mean(name), 100 * found.mean(f"{name}, coarse"), found.mean(seconds))
         for name, seconds in (("refined", "refine s"), ("refitted", "refit s"))
     ]
     title = (

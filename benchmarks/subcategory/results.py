@@ -58,7 +58,9 @@ class Results:
         if key not in self._known:
             self._known[key] = measure()
             self._keep(setting, self._known[key])
-            shown = ", ".join(f"{name} {value:.5g}" for name, value in self._known[key].items())
+            # The first few numbers show how it goes; a curve has dozens.
+            some = [*self._known[key].items()][:6]
+            shown = ", ".join(f"{name} {value:.5g}" for name, value in some)
             print(f"{', '.join(f'{k} {v}' for k, v in setting.items())}: {shown}", flush=True)
         return self._known[key]
 
