@@ -13,7 +13,7 @@ CPP := $(shell find cpp -name '*.[ch]pp' 2>/dev/null)
 # Folders too: their time changes when a file goes away.
 SOURCES := $(shell find src cpp -not -path '*/__pycache__*' 2>/dev/null) CMakeLists.txt pyproject.toml
 
-BENCHMARKS := fit predict memory scaling kernels growing linear codebook
+BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcategory
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

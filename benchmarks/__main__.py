@@ -1,4 +1,4 @@
-"""``python -m benchmarks fit|predict|memory|scaling|kernels|growing|linear|codebook
+"""``python -m benchmarks fit|predict|memory|scaling|kernels|growing|linear|codebook|subcategory
 [--quick]``."""
 
 from __future__ import annotations
@@ -10,12 +10,22 @@ import numpy as np
 import sklearn
 
 import evergrow
-from benchmarks import codebook, fit, growing, kernels, linear, memory, predict, scaling
+from benchmarks import (
+    codebook,
+    fit,
+    growing,
+    kernels,
+    linear,
+    memory,
+    predict,
+    scaling,
+    subcategory,
+)
 from evergrow import _core
 
 BENCHMARKS = {
     module.__name__.split(".")[-1]: module
-    for module in (fit, predict, memory, scaling, kernels, growing, linear, codebook)
+    for module in (fit, predict, memory, scaling, kernels, growing, linear, codebook, subcategory)
 }
 
 

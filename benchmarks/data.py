@@ -15,6 +15,7 @@ from sklearn.model_selection import train_test_split
 __all__ = [
     "Split",
     "bird_features",
+    "data_file",
     "digits",
     "image_features",
     "mixture",
@@ -58,7 +59,7 @@ def mixture(n_train: int, n_features: int, n_classes: int, n_test: int = 5000) -
     return Split(name, X[:n_train], y[:n_train], X[n_train:], y[n_train:])
 
 
-def _measured(name: str) -> Path | None:
+def data_file(name: str) -> Path | None:
     """A file of the folder in EVERGROW_DATA, if it is there."""
     folder = os.environ.get("EVERGROW_DATA")
     path = Path(folder or "") / name
@@ -67,7 +68,7 @@ def _measured(name: str) -> Path | None:
 
 def image_features() -> Split:
     """CIFAR-100 as 256 features of EfficientNet-Lite0, or a mixture of the same shape."""
-    path = _measured("cifar100_efflite0_pca256.npz")
+    path = data_file("cifar100_efflite0_pca256.npz")
     if path is None:
         return mixture(50000, 256, 100, n_test=10000)
     with np.load(path) as data:
@@ -85,17 +86,17 @@ def _by_split(name: str, path: Path | None, n_classes: int) -> Split:
 
 def bird_features() -> Split:
     """CUB-200 as 1280 features of EfficientNet-Lite0, or a mixture of the same shape."""
-    return _by_split("CUB-200 features", _measured("cub200_efflite0_224.npz"), 200)
+    return _by_split("CUB-200 features", data_file("cub200_efflite0_224.npz"), 200)
 
 
 def object_features() -> Split:
     """Caltech-101 as 1280 features of EfficientNet-Lite0, or a mixture of the same shape."""
-    return _by_split("Caltech features", _measured("caltech101_efflite0_224.npz"), 102)
+    return _by_split("Caltech features", data_file("caltech101_efflite0_224.npz"), 102)
 
 
 def mnist() -> Split:
     """MNIST, pixels in [-1, 1]; scikit-learn's small digits without it."""
-    path = _measured("mnist.npz")
+    path = data_file("mnist.npz")
     if path is None:
         X, y = load_digits(return_X_y=True)
         X_train, X_test, y_train, y_test = train_test_split(X / 8 - 1, y, random_state=0)

@@ -1,0 +1,94 @@
+"""One coarse class of a running model divided into its fine ones, beside fitting again."""
+
+from __future__ import annotations
+
+import copy
+import time
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from benchmarks.data import Array
+from benchmarks.measure import Figure, report
+from benchmarks.subcategory.data import TwoLevels
+from benchmarks.subcategory.protocol import MISSING, Draw, draw
+from benchmarks.subcategory.results import Summary, Values
+from benchmarks.subcategory.runs import CONTENDERS, Bench
+
+__all__ = ["refine", "refined_and_refitted"]
+
+METHOD = "hierarchical"
+N_DIVIDED = 6
+
+
+@lru_cache(maxsize=1)
+def _running(data: TwoLevels, seed: int, n_trees: int) -> tuple[Draw, Any]:
+    """A model that was shown coarse labels only."""
+    shown = draw(data, seed, 1.0, 0.0)
+    return shown, _fitted(shown, np.zeros(len(shown.fine), dtype=bool), seed, n_trees)
+
+
+def _fitted(shown: Draw, known: Array, seed: int, n_trees: int) -> Any:
+    labels = np.column_stack([shown.coarse, np.where(known, shown.fine, MISSING)])
+    return CONTENDERS[METHOD].make(n_trees, seed).fit(shown.X, labels)
+
+
+def refined_and_refitted(data: TwoLevels, divided: int, seed: int, n_trees: int) -> Values:
+    """Tell all fine labels of one coarse class to a running model, and to a new one."""
+    shown, running = _running(data, seed, n_trees)
+    mine = shown.coarse == divided
+    refined = copy.deepcopy(running)
+    start = time.perf_counter()
+    refined.refine(running.sample_ids_[mine], shown.fine[mine])
+    refine_seconds = time.perf_counter() - start
+    start = time.perf_counter()
+    refitted = _fitted(shown, mine, seed, n_trees)
+    values = {"refine s": refine_seconds, "refit s": time.perf_counter() - start}
+    asked = data.coarse_test == divided
+    for name, model in (("refined", refined), ("refitted", refitted)):
+        values[name] = float(np.mean(model.predict(data.X_test[asked]) == data.fine_test[asked]))
+        coarse = model.predict_coarse(data.X_test) == data.coarse_test
+        values[f"{name}, coarse"] = float(coarse.mean())
+    return values
+
+
+def refine(bench: Bench, data: TwoLevels) -> None:
+    """Mean over several coarse classes of the data and all seeds."""
+    coarse, n_children = np.unique(data.parents, return_counts=True)
+    candidates = np.random.default_rng(0).permutation(coarse[n_children > 1])
+    chosen = candidates[: 2 if bench.quick else N_DIVIDED]
+    runs = []
+    for seed in bench.seeds:
+        for divided in sorted(chosen.tolist()):
+            key = {"data": data.name, "refine": divided, "trees": bench.n_trees, "seed": seed}
+            runs.append(
+                bench.results.of(
+                    key,
+                    lambda d=divided, s=seed: refined_and_refitted(data, d, s, bench.n_trees),  # type: ignore[misc]
+                )
+            )
+    found = Summary(tuple(runs))
+    rows = [
+        (name, 100 * found.mean(name), 100 * found.mean(f"{name}, coarse"), found.mean(seconds))
+        for name, seconds in (("refined", "refine s"), ("refitted", "refit s"))
+    ]
+    title = (
+        f"{data.name}, one coarse class divided, {len(chosen)} classes, {len(bench.seeds)} seeds"
+    )
+    columns = ["", "fine, of that class, %", "coarse, all classes, %", "s"]
+    bench.results.show(f"refine: {title}", columns, rows)
+    figures = [
+        Figure(
+            "refined / refitted: accuracy on that class",
+            found.mean("refined") / found.mean("refitted"),
+            0.97,
+        ),
+        Figure(
+            "refine / fit again: time",
+            found.mean("refine s") / found.mean("refit s"),
+            0.1,
+            "at most",
+        ),
+    ]
+    report("subcategory", title, figures, bars=data.is_real and not bench.quick)
