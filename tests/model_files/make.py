@@ -23,11 +23,13 @@ from evergrow import (
     NCMMetric,
     RejectingClassifier,
     RLSClassifier,
+    SubcategoryForestClassifier,
     save,
 )
 from evergrow.codebook import HierarchicalKMeans, KMeansCodebook, RandomKDTrees
 from evergrow.files import FORMAT_VERSION
 from evergrow.linear import RFF
+from evergrow.subcategory import LevelMetric
 
 FOLDER = Path(__file__).parent
 
@@ -46,7 +48,24 @@ MODELS: dict[str, Any] = {
     "k_means_words": KMeansCodebook(20, random_state=0),
     "vocabulary_tree": HierarchicalKMeans(20, branching=3, random_state=0),
     "kd_trees": RandomKDTrees(3, n_words=20, random_state=0),
+    "subcategories": SubcategoryForestClassifier(
+        3, keep_per_class=20, sample_dtype="float16", random_state=0
+    ),
+    "stacked_subcategories": make_pipeline(
+        LevelMetric(NCMMetric(8, random_state=0)),
+        SubcategoryForestClassifier(3, method="stacked", keep_per_class=20, random_state=0),
+    ),
 }
+
+
+def two_levels(y: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Odd and even digits, every third of which is known by its name."""
+    coarse = np.where(y % 2, "odd", "even").astype(object)
+    return np.column_stack([coarse, np.where(np.arange(len(y)) % 3, None, y)])
+
+
+# What a model is trained on, where that is not one class per picture.
+LABELS = dict.fromkeys(("subcategories", "stacked_subcategories"), two_levels)
 
 
 def answers(model: Any, X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -65,5 +84,6 @@ if __name__ == "__main__":
     for name, model in MODELS.items():
         path = FOLDER / f"format{FORMAT_VERSION}_{name}.evergrow"
         if not path.exists():
-            save(model.fit(X_train, y_train), path)
+            labels = LABELS.get(name, np.asarray)(y_train)
+            save(model.fit(X_train, labels), path)
             np.save(path.with_suffix(".npy"), answers(model, X_test[:50]))

@@ -82,9 +82,7 @@ def test_answers_at_both_levels_agree_where_the_fine_one_is_sure(fitted: Any, te
 
 
 def test_names_that_mean_two_things_are_refused_in_one_answer(fitted: Any, tested: Any) -> None:
-    with pytest.raises(
-        ValueError, match=r"0, 1, 2, 3 are names of fine and .* use predict_levels"
-    ):
+    with pytest.raises(ValueError, match=r"0, 1, 2, 3 are names of fine and .* use predict_levels"):
         fitted.predict(tested[0], back_off=0.5)
 
 

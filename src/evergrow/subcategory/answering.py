@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_consistent_length
 
+from evergrow.files import write_model
+from evergrow.modelfile import Build
 from evergrow.params import Choice, Nothing, Number, Rule, check_parameters
 from evergrow.scoring import ScoringClassifier
 from evergrow.subcategory.fitted import FittedSubcategories
 from evergrow.subcategory.hierarchy import mixed_names
+from evergrow.subcategory.modelfile import from_file, to_file
 from evergrow.subcategory.truth import true_columns
 
 __all__ = ["AnsweringForest", "LevelAnswers"]
@@ -289,3 +293,47 @@ class AnsweringForest(ScoringClassifier):
         """
         fitted: FittedSubcategories = self._learnt("guesses")
         return fitted.guesses()
+
+    def save(self, path: str | os.PathLike[str], *, inference_only: bool = False) -> None:
+        """Write the model to a file that :func:`evergrow.load` reads.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing one is replaced, whole or not at all.
+        inference_only : bool, default=False
+            Leave out the training samples that predicting does not need. The file is smaller and
+            predicts the same, but the model cannot be updated after loading.
+
+        Examples
+        --------
+        >>> import evergrow, tempfile, os
+        >>> forest = evergrow.SubcategoryForestClassifier(3, min_samples_leaf=1, random_state=0)
+        >>> forest = forest.fit([[0], [1], [8], [9]], [[0, 5], [0, 5], [1, 6], [1, None]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "model.evergrow")
+        ...     forest.save(path)
+        ...     evergrow.load(path).predict([[9]])
+        array([6])
+        """
+        write_model(path, *self._to_file(inference_only=inference_only))
+
+    def _to_file(
+        self, *, inference_only: bool = False
+    ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Header and arrays of a model file, or of a part of another model's file."""
+        reader = self._checked_to_save()
+        return to_file(reader, reader._fitted, inference_only=inference_only)
+
+    @classmethod
+    def _from_file(
+        cls,
+        header: dict[str, Any],
+        tensors: dict[str, npt.NDArray[Any]],
+        build: Build,  # noqa: ARG003
+    ) -> Self:
+        fitted, parameters, names = from_file(header, tensors)
+        check_parameters({**cls().get_params(), **parameters}, cls._rules)
+        forest = cls(**parameters)
+        forest._become(fitted, names)
+        return forest

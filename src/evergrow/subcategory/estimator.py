@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from evergrow.files import write_model
 from evergrow.forest.growth import FOREST_RULES, NCM_RULES, assignments_per_subset, largest_subset
 from evergrow.forest.recipe import Recipe, check_updates
 from evergrow.forest.strategies import NodeSampling, Strategy
-from evergrow.modelfile import Build
-from evergrow.params import Choice, Number, Rule, check_parameters
+from evergrow.params import Choice, Number, Rule
 from evergrow.subcategory.filling import Guess
 from evergrow.subcategory.growing import GrowingSubcategories
 from evergrow.subcategory.guesser import Guesser
@@ -21,7 +18,6 @@ from evergrow.subcategory.guessers import GuesserRule, guesser_of
 from evergrow.subcategory.hierarchy import LabelTree
 from evergrow.subcategory.learning import Plan
 from evergrow.subcategory.methods import METHODS, Method
-from evergrow.subcategory.modelfile import from_file, to_file
 
 __all__ = ["SubcategoryForestClassifier"]
 
@@ -302,50 +298,6 @@ default="auto"
             "coarse_means": coarse_means,
             "parents": tree.parents.tolist(),
         }
-
-    def save(self, path: str | os.PathLike[str], *, inference_only: bool = False) -> None:
-        """Write the model to a file that :func:`evergrow.load` reads.
-
-        Parameters
-        ----------
-        path : path
-            File to write; an existing one is replaced, whole or not at all.
-        inference_only : bool, default=False
-            Leave out the training samples that predicting does not need. The file is smaller and
-            predicts the same, but the model cannot be updated after loading.
-
-        Examples
-        --------
-        >>> import evergrow, tempfile, os
-        >>> forest = evergrow.SubcategoryForestClassifier(3, min_samples_leaf=1, random_state=0)
-        >>> forest = forest.fit([[0], [1], [8], [9]], [[0, 5], [0, 5], [1, 6], [1, None]])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = os.path.join(folder, "model.evergrow")
-        ...     forest.save(path)
-        ...     evergrow.load(path).predict([[9]])
-        array([6])
-        """
-        write_model(path, *self._to_file(inference_only=inference_only))
-
-    def _to_file(
-        self, *, inference_only: bool = False
-    ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Header and arrays of a model file, or of a part of another model's file."""
-        reader = self._checked_to_save()
-        return to_file(reader, reader._fitted, inference_only=inference_only)
-
-    @classmethod
-    def _from_file(
-        cls,
-        header: dict[str, Any],
-        tensors: dict[str, npt.NDArray[Any]],
-        build: Build,  # noqa: ARG003
-    ) -> Self:
-        fitted, parameters, names = from_file(header, tensors)
-        check_parameters({**cls().get_params(), **parameters}, cls._rules)
-        forest = cls(**parameters)
-        forest._become(fitted, names)
-        return forest
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that labels have two columns."""
