@@ -76,9 +76,26 @@ def test_answers_at_both_levels_agree_where_the_fine_one_is_sure(fitted: Any, te
     coarse, fine, is_fine = fitted.predict_levels(tested[0], back_off=0.7)
     np.testing.assert_array_equal(fine, fitted.predict(tested[0]))
     np.testing.assert_array_equal(is_fine, fitted.predict_proba(tested[0]).max(axis=1) >= 0.7)
-    owners = [fitted.hierarchy_[f] for f in fine]
+    owners = np.array([fitted.hierarchy_[f] for f in fine])
     assert (coarse == owners)[is_fine].all()
     np.testing.assert_array_equal(coarse[~is_fine], fitted.predict_coarse(tested[0])[~is_fine])
+
+
+def test_the_coarse_answer_follows_the_fine_one_where_their_sums_say_otherwise(fitted: Any) -> None:
+    X = 10 * np.random.default_rng(0).normal(size=(300, 5))
+    coarse, fine, _ = fitted.predict_levels(X)
+    assert coarse.tolist() == [fitted.hierarchy_[f] for f in fine]
+    assert (coarse != fitted.predict_coarse(X)).any()
+
+
+def test_comparisons_of_stacked_forests_are_those_of_both() -> None:
+    X, Y = samples(200)
+    forest = small("stacked").fit(X, hidden(Y))
+    fitted = forest._fitted
+    first = fitted.stack.first.comparisons(X, 1)
+    second = fitted.forest.comparisons(fitted.stack.rows(X, 1), 1)
+    assert first > 0
+    assert forest.comparisons(X) == (first + second) / (5 * 200)
 
 
 def test_names_that_mean_two_things_are_refused_in_one_answer(fitted: Any, tested: Any) -> None:

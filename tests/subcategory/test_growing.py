@@ -475,3 +475,53 @@ def test_flat_labels_with_a_hierarchy_are_the_same_as_two_columns() -> None:
 
 def test_an_estimator_given_by_its_class_is_the_public_one() -> None:
     assert SubcategoryForestClassifier is evergrow.subcategory.SubcategoryForestClassifier
+
+
+def test_few_samples_get_fine_classes_that_are_new() -> None:
+    X, Y = samples(30, range(6))
+    forest = small("hierarchical", min_samples_leaf=1).fit(X, coarse_only(Y))
+    forest.refine(forest.sample_ids_, Y[:, 1] + 50)
+    check_consistent(forest)
+    assert (forest.predict(X) == Y[:, 1] + 50).mean() > 0.9
+
+
+def test_few_samples_stay_where_their_guessed_class_is_forgotten() -> None:
+    X, Y = samples(40, range(6))
+    forest = small().fit(X, hidden(Y))
+    ids, guessed = forest.guesses()
+    gone = int(guessed[0])
+    forest.forget(classes=[gone])
+    check_consistent(forest)
+    assert np.isin(ids, forest.stored_ids_).all()
+
+
+def stray() -> tuple[Any, Any, Any]:
+    """Samples, and a last one that lies among others of another coarse class."""
+    X, Y = samples(100, range(6))
+    there = X[Y[:, 1] == 4].mean(axis=0)
+    return np.vstack([X, there]), np.vstack([Y, [0, -1]]), there
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_guess_that_contradicts_the_coarse_class_can_be_put_right(at_once: bool) -> None:
+    X, Y, there = stray()
+    forest = small(guess="nn-unconstrained").fit(X[:100], Y[:100])
+    if at_once:
+        forest.fit(X, Y)
+    else:
+        forest.partial_fit(X[100:], Y[100:])
+    assert [found.tolist() for found in forest.guesses()] == [[100], [4]]
+    with pytest.raises(ValueError, match="the fine class 4 belongs to two coarse classes, 1, 0"):
+        forest.refine([100], [4])
+    forest.refine([100], [2])
+    check_consistent(forest)
+    assert len(forest.guesses()[0]) == 0
+    assert stored_counts(forest)[forest._fitted.tree.names.index(2)] > 0
+    assert forest.predict([there]) == [4]
+
+
+def test_a_guess_that_contradicts_the_coarse_class_may_be_thrown_away() -> None:
+    X, Y, _ = stray()
+    forest = small(guess="nn-discard").fit(X, Y)
+    assert len(forest.guesses()[0]) == 0
+    assert forest._fitted.unconfirmed.ids.tolist() == [100]
