@@ -31,7 +31,7 @@ REGULARISED: dict[str, Any] = {
     "n_assignments": 50,
     "subset_scale": 1.0,
     "cost_weight": 0.001,
-    "max_scoring_samples": 4096,
+    "max_scoring_samples": 1024,
     "min_samples_leaf": 10,
 }
 # What each method takes for "auto", and what else a run may name.

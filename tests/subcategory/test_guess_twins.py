@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evergrow.subcategory import NearestGuesser, RidgeGuesser, guess_fine, guess_within, nearest
 from evergrow.subcategory.guesser import leave_one_of_each_out
 from evergrow.subcategory.nearest import nearest_rows
-from evergrow.subcategory.ridge import _PENALTIES, Regression
+from evergrow.subcategory.ridge import _PENALTIES, Regression, Spectrum
 from tests.reference import guessing as twin
 from tests.subcategory.kinds import kinds
 
@@ -130,7 +130,8 @@ def test_a_fold_is_held_out_as_fitting_again_does(shape: tuple[int, int]) -> Non
     ids=["nn", "nn standardised", "ridge"],
 )
 def test_all_coarse_classes_are_guessed_as_one_by_one(guesser: Any, by_twin: Any) -> None:
-    case = kinds(d=4)
+    case = kinds(d=4, noise=4.0)
+    case.X *= [0.02, 1.0, 5.0, 30.0]
     X = twin.scaled(case.X, guesser.scaling)
     expected = case.fine.copy()
     for c in range(3):
@@ -147,3 +148,13 @@ def test_no_fold_has_two_of_a_class_and_none_is_left_empty() -> None:
     pairs = set(zip(folds.tolist(), fine.tolist(), strict=True))
     assert len(pairs) == len(fine)
     assert set(folds.tolist()) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("shape", [(1000, 3), (7, 30)])
+def test_what_rounding_leaves_of_constant_features_is_no_direction(shape: tuple[int, int]) -> None:
+    assert len(Spectrum.of(np.full(shape, 0.1)).variances) == 0
+
+
+def test_of_penalties_that_do_equally_well_the_largest_is_taken() -> None:
+    constant = Regression.of(np.zeros((4, 2)), np.array([0, 0, 1, 1], dtype=np.int32))
+    assert constant.penalty == _PENALTIES.max()

@@ -121,6 +121,19 @@ def test_one_known_sample_of_each_fine_class_is_enough_to_guess(way: str) -> Non
     assert math.isnan(found.report.rate)
 
 
+@every_way
+def test_one_known_sample_of_each_fine_class_tells_no_rate(way: Any) -> None:
+    found = guess_fine([[0.0], [9.0], [1.0]], [0] * 3, [0, 1, -1], [0, 0], guesser=way)
+    assert math.isnan(found.report.rate)
+
+
+@pytest.mark.parametrize("way", [name for name, way in WAYS.items() if not way.within])
+def test_ways_that_look_at_all_fine_classes_are_never_certain(way: str) -> None:
+    case = kinds(noise=4.0)
+    report = guess_fine(case.X, *case.labels, guesser=WAYS[way], random_state=0).report
+    assert not any(part.certain for part in report.coarse)
+
+
 @within
 def test_one_known_sample_decides_a_coarse_class(way: str) -> None:
     found = guess_fine([[0.0], [9.0], [1.0]], [0] * 3, [-1, 5, -1], [0] * 6, guesser=way)

@@ -97,7 +97,7 @@ default="auto"
     cost_weight : float, default=0.001
         What one more mean to compare with costs, in nats of gain (Eq. 5). Raise it for faster
         answers.
-    max_scoring_samples : int or None, default=4096
+    max_scoring_samples : int or None, default=1024
         A larger node tries its splits on this many random samples; None for all, which is slower
         and hardly ever more accurate.
     n_centroids : {"sqrt", "log2"}, float or int, default="sqrt"
@@ -205,7 +205,7 @@ default="auto"
         n_assignments: int = 50,
         subset_scale: float = 1.0,
         cost_weight: float = 0.001,
-        max_scoring_samples: int | None = 4096,
+        max_scoring_samples: int | None = 1024,
         n_centroids: Literal["sqrt", "log2"] | float | int = "sqrt",
         min_samples_leaf: int = 10,
         min_gain: float = 1e-7,

@@ -86,10 +86,8 @@ class Spectrum:
         wide = X.shape[0] <= X.shape[1]
         variances, vectors = np.linalg.eigh(Z @ Z.T if wide else Z.T @ Z)
         # What rounding leaves of directions that do not vary, the constant one among them.
-        eps = np.finfo(np.float64).eps
-        of_product = max(X.shape) * eps * variances[-1]
-        of_mean = len(X) * np.square(4 * eps * mean).sum()
-        real = variances > max(of_product, of_mean)
+        rounding = max(X.shape) * np.finfo(np.float64).eps * variances[-1]
+        real = variances > rounding
         variances, vectors = variances[real], vectors[:, real]
         if wide:
             return cls(mean, vectors, variances, (Z.T @ vectors) / variances)
