@@ -193,7 +193,7 @@ default="auto"
         "refine_share": [Number(0.0)],
     }
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         n_estimators: int = 50,
         *,
