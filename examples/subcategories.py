@@ -27,7 +27,7 @@ N_EACH, N_TRAIN = 100, 60
 N_TOLD = (1, 2, 3, 6, 12, 30)
 SEEDS = range(5)
 # Few classes: many subsets at a node would hold all there are, and all trees would be one.
-TREES: dict[str, Any] = {"min_samples_leaf": 3, "n_subsets": 3, "n_jobs": -1}
+TREES: dict[str, Any] = {"min_samples_leaf": 3, "n_jobs": -1}
 
 # Colours that people with any colour vision tell apart (Okabe and Ito).
 LINES = {

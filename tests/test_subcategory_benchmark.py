@@ -13,8 +13,11 @@ from benchmarks.subcategory.measures import MEASURES
 from benchmarks.subcategory.protocol import MISSING, draw
 from benchmarks.subcategory.published import disagreements
 from benchmarks.subcategory.refining import refined_and_refitted
-from benchmarks.subcategory.results import Results, Summary, Values
+from benchmarks.subcategory.results import Results, Summary
 from benchmarks.subcategory.runs import CONTENDERS, Bench, Setting, prepared
+
+# Measures share runs; kept in memory only.
+SHARED = Results()
 
 
 @pytest.fixture(scope="module")
@@ -145,10 +148,24 @@ def test_every_measure_prints_a_table(
     assert data.name in capsys.readouterr().out
 
 
-# Measures share runs; kept in memory only.
-SHARED = Results()
+def test_tables_are_kept_in_markdown_with_their_notes(tmp_path: Path) -> None:
+    Results(tmp_path).show("table 9: some data", ["", "%"], [("nn", 12.345)], ["a note"])
+    kept = (tmp_path / "table_9_some_data.md").read_text().splitlines()
+    assert kept[2:5] == ["|  | % |", "|---|---|", "| nn | 12.35 |"]
+    assert kept[-1] == "- a note"
 
 
-def test_values_are_numbers_that_a_table_can_show() -> None:
-    found: Values = Bench(SHARED, n_trees=2).run(generated("small", 20, 4, 2, 2), Setting("nn"), 0)
-    assert all(isinstance(value, float) for value in found.values())
+def test_a_run_that_names_what_is_usual_is_no_other_run(data: TwoLevels) -> None:
+    results = Results()
+    bench = Bench(results, n_trees=2)
+    for parameters in ({}, {"coarse_weight": 1.0}, {"coarse_weight": 0.5}):
+        bench.run(data, Setting("hierarchical", parameters=parameters), seed=0)
+    assert len(results) == 2
+
+
+def test_what_is_taken_for_usual_is_what_estimators_do(data: TwoLevels) -> None:
+    shown = draw(data, 0, 0.5, 0.5)
+    for contender in ("joint", "nn", "hierarchical", "nn-h", "ridge-h"):
+        make, usual = CONTENDERS[contender].make, CONTENDERS[contender].usual
+        plain, named = (make(2, 0, **more).fit(shown.X, shown.labels) for more in ({}, usual))
+        assert np.array_equal(plain.apply(data.X_test), named.apply(data.X_test))

@@ -178,3 +178,11 @@ def test_the_estimator_grows_the_twins_forest() -> None:
         standardised, y, 2, forest._fitted.history.seed, rules, proposer="regularised"
     )
     np.testing.assert_equal(arrays_of(forest._fitted.forest), arrays_of(same))
+
+
+@pytest.mark.parametrize("n_classes", [3, 5, 9])
+def test_trees_differ_however_few_classes_there_are(n_classes: int) -> None:
+    X, y = small_integers(3, 300, 4, n_classes)
+    forest = NCMForestClassifier(10, n_subsets=100, min_samples_leaf=2, random_state=0).fit(X, y)
+    shapes = {arrays["left"].tobytes() for arrays in arrays_of(forest._fitted.forest)}
+    assert len(shapes) > 5

@@ -21,6 +21,7 @@ __all__ = [
     "centroids_per_node",
     "largest_subset",
     "rows_per_tree",
+    "subsets_per_node",
 ]
 
 # A centroid's place in its node is a 16-bit number.
@@ -105,6 +106,9 @@ SVM_RULES: dict[str, list[Rule]] = {
 # Assignments that are tried of one subset of the classes, and of each of many.
 _ASSIGNMENTS_OF_ONE, _ASSIGNMENTS_OF_EACH = 1024, 50
 
+# How many subsets there must be for each that a node tries.
+_POSSIBLE_PER_SUBSET = 100
+
 _SIZES = {"sqrt": math.sqrt, "log2": math.log2}
 
 
@@ -132,6 +136,22 @@ def assignments_per_subset(n_assignments: str | int, n_subsets: int) -> int:
     if isinstance(n_assignments, str):
         return _ASSIGNMENTS_OF_ONE if n_subsets == 1 else _ASSIGNMENTS_OF_EACH
     return int(n_assignments)
+
+
+def subsets_per_node(n_subsets: int, largest: int, n_classes: int) -> int:
+    """Number of subsets a node tries: no more than a hundredth of all there are.
+
+    With few classes every tree would otherwise try all subsets, and all trees would be the same.
+
+    >>> subsets_per_node(100, 10, 100), subsets_per_node(100, 4, 12), subsets_per_node(100, 2, 4)
+    (100, 7, 1)
+    """
+    possible = 0
+    for size in range(2, largest + 1):
+        possible += math.comb(n_classes, size)
+        if possible >= _POSSIBLE_PER_SUBSET * n_subsets:
+            return n_subsets
+    return max(1, possible // _POSSIBLE_PER_SUBSET)
 
 
 def largest_subset(n_centroids: str | float | int, subset_scale: float, n_classes: int) -> int:

@@ -7,7 +7,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from evergrow.forest.growth import FOREST_RULES, NCM_RULES, assignments_per_subset, largest_subset
+from evergrow.forest.growth import (
+    FOREST_RULES,
+    NCM_RULES,
+    assignments_per_subset,
+    largest_subset,
+    subsets_per_node,
+)
 from evergrow.forest.recipe import Recipe, check_updates
 from evergrow.forest.strategies import NodeSampling, Strategy
 from evergrow.params import Choice, Number, Rule
@@ -83,8 +89,9 @@ default="auto"
         A subtree grows again when at least this share of its samples belongs to coarse classes
         that are refined. Lower is more accurate and slower; above 1 nothing but leaves grows.
     n_subsets : int, default=100
-        Subsets of classes that a node tries. More make trees that are more accurate and cheaper to
-        ask, and slower to train.
+        Subsets of classes that a node tries, but never more than a hundredth of all there are:
+        with few classes all trees would otherwise be the same. More make trees that are more
+        accurate and cheaper to ask, and slower to train.
     n_assignments : int, default=50
         Ways of sending the means of a subset left or right that a node tries.
     subset_scale : float, default=1.0
@@ -186,7 +193,7 @@ default="auto"
         "refine_share": [Number(0.0)],
     }
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         n_estimators: int = 50,
         *,
@@ -282,15 +289,16 @@ default="auto"
     def _split_rules(self, tree: LabelTree, method: Method) -> dict[str, Any]:
         coarse_means = method.coarse_means and self.class_means == "both"
         n_means = int(tree.is_finest.sum()) + (int(tree.is_divided.sum()) if coarse_means else 0)
+        largest = largest_subset(self.n_centroids, self.subset_scale, n_means)
         weight = method.coarse_weight if self.coarse_weight == "auto" else self.coarse_weight
         return {
             "proposer": "regularised",
-            "n_centroids": largest_subset(self.n_centroids, self.subset_scale, n_means),
+            "n_centroids": largest,
             "n_candidates": assignments_per_subset(self.n_assignments, self.n_subsets),
             "min_samples_leaf": self.min_samples_leaf,
             "min_gain": self.min_gain,
             "regularization": 0.0,
-            "n_subsets": self.n_subsets,
+            "n_subsets": subsets_per_node(self.n_subsets, largest, n_means),
             "cost_weight": self.cost_weight,
             "max_scoring_samples": self.max_scoring_samples or 0,
             "objective": method.objective,
