@@ -31,6 +31,12 @@ PENALTIES = 10.0 ** np.arange(-5.0, 3.5, 0.5)
 Guesser = Callable[[npt.NDArray[np.float64], Ints, npt.NDArray[np.float64]], Ints]
 
 
+def subsets_tried(wanted: int, largest: int, n_classes: int) -> int:
+    """As many as wanted, but no more than a hundredth of all subsets, and at least one."""
+    possible = sum(math.comb(n_classes, size) for size in range(2, largest + 1))
+    return max(1, min(wanted, possible // 100))
+
+
 def by_ridge(X: npt.NDArray[np.float64], fine: Ints, asked: npt.NDArray[np.float64]) -> Ints:
     """Ridge regression within the coarse class; a single fine class needs none."""
     if len(set(fine.tolist())) == 1:
@@ -117,12 +123,13 @@ class Model:
         n = len(self.parents)
         divided = sum(self.is_divided(c) for c in range(n))
         n_means = n if self.method.coarse_means else n - divided
+        largest = max(2, math.ceil(math.sqrt(n_means)))
         return RegularisedRules(
             n_classes=n,
-            n_centroids=max(2, math.ceil(math.sqrt(n_means))),
+            n_centroids=largest,
             n_assignments=self.settings.n_assignments,
             min_samples_leaf=self.settings.min_samples_leaf,
-            n_subsets=self.settings.n_subsets,
+            n_subsets=subsets_tried(self.settings.n_subsets, largest, n_means),
             cost_weight=self.settings.cost_weight,
             objective=self.method.objective,
             coarse_weight=self.method.coarse_weight,
@@ -247,12 +254,13 @@ def stacked_features(
     chosen = bare if bare.any() else ~bare
     classes = sorted(set(coarse.tolist()))
     codes = np.searchsorted(classes, coarse)
+    largest = max(2, math.ceil(math.sqrt(len(classes))))
     rules = RegularisedRules(
         n_classes=len(classes),
-        n_centroids=max(2, math.ceil(math.sqrt(len(classes)))),
+        n_centroids=largest,
         n_assignments=settings.n_assignments,
         min_samples_leaf=settings.min_samples_leaf,
-        n_subsets=settings.n_subsets,
+        n_subsets=subsets_tried(settings.n_subsets, largest, len(classes)),
         cost_weight=settings.cost_weight,
     )
     trees = grow_forest(

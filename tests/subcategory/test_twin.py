@@ -18,11 +18,11 @@ N_TREES = 2
 UNIT = 4
 
 
-def quarters(n: int, seed: int, fine: range = range(6)) -> tuple[Array, Array]:
+def quarters(n: int, seed: int, fine: range = range(9)) -> tuple[Array, Array]:
     """Integer features and labels of coarse classes with three fine ones each."""
     random = np.random.default_rng(seed)
     y = random.choice(list(fine), n)
-    centres = np.random.default_rng(1).integers(-3, 4, (9, D))
+    centres = np.random.default_rng(1).integers(-3, 4, (12, D))
     X = np.clip(centres[y] + random.integers(-1, 2, (n, D)), -UNIT, UNIT)
     return X.astype(np.float64), np.column_stack([y // 3 + 1000, y])
 
@@ -79,9 +79,9 @@ def assert_same(forest: Any, twin: Model, X: Array) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_the_forest_is_the_twins_from_fit_to_refine(method: str, seed: int) -> None:
     forest, twin = pair(method, seed)
-    queries = quarters(30, seed + 50, range(9))[0]
+    queries = quarters(30, seed + 50, range(12))[0]
     assert_same(forest, twin, queries)
-    for k, fine in enumerate((range(6), range(9))):
+    for k, fine in enumerate((range(9), range(12))):
         more, Y_more = quarters(20, 10 * seed + k, fine)
         Y_more = missing(Y_more, seed + 2 * k)
         forest.partial_fit(more, Y_more)
