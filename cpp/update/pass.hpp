@@ -51,8 +51,9 @@ class TreeUpdate {
     void remove(const RowFlags& flags, bool keep_counts);
     // Counts flagged rows under the classes they have now; `before` knows those they had.
     void relabel(const RowFlags& flags, const Samples& before);
-    // Cuts the topmost splitting nodes of whose samples at least this share is of a flagged class.
-    void cut_full_of(const std::vector<std::uint8_t>& classes, double share);
+    // Cuts the topmost splitting nodes of whose samples at least this share is of one group;
+    // `group` is that of each class, negative for those in none.
+    void cut_full_of(const std::vector<std::int32_t>& group, double share);
     // Takes classes out of all class counts.
     void drop_classes(const std::vector<std::int32_t>& classes);
     // Takes away every centroid that is named. A node that can do without sends its samples on by

@@ -2,6 +2,7 @@
 // full of a refined class it is grown again. Joins both forest papers: labels are refined as in
 // Ristin 2015, in a forest that goes on as in Ristin 2014.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "../sample_rows.hpp"
@@ -14,20 +15,23 @@ namespace {
 
 std::size_t place(std::int32_t n) { return static_cast<std::size_t>(n); }
 
-// By class whether a row that changed belongs to the same coarse class, or to itself where there
-// are no coarse classes.
-std::vector<std::uint8_t> refined_classes(const Samples& samples,
+constexpr std::int32_t kUntouched = -1;
+
+// By class its coarse class, itself where there are none, if a row that changed belongs to that;
+// kUntouched for others.
+std::vector<std::int32_t> refined_classes(const Samples& samples,
                                           const std::vector<std::int32_t>& rows,
                                           const UpdatePlan& plan) {
     const Hierarchy& hierarchy = *plan.rules.hierarchy;
-    const auto coarse = [&](std::int32_t c) {
-        return hierarchy.is_flat() ? c : hierarchy.parent(c);
-    };
-    std::vector<std::uint8_t> refined(plan.n_classes, 0);
-    for (const std::int32_t row : rows) refined[place(coarse(samples.class_of(row)))] = 1;
-    for (std::size_t c = 0; c < plan.n_classes; ++c)
-        refined[c] |= refined[place(coarse(static_cast<std::int32_t>(c)))];
-    return refined;
+    std::vector<std::int32_t> coarse(plan.n_classes);
+    std::iota(coarse.begin(), coarse.end(), 0);
+    if (!hierarchy.is_flat())
+        for (std::int32_t& c : coarse) c = hierarchy.parent(c);
+    std::vector<std::uint8_t> touched(plan.n_classes, 0);
+    for (const std::int32_t row : rows) touched[place(coarse[place(samples.class_of(row))])] = 1;
+    for (std::int32_t& c : coarse)
+        if (touched[place(c)] == 0) c = kUntouched;
+    return coarse;
 }
 
 }  // namespace
@@ -69,23 +73,29 @@ void TreeUpdate::relabel(const RowFlags& flags, const Samples& before) {
                  [&](std::int32_t leaf) { return relabel_leaf(leaf, flags, before); });
 }
 
-void TreeUpdate::cut_full_of(const std::vector<std::uint8_t>& classes, double share) {
+void TreeUpdate::cut_full_of(const std::vector<std::int32_t>& group, double share) {
     const Stopwatch watch(report_.pass_seconds);
+    std::vector<std::int64_t> n_of(group.size(), 0);
     std::vector<std::int32_t> pending{kRoot};
     while (!pending.empty() && !stop_) {
         const std::int32_t at = pending.back();
         pending.pop_back();
         if (tree_.is_leaf(at)) continue;
         const Node& node = tree_.node(at);
-        std::int64_t n_all = 0, n_flagged = 0;
+        std::int64_t n_all = 0, most = 0;
         for (std::size_t j = 0; j < place(node.count_size); ++j) {
             const ClassCount& seen = tree_.count(node, j);
             n_all += seen.count;
-            if (classes[place(seen.class_id)] != 0) n_flagged += seen.count;
+            const std::int32_t own = group[place(seen.class_id)];
+            if (own != kUntouched) most = std::max(most, n_of[place(own)] += seen.count);
+        }
+        for (std::size_t j = 0; j < place(node.count_size); ++j) {
+            const std::int32_t own = group[place(tree_.count(node, j).class_id)];
+            if (own != kUntouched) n_of[place(own)] = 0;
         }
         // Below a node without any there are none either.
-        if (n_flagged == 0) continue;
-        if (static_cast<double>(n_flagged) >= share * static_cast<double>(n_all)) {
+        if (most == 0) continue;
+        if (static_cast<double>(most) >= share * static_cast<double>(n_all)) {
             cut(at, {});
             continue;
         }
@@ -98,7 +108,7 @@ std::optional<Updated> refine(const Forest& forest, std::shared_ptr<const Sample
                               const std::vector<std::int32_t>& rows, double share,
                               const UpdatePlan& plan, std::size_t n_threads, const Poll& poll) {
     const RowFlags flags = flags_of(rows, samples->size());
-    const std::vector<std::uint8_t> refined = refined_classes(*samples, rows, plan);
+    const std::vector<std::int32_t> refined = refined_classes(*samples, rows, plan);
     const auto work = [&](Tree& tree, std::size_t, TreeUpdate& update, Grower& grower) {
         tree.scores.drop();
         update.relabel(flags, *forest.samples);

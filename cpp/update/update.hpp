@@ -38,8 +38,8 @@ std::optional<Updated> forget(const Forest& forest, const std::vector<std::int32
                               std::size_t n_threads, const Poll& poll);
 
 // Some rows have other classes in `samples` than in the forest: leaves and counts follow them. The
-// topmost nodes of whose samples at least `share` are of a coarse class that one of these rows
-// belongs to are grown again, and leaves that changed are offered to the grower.
+// topmost nodes of whose samples at least `share` are of one coarse class that some of these rows
+// belong to are grown again, and leaves that changed are offered to the grower.
 std::optional<Updated> refine(const Forest& forest, std::shared_ptr<const Samples> samples,
                               const std::vector<std::int32_t>& rows, double share,
                               const UpdatePlan& plan, std::size_t n_threads, const Poll& poll);

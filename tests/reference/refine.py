@@ -24,7 +24,7 @@ def refine_tree(
 ) -> None:
     """Give rows the classes they have in ``y`` instead of those in ``before``, in place.
 
-    The topmost nodes of whose samples at least ``share`` belong to a coarse class that was refined
+    The topmost nodes of whose samples at least ``share`` belong to one coarse class that was refined
     are grown again, and so are leaves with such rows.
     """
     work = TreeUpdate(root, X, y, rules, key, propose)
@@ -45,8 +45,8 @@ def refine_tree(
         if is_leaf(node):
             return
         counts = counts_below(node)
-        n_refined = sum(n for c, n in counts.items() if parents[c] in refined)
-        if n_refined and n_refined >= share * sum(counts.values()):
+        n_of = [sum(n for c, n in counts.items() if parents[c] == coarse) for coarse in refined]
+        if max(n_of) and max(n_of) >= share * sum(counts.values()):
             work.cut(node, np.zeros(0, dtype=np.int64))
             return
         for child in children(node):

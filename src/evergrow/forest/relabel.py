@@ -33,7 +33,7 @@ def relabel(
 ) -> tuple[FittedForest, UpdateReport]:
     """Give stored rows other classes; ``labels`` are the classes known afterwards.
 
-    Subtrees are grown again if at least ``share`` of their samples belong to the coarse classes of
+    Subtrees are grown again if at least ``share`` of their samples belong to one coarse class of
     these rows, and so are leaves that hold such rows. What this gives may be extended; if it is to
     be used as it is, :func:`settle` it.
     """

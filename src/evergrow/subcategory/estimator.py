@@ -86,7 +86,7 @@ default="auto"
         standardised before (see ``standardize``), the probabilities are not: at 10, a coarse class
         that is certain counts like ten standard deviations of a feature.
     refine_share : float, default=0.3
-        A subtree grows again when at least this share of its samples belongs to coarse classes
+        A subtree grows again when at least this share of its samples belongs to one coarse class
         that are refined. Lower is more accurate and slower; above 1 nothing but leaves grows.
     n_subsets : int, default=100
         Subsets of classes that a node tries, but never more than a hundredth of all there are:
