@@ -8,6 +8,10 @@ namespace {
 constexpr std::size_t kWordBits = 64;
 constexpr std::size_t kBatch = 1024;
 
+std::size_t padded(std::size_t n_candidates) {
+    return (n_candidates + kCandidateLanes - 1) / kCandidateLanes * kCandidateLanes;
+}
+
 std::size_t table_size(std::size_t n) {
     std::size_t size = 4;
     while (size < 2 * n) size *= 2;
@@ -35,6 +39,7 @@ void Colourings::start(std::size_t n_centroids, std::size_t max_count, const Str
     enumerated_ = n_free < kWordBits - 1 && (std::uint64_t{1} << n_free) - 1 <= max_count;
     n_all_ = enumerated_ ? std::size_t{1} << n_free : max_count;
     is_drawn_ = false;
+    masks_.clear();
     rewind();
 }
 
@@ -73,18 +78,31 @@ void Colourings::draw(std::size_t count) {
         }
         if (any != 0 && insert(seen_, key)) ++i;
     }
-    masks_.assign(n_centroids_ * count, 0);
+    stride_ = padded(count);
+    masks_.assign(n_centroids_ * stride_, 0);
     for (std::size_t j = 0; j < n_free; ++j)
         for (std::size_t i = 0; i < count; ++i) {
             const std::uint64_t word = words_[i * n_words + j / kWordBits];
-            masks_[j * count + i] = -static_cast<std::int32_t>(word >> (j % kWordBits) & 1U);
+            masks_[j * stride_ + i] = (word >> (j % kWordBits) & 1U) != 0 ? -1 : 0;
         }
+}
+
+void Colourings::enumerate_masks() {
+    stride_ = padded(size_);
+    masks_.assign(n_centroids_ * stride_, 0);
+    for (std::size_t j = 0; j + 1 < n_centroids_; ++j)
+        for (std::size_t i = 0; i < size_; ++i) masks_[j * stride_ + i] = goes_right(i, j) ? -1 : 0;
+}
+
+CandidateMasks Colourings::masks() {
+    if (masks_.empty()) enumerate_masks();
+    return CandidateMasks{masks_.data(), stride_, size_};
 }
 
 bool Colourings::goes_right(std::size_t candidate, std::size_t centroid) const {
     if (centroid + 1 == n_centroids_) return false;
     if (enumerated_) return (candidate >> centroid & 1U) != 0;
-    return masks_[centroid * size_ + candidate] != 0;
+    return masks_[centroid * stride_ + candidate] != 0;
 }
 
 void Colourings::count_right(const std::int32_t* counts, std::int32_t* right) const {
@@ -100,8 +118,9 @@ void Colourings::count_right(const std::int32_t* counts, std::int32_t* right) co
     std::fill(right, right + size_, 0);
     for (std::size_t j = 0; j + 1 < n_centroids_; ++j) {
         if (counts[j] == 0) continue;
-        const std::int32_t* mask = masks_.data() + j * size_;
-        for (std::size_t i = 0; i < size_; ++i) right[i] += mask[i] & counts[j];
+        const std::int8_t* mask = masks_.data() + j * stride_;
+        const std::int32_t count = counts[j];
+        for (std::size_t i = 0; i < size_; ++i) right[i] += mask[i] & count;
     }
 }
 
