@@ -1,6 +1,7 @@
 #include "row_gain.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace evergrow {
@@ -13,8 +14,8 @@ void RowGain::start(const Level& level, const std::vector<std::size_t>& class_en
         const std::uint32_t* end = rows_.data() + last;
         if (end - begin < 2) continue;
         const auto n = static_cast<std::int32_t>(end - begin);
-        groups_.push_back(RowGroup{
-            begin, end, n <= EntropyTable::kMaxHeld ? n_log_n_.of_parts(n) : nullptr});
+        groups_.push_back(
+            RowGroup{begin, end, n <= EntropyTable::kMaxHeld ? n_log_n_.of_parts(n) : nullptr});
         begin = end;
     }
 }
@@ -58,8 +59,14 @@ void RowGain::score(const std::uint16_t* nearest, Colourings& colourings) {
     const GroupedRows grouped{rows_.data(), rows_.data() + n_lone_, groups_.data(), groups_.size(),
                               n_log_n_.data()};
     kernels().gain.add_gains(grouped, nearest, candidates, gains_.data(), n_right_.data());
-    for (std::size_t i = 0; i < candidates.n_candidates; ++i)
-        gains_[i] -= n_log_n_(n_right_[i]) + n_log_n_(n_samples() - n_right_[i]);
+    const std::int32_t n = n_samples();
+    const std::int64_t* f = n_log_n_.data();
+    highest_ = std::numeric_limits<std::int64_t>::min();
+    for (std::size_t i = 0; i < candidates.n_candidates; ++i) {
+        const std::int64_t gain = gains_[i] - (f[n_right_[i]] + f[n - n_right_[i]]);
+        gains_[i] = gain;
+        highest_ = gain > highest_ ? gain : highest_;
+    }
 }
 
 }  // namespace evergrow

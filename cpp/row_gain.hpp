@@ -32,6 +32,8 @@ class RowGain {
     // Of every candidate: n * gain in fixed point, and the samples that go right.
     const std::int64_t* n_times_gain() const { return gains_.data(); }
     const std::int32_t* n_right() const { return n_right_.data(); }
+    // The highest n * gain of all.
+    std::int64_t highest() const { return highest_; }
 
   private:
     void sort_by_group(const Level& level, const std::vector<std::size_t>& class_ends);
@@ -43,6 +45,7 @@ class RowGain {
     std::vector<RowGroup> groups_;
     AlignedVector<std::int64_t> gains_;
     AlignedVector<std::int32_t> n_right_;
+    std::int64_t highest_ = 0;
 };
 
 }  // namespace evergrow

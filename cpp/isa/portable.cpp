@@ -169,7 +169,7 @@ struct Portable {
 
 }  // namespace
 
-const Kernels kPortableKernels =
-    make_kernels<Portable>("portable", make_factor_kernels<Portable>(), make_gain_kernels<Portable>());
+const Kernels kPortableKernels = make_kernels<Portable>("portable", make_factor_kernels<Portable>(),
+                                                        make_gain_kernels<Portable>());
 
 }  // namespace evergrow

@@ -26,8 +26,16 @@ void BestCandidate::offer(std::size_t set, std::size_t n_centroids, const std::u
     while (!stop && colourings.next_batch()) {
         for (std::size_t l = 0; l < n_levels_; ++l) gains_[l].score(nearest, colourings);
         if (whole_ == &all_) all_.score(nearest, colourings);
-        keep_best(set, n_centroids, colourings);
+        if (may_hold_best(n_centroids)) keep_best(set, n_centroids, colourings);
     }
+}
+
+// Most sets do not, and the highest gain of each level alone tells: rounding keeps the order.
+bool BestCandidate::may_hold_best(std::size_t n_centroids) const {
+    double gain = 0;
+    for (std::size_t l = 0; l < n_levels_; ++l)
+        gain += scales_[l] * static_cast<double>(gains_[l].highest());
+    return gain > min_gain_ && !(found_ && gain - cost(n_centroids) <= highest_);
 }
 
 // Nothing is lower than the gain of a candidate that is no split.
@@ -44,21 +52,19 @@ void BestCandidate::add_up_levels(std::size_t n_candidates) {
     }
 }
 
-// Most sets do not hold the best: their highest gain alone tells.
 void BestCandidate::keep_best(std::size_t set, std::size_t n_centroids,
                               const Colourings& colourings) {
-    const double cost = cost_weight_ * static_cast<double>(n_centroids);
+    const double own_cost = cost(n_centroids);
     add_up_levels(colourings.size());
-    double highest_gain = gain_[0];
-    for (const double gain : gain_) highest_gain = gain > highest_gain ? gain : highest_gain;
-    const double score = highest_gain - cost;
+    const double highest_gain = *std::max_element(gain_.begin(), gain_.end());
+    const double score = highest_gain - own_cost;
     if (!(highest_gain > min_gain_) || (found_ && score <= highest_)) return;
     found_ = true;
     highest_ = score;
     // The cost may round different gains to one score; the first of equals stays.
     const auto winner = static_cast<std::size_t>(
         std::find_if(gain_.begin(), gain_.end(),
-                     [&](double gain) { return gain > min_gain_ && gain - cost == score; }) -
+                     [&](double gain) { return gain > min_gain_ && gain - own_cost == score; }) -
         gain_.begin());
     set_ = set;
     sides_.resize(n_centroids);

@@ -35,6 +35,10 @@ class BestCandidate {
     const std::vector<std::uint8_t>& sides() const { return sides_; }
 
   private:
+    double cost(std::size_t n_centroids) const {
+        return cost_weight_ * static_cast<double>(n_centroids);
+    }
+    bool may_hold_best(std::size_t n_centroids) const;
     void add_up_levels(std::size_t n_candidates);
     void keep_best(std::size_t set, std::size_t n_centroids, const Colourings& colourings);
 
@@ -43,11 +47,11 @@ class BestCandidate {
     const double cost_weight_;
     const EntropyTable& n_log_n_;
     std::size_t n_levels_ = 0;
-    std::vector<RowGain> gains_;       // one per level
-    std::vector<double> scales_;       // one per level
-    RowGain all_;                      // counts samples where no level sees all of them
-    const RowGain* whole_ = nullptr;   // the one that sees all of them
-    std::vector<double> gain_;         // of each candidate, on all levels together
+    std::vector<RowGain> gains_;      // one per level
+    std::vector<double> scales_;      // one per level
+    RowGain all_;                     // counts samples where no level sees all of them
+    const RowGain* whole_ = nullptr;  // the one that sees all of them
+    std::vector<double> gain_;        // of each candidate, on all levels together
     std::int32_t n_samples_ = 0;
     bool found_ = false;
     double highest_ = 0;

@@ -53,7 +53,7 @@ class NCMForestClassifier(GrowingForest):
     cost_weight : float, default=0.001
         Information, in nats, that each further mean of one of several subsets must bring. Larger
         values make smaller subsets: faster prediction, at some point less accurate.
-    max_scoring_samples : int or None, default=4096
+    max_scoring_samples : int or None, default=1024
         Of a node with more samples than this, subsets are compared on as many random ones; the
         best then splits all of them. None for all samples, which is slower and hardly ever more
         accurate.
@@ -140,7 +140,7 @@ class NCMForestClassifier(GrowingForest):
         n_subsets: int = 1,
         subset_scale: float = 1.0,
         cost_weight: float = 0.001,
-        max_scoring_samples: int | None = 4096,
+        max_scoring_samples: int | None = 1024,
         min_samples_leaf: int = 10,
         min_gain: float = 1e-7,
         max_samples: float | int | None = None,
