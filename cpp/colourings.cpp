@@ -18,10 +18,11 @@ std::size_t table_size(std::size_t n) {
     return size;
 }
 
-// Inserts into an open-addressing table whose empty places hold 0; false if it was there.
+// Inserts into an open-addressing table whose empty places hold 0; false if it was there. Keys are
+// random numbers: their low bits serve as they are.
 bool insert(std::vector<std::uint64_t>& table, std::uint64_t key) {
     const std::size_t mask = table.size() - 1;
-    for (std::size_t i = static_cast<std::size_t>(mix(key)) & mask;; i = (i + 1) & mask) {
+    for (std::size_t i = static_cast<std::size_t>(key) & mask;; i = (i + 1) & mask) {
         if (table[i] == key) return false;
         if (table[i] == 0) {
             table[i] = key;
@@ -67,24 +68,26 @@ void Colourings::draw(std::size_t count) {
     const std::uint64_t last_mask = ~std::uint64_t{0} >> (kWordBits - last_bits);
     words_.assign(n_words * count, 0);
     for (std::size_t i = 0; i < count;) {
-        std::uint64_t* words = words_.data() + i * n_words;
         std::uint64_t any = 0;
         std::uint64_t key = 0;
         for (std::size_t w = 0; w < n_words; ++w) {
-            words[w] = stream_.next() & (w + 1 == n_words ? last_mask : ~std::uint64_t{0});
-            any |= words[w];
+            const std::uint64_t word =
+                stream_.next() & (w + 1 == n_words ? last_mask : ~std::uint64_t{0});
+            words_[w * count + i] = word;
+            any |= word;
             // Colourings of more than 65 centroids are told apart by a 64-bit hash.
-            key = n_words == 1 ? words[w] : derive(key, words[w]);
+            key = n_words == 1 ? word : derive(key, word);
         }
         if (any != 0 && insert(seen_, key)) ++i;
     }
     stride_ = padded(count);
     masks_.assign(n_centroids_ * stride_, 0);
-    for (std::size_t j = 0; j < n_free; ++j)
-        for (std::size_t i = 0; i < count; ++i) {
-            const std::uint64_t word = words_[i * n_words + j / kWordBits];
-            masks_[j * stride_ + i] = (word >> (j % kWordBits) & 1U) != 0 ? -1 : 0;
-        }
+    for (std::size_t j = 0; j < n_free; ++j) {
+        const std::uint64_t* words = words_.data() + j / kWordBits * count;
+        std::int8_t* masks = masks_.data() + j * stride_;
+        for (std::size_t i = 0; i < count; ++i)
+            masks[i] = static_cast<std::int8_t>(-static_cast<int>(words[i] >> j % kWordBits & 1U));
+    }
 }
 
 void Colourings::enumerate_masks() {

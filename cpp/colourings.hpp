@@ -49,7 +49,7 @@ class Colourings {
     Stream first_{0}, stream_{0};
     AlignedVector<std::int8_t> masks_;  // n_centroids x stride; enumerated: only if asked for
     std::size_t stride_ = 0;
-    std::vector<std::uint64_t> words_;  // drawn: the bits of each candidate
+    std::vector<std::uint64_t> words_;  // drawn: the bits of each candidate, word by word
     std::vector<std::uint64_t> seen_;   // drawn: in this batch and before
 };
 

@@ -43,7 +43,9 @@ class GainLoop {
             }
             Bytes right[N];
             clear(right);
-            if (count(group.begin, group.end, right)) add_small(group, n, right);
+            const bool is_parted = count(group.begin, group.end, right);
+            // Adding zeros from registers costs less than a branch that is taken at random.
+            if (n <= V::kMostParts || is_parted) add_small(group, n, right);
             for (std::size_t b = 0; b < N; ++b) together[b] = V::add_bytes(together[b], right[b]);
             n_together += n;
         }
@@ -63,6 +65,7 @@ class GainLoop {
     bool count(const std::uint32_t* row, const std::uint32_t* end, Bytes (&right)[N]) const {
         const std::size_t first = nearest_[*row];
         std::size_t difference = 0;
+#pragma GCC unroll 4
         for (; row != end; ++row) {
             const std::size_t centroid = nearest_[*row];
             difference |= centroid ^ first;
