@@ -61,12 +61,15 @@ void RowGain::score(const std::uint16_t* nearest, Colourings& colourings) {
     kernels().gain.add_gains(grouped, nearest, candidates, gains_.data(), n_right_.data());
     const std::int32_t n = n_samples();
     const std::int64_t* f = n_log_n_.data();
-    highest_ = std::numeric_limits<std::int64_t>::min();
+    const std::int32_t* right = n_right_.data();
+    std::int64_t* gains = gains_.data();
+    // Local: a member would be written to memory for every candidate.
+    std::int64_t highest = std::numeric_limits<std::int64_t>::min();
     for (std::size_t i = 0; i < candidates.n_candidates; ++i) {
-        const std::int64_t gain = gains_[i] - (f[n_right_[i]] + f[n - n_right_[i]]);
-        gains_[i] = gain;
-        highest_ = gain > highest_ ? gain : highest_;
+        gains[i] -= f[right[i]] + f[n - right[i]];
+        highest = gains[i] > highest ? gains[i] : highest;
     }
+    highest_ = highest;
 }
 
 }  // namespace evergrow
