@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "aligned.hpp"
+#include "gain_kernels.hpp"
 #include "rng.hpp"
 
 namespace evergrow {
@@ -26,12 +28,15 @@ class Colourings {
     // The first candidate that is a split.
     std::size_t first() const { return enumerated_ ? 1 : 0; }
     bool goes_right(std::size_t candidate, std::size_t centroid) const;
+    // The same for all, as kernels read it.
+    CandidateMasks masks();
     // For every candidate the sum of `counts` (one per centroid) over the centroids that go
     // right.
     void count_right(const std::int32_t* counts, std::int32_t* right) const;
 
   private:
     void draw(std::size_t count);
+    void enumerate_masks();
 
     std::size_t n_centroids_ = 0;
     std::size_t n_all_ = 0;   // candidates
@@ -42,8 +47,9 @@ class Colourings {
     bool enumerated_ = true;
     bool is_drawn_ = false;  // all are, and at hand
     Stream first_{0}, stream_{0};
-    std::vector<std::int32_t> masks_;   // drawn: n_centroids x size, all ones where right
-    std::vector<std::uint64_t> words_;  // drawn: the bits of each candidate
+    AlignedVector<std::int8_t> masks_;  // n_centroids x stride; enumerated: only if asked for
+    std::size_t stride_ = 0;
+    std::vector<std::uint64_t> words_;  // drawn: the bits of each candidate, word by word
     std::vector<std::uint64_t> seen_;   // drawn: in this batch and before
 };
 

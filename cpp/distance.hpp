@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "factor_kernels.hpp"
+#include "gain_kernels.hpp"
 
 namespace evergrow {
 
@@ -62,6 +63,7 @@ struct Kernels {
     // Adds `factor` times the row, feature by feature, to `sum`.
     void (*add_multiple)(const float* row, float factor, std::size_t width, float* sum);
     FactorKernels factor;
+    GainKernels gain;
 };
 
 // The fastest implementation this processor runs, chosen once. The environment variable

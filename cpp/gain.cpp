@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "gain_kernels.hpp"
+
 namespace evergrow {
 
 EntropyTable::EntropyTable(std::size_t max_samples) {
@@ -22,6 +24,7 @@ EntropyTable::EntropyTable(std::size_t max_samples) {
     for (std::int32_t n = 0; n <= held; ++n)
         for (std::int32_t r = 0; r <= n; ++r)
             of_parts_.push_back((*this)(r) + (*this)(n - r) - (*this)(n));
+    of_parts_.resize(of_parts_.size() + kPartsPadding);
 }
 
 std::int64_t gain_of_split(const EntropyTable& n_log_n, const std::vector<std::int32_t>& all,

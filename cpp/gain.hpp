@@ -26,10 +26,12 @@ class EntropyTable {
     explicit EntropyTable(std::size_t max_samples);
 
     std::size_t max_samples() const { return n_log_n_.size() - 1; }
+    const std::int64_t* data() const { return n_log_n_.data(); }
     std::int64_t operator()(std::int32_t n) const { return n_log_n_[static_cast<std::size_t>(n)]; }
 
     // f(r) + f(n - r) - f(n) for r = 0 to n, at hand for n up to kMaxHeld: most classes at most
     // nodes are that small, and one look-up is cheaper than three.
+    // Padded for kernels that read several entries at once.
     static constexpr std::int32_t kMaxHeld = 48;
     const std::int64_t* of_parts(std::int32_t n) const {
         return of_parts_.data() + static_cast<std::size_t>(n) * static_cast<std::size_t>(n + 1) / 2;

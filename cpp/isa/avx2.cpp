@@ -3,6 +3,7 @@
 #if defined(EVERGROW_X86)
 
 #include "factor_kernel.hpp"
+#include "gain_kernel.hpp"
 #include "kernel.hpp"
 #include "x86.hpp"
 
@@ -87,6 +88,21 @@ struct Avx2 {
         return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
     }
 
+    using Bytes = __m256i;
+    static constexpr std::size_t kBytes = 32;
+    static Bytes zero_bytes() { return _mm256_setzero_si256(); }
+    static Bytes load_bytes(const std::int8_t* p) {
+        return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    }
+    static void store_bytes(std::uint8_t* p, Bytes v) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v);
+    }
+    static Bytes add_bytes(Bytes a, Bytes b) { return _mm256_add_epi8(a, b); }
+    static Bytes subtract_bytes(Bytes a, Bytes b) { return _mm256_sub_epi8(a, b); }
+    static constexpr std::size_t kMostParts = 0;  // registers hold too few entries
+    static void add_parts(const std::int64_t*, std::size_t, const std::uint8_t*, std::size_t,
+                          std::int64_t*) {}
+
   private:
     // Halves of a added to each other in the low half, those of b in the high half.
     static Register fold(Register a, Register b) {
@@ -97,7 +113,8 @@ struct Avx2 {
 
 }  // namespace
 
-const Kernels kAvx2Kernels = make_kernels<Avx2>("avx2", make_factor_kernels<Avx2>());
+const Kernels kAvx2Kernels =
+    make_kernels<Avx2>("avx2", make_factor_kernels<Avx2>(), make_gain_kernels<Avx2>());
 
 }  // namespace evergrow
 

@@ -3,6 +3,7 @@
 #if defined(EVERGROW_X86)
 
 #include "factor_kernel.hpp"
+#include "gain_kernel.hpp"
 #include "kernel.hpp"
 #include "x86.hpp"
 
@@ -86,6 +87,27 @@ struct Avx512 {
     }
     static double sum_double(Double sum) { return _mm512_reduce_add_pd(sum); }
 
+    using Bytes = __m512i;
+    static constexpr std::size_t kBytes = 64;
+    static Bytes zero_bytes() { return _mm512_setzero_si512(); }
+    static Bytes load_bytes(const std::int8_t* p) { return _mm512_loadu_si512(p); }
+    static void store_bytes(std::uint8_t* p, Bytes v) { _mm512_storeu_si512(p, v); }
+    static Bytes add_bytes(Bytes a, Bytes b) { return _mm512_add_epi8(a, b); }
+    static Bytes subtract_bytes(Bytes a, Bytes b) { return _mm512_sub_epi8(a, b); }
+    // Two registers hold 16 entries, and the table of r is that of n - r.
+    static constexpr std::size_t kMostParts = 31;
+    static void add_parts(const std::int64_t* of_parts, std::size_t n, const std::uint8_t* right,
+                          std::size_t n_candidates, std::int64_t* gains) {
+        const __m512i low = _mm512_loadu_si512(of_parts), high = _mm512_loadu_si512(of_parts + 8);
+        const __m128i all = _mm_set1_epi8(static_cast<char>(n));
+        for (std::size_t i = 0; i < n_candidates; i += 8) {
+            const __m128i r = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(right + i));
+            const __m512i place = _mm512_cvtepu8_epi64(_mm_min_epu8(r, _mm_sub_epi8(all, r)));
+            const __m512i parts = _mm512_permutex2var_epi64(low, place, high);
+            _mm512_storeu_si512(gains + i, _mm512_add_epi64(_mm512_loadu_si512(gains + i), parts));
+        }
+    }
+
   private:
     // Halves of a added to each other in the low half, those of b in the high half.
     static Register fold(Register a, Register b) {
@@ -95,7 +117,8 @@ struct Avx512 {
 
 }  // namespace
 
-const Kernels kAvx512Kernels = make_kernels<Avx512>("avx512", make_factor_kernels<Avx512>());
+const Kernels kAvx512Kernels =
+    make_kernels<Avx512>("avx512", make_factor_kernels<Avx512>(), make_gain_kernels<Avx512>());
 
 }  // namespace evergrow
 

@@ -244,10 +244,12 @@ void add_multiple(const float* row, float factor, std::size_t width, float* sum)
 }
 
 template <class V>
-constexpr Kernels make_kernels(const char* name, const FactorKernels& factor) {
+constexpr Kernels make_kernels(const char* name, const FactorKernels& factor,
+                               const GainKernels& gain) {
     return Kernels{name,        nearest_centroids<V>, centroid_scores<V>, lowest_columns<V>,
                    dot_half<V>, dot_full<V>,          widen<V>,           narrow<V>,
-                   add_rows<V>, dot_products<V>,      add_multiple<V>,    factor};
+                   add_rows<V>, dot_products<V>,      add_multiple<V>,    factor,
+                   gain};
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 // Every processor: GCC's and Clang's vector types where they exist (they become SSE2, NEON, ...),
 // plain arrays elsewhere.
+#include <cstring>
+
 #include "../half.hpp"
 #include "factor_kernel.hpp"
+#include "gain_kernel.hpp"
 #include "isa.hpp"
 #include "kernel.hpp"
 
@@ -11,6 +14,7 @@ namespace {
 #if defined(__GNUC__)
 typedef float FourFloats __attribute__((vector_size(16)));
 typedef double TwoDoubles __attribute__((vector_size(16)));
+typedef std::uint8_t SixteenBytes __attribute__((vector_size(16)));
 #else
 struct FourFloats {
     float lane[4];
@@ -32,6 +36,19 @@ struct TwoDoubles {
     }
     friend TwoDoubles operator+(const TwoDoubles& a, const TwoDoubles& b) {
         return {{a[0] + b[0], a[1] + b[1]}};
+    }
+};
+struct SixteenBytes {
+    std::uint8_t lane[16];
+    std::uint8_t& operator[](std::size_t i) { return lane[i]; }
+    std::uint8_t operator[](std::size_t i) const { return lane[i]; }
+    friend SixteenBytes operator+(SixteenBytes a, const SixteenBytes& b) {
+        for (std::size_t i = 0; i < 16; ++i) a[i] = static_cast<std::uint8_t>(a[i] + b[i]);
+        return a;
+    }
+    friend SixteenBytes operator-(SixteenBytes a, const SixteenBytes& b) {
+        for (std::size_t i = 0; i < 16; ++i) a[i] = static_cast<std::uint8_t>(a[i] - b[i]);
+        return a;
     }
 };
 #endif
@@ -133,11 +150,26 @@ struct Portable {
         return a * b + c;
     }
     static double sum_double(const Double& sum) { return sum[0] + sum[1]; }
+
+    using Bytes = SixteenBytes;
+    static constexpr std::size_t kBytes = 16;
+    static Bytes zero_bytes() { return Bytes{}; }
+    static Bytes load_bytes(const std::int8_t* p) {
+        Bytes v;
+        std::memcpy(&v, p, sizeof v);
+        return v;
+    }
+    static void store_bytes(std::uint8_t* p, const Bytes& v) { std::memcpy(p, &v, sizeof v); }
+    static Bytes add_bytes(const Bytes& a, const Bytes& b) { return a + b; }
+    static Bytes subtract_bytes(const Bytes& a, const Bytes& b) { return a - b; }
+    static constexpr std::size_t kMostParts = 0;  // registers hold too few entries
+    static void add_parts(const std::int64_t*, std::size_t, const std::uint8_t*, std::size_t,
+                          std::int64_t*) {}
 };
 
 }  // namespace
 
-const Kernels kPortableKernels =
-    make_kernels<Portable>("portable", make_factor_kernels<Portable>());
+const Kernels kPortableKernels = make_kernels<Portable>("portable", make_factor_kernels<Portable>(),
+                                                        make_gain_kernels<Portable>());
 
 }  // namespace evergrow

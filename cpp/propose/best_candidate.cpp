@@ -1,67 +1,71 @@
 #include "best_candidate.hpp"
 
+#include <algorithm>
+#include <limits>
+
 namespace evergrow {
 
-void BestCandidate::start(const std::vector<Level>& levels, std::size_t n_samples) {
-    levels_ = &levels;
-    n_samples_ = static_cast<std::int32_t>(n_samples);
+void BestCandidate::start(const std::vector<Level>& levels,
+                          const std::vector<std::size_t>& class_ends) {
+    n_levels_ = levels.size();
+    n_samples_ = static_cast<std::int32_t>(class_ends.back());
     found_ = false;
-    while (gains_.size() < levels.size()) gains_.emplace_back(n_log_n_);
-    by_group_.resize(gains_.size());
-    scales_.resize(levels.size());
+    while (gains_.size() < n_levels_) gains_.emplace_back(n_log_n_);
+    scales_.resize(n_levels_);
+    whole_ = &all_;
+    for (std::size_t l = 0; l < n_levels_; ++l) {
+        gains_[l].start(levels[l], class_ends);
+        scales_[l] = scale_of_gain(levels[l], gains_[l].n_samples());
+        if (gains_[l].n_samples() == n_samples_) whole_ = &gains_[l];
+    }
+    if (whole_ == &all_) all_.start_counting(class_ends.back());
 }
 
-void BestCandidate::offer(std::size_t set, const CountTable& table, Colourings& colourings,
-                          const StopFlag& stop) {
-    const BatchGain* whole = nullptr;
-    for (std::size_t l = 0; l < levels_->size(); ++l) {
-        const Level& level = (*levels_)[l];
-        const std::int32_t* counts = table.counts;
-        if (!level.is_plain()) {
-            add_up(level, table.counts, table.n_centroids, by_group_[l]);
-            counts = by_group_[l].data();
-        }
-        gains_[l].start(CountTable{level.n_groups, table.n_centroids, counts});
-        scales_[l] = scale_of_gain(level, gains_[l].n_samples());
-        if (gains_[l].n_samples() == n_samples_) whole = &gains_[l];
-    }
-    if (whole == nullptr) add_up_centroids(table);
+void BestCandidate::offer(std::size_t set, std::size_t n_centroids, const std::uint16_t* nearest,
+                          Colourings& colourings, const StopFlag& stop) {
     while (!stop && colourings.next_batch()) {
-        for (std::size_t l = 0; l < levels_->size(); ++l) gains_[l].score(colourings, stop);
-        if (whole == nullptr) {
-            n_right_.resize(colourings.size());
-            colourings.count_right(total_.data(), n_right_.data());
-        }
-        const std::int32_t* n_right = whole == nullptr ? n_right_.data() : whole->n_right();
-        if (!stop) keep_best(set, table.n_centroids, n_right, colourings);
+        for (std::size_t l = 0; l < n_levels_; ++l) gains_[l].score(nearest, colourings);
+        if (whole_ == &all_) all_.score(nearest, colourings);
+        if (may_hold_best(n_centroids)) keep_best(set, n_centroids, colourings);
     }
 }
 
-// Samples per centroid, where no level sees all of them.
-void BestCandidate::add_up_centroids(const CountTable& table) {
-    total_.assign(table.n_centroids, 0);
-    for (std::size_t c = 0; c < table.n_classes; ++c)
-        for (std::size_t j = 0; j < table.n_centroids; ++j) total_[j] += table.of_class(c)[j];
+// Most sets do not, and the highest gain of each level alone tells: rounding keeps the order.
+bool BestCandidate::may_hold_best(std::size_t n_centroids) const {
+    double gain = 0;
+    for (std::size_t l = 0; l < n_levels_; ++l)
+        gain += scales_[l] * static_cast<double>(gains_[l].highest());
+    return gain > min_gain_ && !(found_ && gain - cost(n_centroids) <= highest_);
 }
 
-void BestCandidate::keep_best(std::size_t set, std::size_t n_centroids, const std::int32_t* n_right,
-                              const Colourings& colourings) {
-    const double cost = cost_weight_ * static_cast<double>(n_centroids);
-    bool improved = false;
-    std::size_t winner = 0;
-    for (std::size_t i = 0; i < colourings.size(); ++i) {
-        if (n_right[i] < min_side_ || n_samples_ - n_right[i] < min_side_) continue;
+// Nothing is lower than the gain of a candidate that is no split.
+void BestCandidate::add_up_levels(std::size_t n_candidates) {
+    const std::int32_t* n_right = whole_->n_right();
+    const std::int32_t most = n_samples_ - min_side_;
+    gain_.resize(n_candidates);
+    for (std::size_t i = 0; i < n_candidates; ++i) {
         double gain = 0;
-        for (std::size_t l = 0; l < scales_.size(); ++l)
-            gain += scales_[l] * static_cast<double>(gains_[l].n_times_gain(i));
-        if (!(gain > min_gain_)) continue;
-        const double score = gain - cost;
-        if (found_ && score <= highest_) continue;
-        highest_ = score;
-        found_ = improved = true;
-        winner = i;
+        for (std::size_t l = 0; l < n_levels_; ++l)
+            gain += scales_[l] * static_cast<double>(gains_[l].n_times_gain()[i]);
+        const bool is_split = n_right[i] >= min_side_ && n_right[i] <= most;
+        gain_[i] = is_split ? gain : -std::numeric_limits<double>::infinity();
     }
-    if (!improved) return;
+}
+
+void BestCandidate::keep_best(std::size_t set, std::size_t n_centroids,
+                              const Colourings& colourings) {
+    const double own_cost = cost(n_centroids);
+    add_up_levels(colourings.size());
+    const double highest_gain = *std::max_element(gain_.begin(), gain_.end());
+    const double score = highest_gain - own_cost;
+    if (!(highest_gain > min_gain_) || (found_ && score <= highest_)) return;
+    found_ = true;
+    highest_ = score;
+    // The cost may round different gains to one score; the first of equals stays.
+    const auto winner = static_cast<std::size_t>(
+        std::find_if(gain_.begin(), gain_.end(),
+                     [&](double gain) { return gain > min_gain_ && gain - own_cost == score; }) -
+        gain_.begin());
     set_ = set;
     sides_.resize(n_centroids);
     for (std::size_t j = 0; j < n_centroids; ++j)

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "../colourings.hpp"
-#include "../gain.hpp"
 #include "../objective.hpp"
+#include "../row_gain.hpp"
 #include "proposer.hpp"
 
 namespace evergrow {
@@ -18,15 +18,16 @@ class BestCandidate {
         : min_side_(rules.min_samples_leaf),
           min_gain_(rules.min_gain),
           cost_weight_(rules.cost_weight),
-          n_log_n_(n_log_n) {}
+          n_log_n_(n_log_n),
+          all_(n_log_n) {}
 
-    // Begins a node of which so many samples are scored and whose classes are seen on these levels;
-    // they must stay where they are.
-    void start(const std::vector<Level>& levels, std::size_t n_samples);
-    // Looks at colourings of one set of centroids. A candidate must leave enough samples on both
-    // sides and gain enough; equals stay with the first.
-    void offer(std::size_t set, const CountTable& table, Colourings& colourings,
-               const StopFlag& stop);
+    // Begins a node whose classes are seen on these levels. The samples scored are sorted by class;
+    // class c ends before class_ends[c].
+    void start(const std::vector<Level>& levels, const std::vector<std::size_t>& class_ends);
+    // Looks at colourings of one set of centroids; `nearest` is the one of each sample. A candidate
+    // must leave enough samples on both sides and gain enough; equals stay with the first.
+    void offer(std::size_t set, std::size_t n_centroids, const std::uint16_t* nearest,
+               Colourings& colourings, const StopFlag& stop);
 
     bool found() const { return found_; }
     std::size_t set() const { return set_; }
@@ -34,19 +35,23 @@ class BestCandidate {
     const std::vector<std::uint8_t>& sides() const { return sides_; }
 
   private:
-    void add_up_centroids(const CountTable& table);
-    void keep_best(std::size_t set, std::size_t n_centroids, const std::int32_t* n_right,
-                   const Colourings& colourings);
+    double cost(std::size_t n_centroids) const {
+        return cost_weight_ * static_cast<double>(n_centroids);
+    }
+    bool may_hold_best(std::size_t n_centroids) const;
+    void add_up_levels(std::size_t n_candidates);
+    void keep_best(std::size_t set, std::size_t n_centroids, const Colourings& colourings);
 
     const std::int32_t min_side_;
     const double min_gain_;
     const double cost_weight_;
     const EntropyTable& n_log_n_;
-    const std::vector<Level>* levels_ = nullptr;
-    std::vector<BatchGain> gains_;                     // one per level
-    std::vector<double> scales_;                       // one per level
-    std::vector<std::vector<std::int32_t>> by_group_;  // one per level
-    std::vector<std::int32_t> total_, n_right_;
+    std::size_t n_levels_ = 0;
+    std::vector<RowGain> gains_;      // one per level
+    std::vector<double> scales_;      // one per level
+    RowGain all_;                     // counts samples where no level sees all of them
+    const RowGain* whole_ = nullptr;  // the one that sees all of them
+    std::vector<double> gain_;        // of each candidate, on all levels together
     std::int32_t n_samples_ = 0;
     bool found_ = false;
     double highest_ = 0;

@@ -31,22 +31,27 @@ bool RegularisedProposer::propose(const NodeSamples& node, Stream stream, const 
     draw_scored(node, stream);
     pool_.fill(node, stop);
     subsets_.draw(pool_.size(), rules_.n_centroids, rules_.n_subsets, key);
-    best_.start(levels_, n_scored_);
-    counts_.assign(subsets_.n_members() * class_ends_.size(), 0);
+    best_.start(levels_, class_ends_);
+    rows_per_set_ = rounded_up(n_scored_, kScoreRows);
+    if (nearest_of_sets_.size() < subsets_.size() * rows_per_set_)
+        nearest_of_sets_.resize(subsets_.size() * rows_per_set_);
     const std::size_t at_once = rows_at_once();
     for (std::size_t begin = 0; begin < n_scored_ && !stop; begin += at_once) {
         const std::size_t n = std::min(at_once, n_scored_ - begin);
         measure(begin, n, stop);
-        count(begin, n, stop);
+        compare(begin, n, stop);
     }
     search(stop);
     if (stop || !best_.found()) return false;
     pool_.write_split(subsets_.members(best_.set()), subsets_.size_of(best_.set()), split_);
     for (std::size_t j = 0; j < split_.size(); ++j) split_.centroids[j].side = best_.sides()[j];
-    if (n_scored_ == node.n_rows && n_scored_ <= at_once)
-        take_nearest(best_.set(), n_scored_, lowest_.data());
-    else
+    if (n_scored_ == node.n_rows && n_scored_ <= at_once) {
+        nearest_.resize(rows_per_set_);
+        lowest_.resize(rows_per_set_);
+        take_nearest(best_.set(), n_scored_, nearest_.data(), lowest_.data());
+    } else {
         assign(node, stop);
+    }
     return !stop;
 }
 
@@ -101,8 +106,6 @@ void RegularisedProposer::measure(std::size_t begin, std::size_t n, const StopFl
                                   columns_.data() + i, stride_);
     }
     n_comparisons_ += n * pool_.size();
-    nearest_.resize(rounded_up(n, kScoreRows));
-    lowest_.resize(rounded_up(n, kScoreRows));
 }
 
 Colourings& RegularisedProposer::colourings(std::size_t n_centroids) {
@@ -116,38 +119,27 @@ Colourings& RegularisedProposer::colourings(std::size_t n_centroids) {
     return own;
 }
 
-// Adds the rows just measured to the tables of all sets.
-void RegularisedProposer::count(std::size_t begin, std::size_t n, const StopFlag& stop) {
-    std::int32_t* counts = counts_.data();
-    for (std::size_t set = 0; set < subsets_.size() && !stop; ++set) {
-        take_nearest(set, n, nullptr);
-        const std::size_t k = subsets_.size_of(set);
-        std::size_t row = begin;
-        for (const std::size_t class_end : class_ends_) {
-            const std::size_t end = std::min(class_end, begin + n);
-            for (; row < end; ++row) ++counts[nearest_[row - begin]];
-            counts += k;
-        }
-    }
+// The centroids nearest to the n rows just measured, in all sets.
+void RegularisedProposer::compare(std::size_t begin, std::size_t n, const StopFlag& stop) {
+    for (std::size_t set = 0; set < subsets_.size() && !stop; ++set)
+        take_nearest(set, n, nearest_of_sets_.data() + set * rows_per_set_ + begin, nullptr);
 }
 
 // Eq. (2) of Ristin 2014 for the first n rows at hand, among one set of means.
-void RegularisedProposer::take_nearest(std::size_t set, std::size_t n, float* lowest) {
+void RegularisedProposer::take_nearest(std::size_t set, std::size_t n, std::uint16_t* nearest,
+                                       float* lowest) {
     const std::size_t k = subsets_.size_of(set);
     column_of_.resize(k);
     for (std::size_t j = 0; j < k; ++j)
         column_of_[j] =
             columns_.data() + static_cast<std::size_t>(subsets_.members(set)[j]) * stride_;
-    kernels().lowest_columns(column_of_.data(), k, n, nearest_.data(), lowest);
+    kernels().lowest_columns(column_of_.data(), k, n, nearest, lowest);
 }
 
 void RegularisedProposer::search(const StopFlag& stop) {
-    const std::int32_t* counts = counts_.data();
-    for (std::size_t set = 0; set < subsets_.size() && !stop; ++set) {
-        const CountTable table{class_ends_.size(), subsets_.size_of(set), counts};
-        best_.offer(set, table, colourings(table.n_centroids), stop);
-        counts += table.n_classes * table.n_centroids;
-    }
+    for (std::size_t set = 0; set < subsets_.size() && !stop; ++set)
+        best_.offer(set, subsets_.size_of(set), nearest_of_sets_.data() + set * rows_per_set_,
+                    colourings(subsets_.size_of(set)), stop);
 }
 
 // Every row of a node of which only some were scored, or whose scores are not all at hand.

@@ -34,10 +34,10 @@ class RegularisedProposer final : public Proposer {
     void draw_scored(const NodeSamples& node, Stream& stream);
     std::size_t rows_at_once() const;
     void measure(std::size_t begin, std::size_t n, const StopFlag& stop);
-    void count(std::size_t begin, std::size_t n, const StopFlag& stop);
+    void compare(std::size_t begin, std::size_t n, const StopFlag& stop);
     void search(const StopFlag& stop);
     Colourings& colourings(std::size_t n_centroids);
-    void take_nearest(std::size_t set, std::size_t n, float* lowest);
+    void take_nearest(std::size_t set, std::size_t n, std::uint16_t* nearest, float* lowest);
     void assign(const NodeSamples& node, const StopFlag& stop);
 
     const std::size_t width_;
@@ -62,8 +62,10 @@ class RegularisedProposer final : public Proposer {
     AlignedVector<float> columns_;
     std::size_t stride_ = 0;
     std::vector<const float*> column_of_;  // of each centroid in a set
-    // Tables of counts, classes by centroids, of one set after the other.
-    std::vector<std::int32_t> counts_;
+    // The nearest centroid of every scored row, of one set after the other.
+    std::vector<std::uint16_t> nearest_of_sets_;
+    std::size_t rows_per_set_ = 0;
+    // Of every row of the node, by the split found.
     std::vector<std::uint16_t> nearest_;
     std::vector<float> lowest_;
     std::vector<const float*> vectors_;

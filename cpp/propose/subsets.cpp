@@ -20,6 +20,22 @@ std::size_t count_sets(std::size_t n, std::size_t max_size, std::size_t limit) {
     return total;
 }
 
+// Different numbers in order. A few are put where the count of lower ones says: sorting so random a
+// sequence would mispredict most of its branches.
+void sort_into(const std::int32_t* numbers, std::size_t n, std::int32_t* sorted) {
+    constexpr std::size_t kFew = 16;
+    if (n > kFew) {
+        std::copy_n(numbers, n, sorted);
+        std::sort(sorted, sorted + n);
+        return;
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        std::int32_t n_lower = 0;
+        for (std::size_t j = 0; j < n; ++j) n_lower += numbers[j] < numbers[i] ? 1 : 0;
+        sorted[n_lower] = numbers[i];
+    }
+}
+
 }  // namespace
 
 void Subsets::draw(std::size_t n, std::size_t max_size, std::size_t max_count, std::uint64_t key) {
@@ -59,10 +75,8 @@ void Subsets::draw_one(std::size_t max_size, Stream stream) {
         swaps_.push_back(j + stream.below(static_cast<std::uint32_t>(n - j)));
         std::swap(order_[j], order_[swaps_[j]]);
     }
-    const auto first = static_cast<std::ptrdiff_t>(members_.size());
-    members_.insert(members_.end(), order_.begin(),
-                    order_.begin() + static_cast<std::ptrdiff_t>(size));
-    std::sort(members_.begin() + first, members_.end());
+    members_.resize(members_.size() + size);
+    sort_into(order_.data(), size, members_.data() + begins_.back());
     begins_.push_back(members_.size());
     // Undone, for the next set: cheaper than writing all of them anew.
     for (std::size_t j = swaps_.size(); j-- > 0;) std::swap(order_[j], order_[swaps_[j]]);

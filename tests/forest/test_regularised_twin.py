@@ -77,6 +77,17 @@ def test_nodes_that_are_scored_piece_by_piece_count_every_row() -> None:
     assert assert_same_forest(X, y, 2, rules)[0].left is not None
 
 
+def test_classes_of_every_size_are_counted() -> None:
+    # Lone rows, classes looked up in registers, in tables and in parts, more than a byte counts;
+    # more assignments than are counted side by side.
+    sizes = [1, 1, 2, 15, 16, 31, 32, 48, 49, 255, 256, 700]
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    random = np.random.default_rng(6)
+    X = (random.integers(-3, 4, (len(y), 4)) + (y % 5)[:, None]).astype(np.float32)
+    rules = RegularisedRules(len(sizes), 9, 150, 5, n_subsets=8)
+    assert assert_same_forest(X, y, 4, rules)[0].left is not None
+
+
 def test_all_subsets_are_tried_where_they_are_few() -> None:
     rules = RegularisedRules(5, 3, n_subsets=20)
     tried = subsets(5, rules, 0)

@@ -46,8 +46,8 @@ class NCMForestClassifier(GrowingForest):
         Random subsets of the classes that a node tries. With one it compares with the means of as
         many classes as `n_centroids` says. With more the forest is a regularised one: subsets have
         2 to that many classes and the node takes the one that separates best for its size. 100
-        make a more accurate forest that predicts with a fifth fewer distances, and trains two to
-        three times as long. Never more than a hundredth of all subsets are tried: with few classes
+        make a more accurate forest that predicts with a fifth fewer distances, and trains three to
+        four times as long. Never more than a hundredth of all subsets are tried: with few classes
         all trees would otherwise be the same.
     subset_scale : float, default=1.0
         Makes the largest of several subsets this many times `n_centroids`. 3.0 gains a little
