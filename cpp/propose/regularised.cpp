@@ -8,6 +8,11 @@ namespace {
 // Scores at hand at once: they stay in the second-level cache.
 constexpr std::size_t kScoresAtOnce = std::size_t{1} << 18;
 
+// Rows and means that are multiplied with each other before others come: the means stay in the
+// first-level cache, the rows in the second.
+constexpr std::size_t kPanelRows = 128;
+constexpr std::size_t kPanelFloats = 20 * 256;
+
 std::size_t rounded_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
 }  // namespace
@@ -99,11 +104,16 @@ void RegularisedProposer::measure(std::size_t begin, std::size_t n, const StopFl
     // caches.
     stride_ = rounded_up(n, kScoreRows) + kCacheLineFloats;
     if (columns_.size() < stride_ * pool_.size()) columns_.resize(stride_ * pool_.size());
-    const Centroids centroids{pool_.vectors(), pool_.offsets(), pool_.size()};
-    for (std::size_t i = 0; i < n && !stop; i += RowReader::kBlock) {
-        const std::size_t size = std::min(RowReader::kBlock, n - i);
-        kernels().centroid_scores(reader_.read(scored_ + begin + i, size), size, centroids, width_,
-                                  columns_.data() + i, stride_);
+    const std::size_t n_means = std::max(std::size_t{1}, kPanelFloats / width_);
+    for (std::size_t i = 0; i < n && !stop; i += kPanelRows) {
+        const std::size_t size = std::min(kPanelRows, n - i);
+        const float* const* rows = reader_.read(scored_ + begin + i, size);
+        for (std::size_t j = 0; j < pool_.size(); j += n_means) {
+            const Centroids means{pool_.vectors() + j, pool_.offsets() + j,
+                                  std::min(n_means, pool_.size() - j)};
+            kernels().centroid_scores(rows, size, means, width_, columns_.data() + j * stride_ + i,
+                                      stride_);
+        }
     }
     n_comparisons_ += n * pool_.size();
 }
