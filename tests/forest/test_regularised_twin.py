@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evergrow import NCMForestClassifier, _core
+from tests.conftest import Arrays
 from tests.forest.test_twin import assert_same_tree, core_forest, small_integers
 from tests.reference import ncm_forest as twin
 from tests.reference.regularised_forest import (
@@ -164,6 +169,51 @@ def test_what_is_stored_routes_as_training_did() -> None:
             begin = arrays["row_begin"][leaf]
             own = arrays["rows"][begin : begin + arrays["row_size"][leaf]]
             assert (leaves[own, tree] == leaf).all()
+
+
+def names_of(seed: int) -> list[str]:
+    """A forest of small integers, as one line per array."""
+    X, y = small_integers(seed, 900, 20, 24)
+    rules = RegularisedRules(
+        24,
+        9,
+        50,
+        5,
+        n_subsets=30,
+        objective="hierarchical",
+        coarse_means=True,
+        parents=some_parents(3, 24),
+    )
+    forest = core_forest(X, y, 2, 1, rules, proposer="regularised")
+    return [f"{n} {a.tolist()}" for tree in arrays_of(forest) for n, a in tree.items()]
+
+
+@pytest.mark.parametrize("isa", sorted({*_core.available_kernels()} - {_core.chosen_kernel()}))
+def test_every_instruction_set_grows_the_same_forest_of_small_integers(isa: str) -> None:
+    code = "from tests.forest.test_regularised_twin import names_of; print(*names_of(7), sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "EVERGROW_ISA": isa},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == names_of(7)
+
+
+@pytest.mark.parametrize("strategy", ["uls", "igt", "rtst", "rust"])
+def test_a_regularised_forest_learns_classes_one_after_the_other(
+    strategy: str, digits: Arrays
+) -> None:
+    X, X_test, y, y_test = digits
+    forest = NCMForestClassifier(10, n_subsets=20, update=strategy, refresh=0.2, random_state=0)
+    for first in (0, 5, 7):
+        own = (y >= first) & (y < first + 5)
+        forest.partial_fit(X[own], y[own])
+    forest.forget(classes=[3])
+    known = y_test != 3
+    assert forest.score(X_test[known], y_test[known]) > 0.5
 
 
 def test_one_subset_is_the_plain_forest() -> None:

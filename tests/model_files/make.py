@@ -35,6 +35,7 @@ FOLDER = Path(__file__).parent
 
 MODELS: dict[str, Any] = {
     "forest": NCMForestClassifier(4, random_state=0),
+    "regularised_forest": NCMForestClassifier(4, n_subsets=20, random_state=0),
     "least_squares": RLSClassifier(
         n_random_features=30, feature_map=RFF(gamma=0.001), max_held_out=40, random_state=0
     ),
