@@ -24,8 +24,8 @@ def refine_tree(
 ) -> None:
     """Give rows the classes they have in ``y`` instead of those in ``before``, in place.
 
-    The topmost nodes of whose samples at least ``share`` belong to one coarse class that was refined
-    are grown again, and so are leaves with such rows.
+    The topmost nodes of whose samples at least ``share`` belong to one refined coarse class are
+    grown again, and so are leaves with such rows.
     """
     work = TreeUpdate(root, X, y, rules, key, propose)
     for leaf in leaves(root):
