@@ -1,6 +1,7 @@
 #include "leaf_reading.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <utility>
 
@@ -10,14 +11,14 @@ namespace {
 std::size_t place(std::int32_t n) { return static_cast<std::size_t>(n); }
 
 void read_frequencies(const LeafReading& /*reading*/, const Tree& tree, std::int32_t leaf,
-                      std::vector<ClassShare>& shares) {
+                      LeafSpace& space) {
     const Node& node = tree.node(leaf);
     std::int64_t total = 0;
     for (std::size_t j = 0; j < place(node.count_size); ++j) total += tree.count(node, j).count;
     for (std::size_t j = 0; j < place(node.count_size); ++j) {
         const ClassCount& seen = tree.count(node, j);
-        shares.push_back(ClassShare{seen.class_id,
-                                    static_cast<double>(seen.count) / static_cast<double>(total)});
+        space.shares.push_back(ClassShare{
+            seen.class_id, static_cast<double>(seen.count) / static_cast<double>(total)});
     }
 }
 
@@ -29,8 +30,7 @@ void split_evenly(const LeafReading& reading, const ClassShare& coarse,
         shares.push_back(ClassShare{f, coarse.share / static_cast<double>(fine.size())});
 }
 
-void read_joint(const LeafReading& reading, const Tree& tree, std::int32_t leaf,
-                std::vector<ClassShare>& shares) {
+void read_joint(const LeafReading& reading, const Tree& tree, std::int32_t leaf, LeafSpace& space) {
     for (std::int32_t at = leaf; at != kNoParent; at = tree.node(at).parent) {
         const Node& node = tree.node(at);
         std::int64_t total = 0;
@@ -42,74 +42,112 @@ void read_joint(const LeafReading& reading, const Tree& tree, std::int32_t leaf,
         for (std::size_t j = 0; j < place(node.count_size); ++j) {
             const ClassCount& seen = tree.count(node, j);
             if (reading.hierarchy.is_finest(seen.class_id))
-                shares.push_back(ClassShare{
+                space.shares.push_back(ClassShare{
                     seen.class_id, static_cast<double>(seen.count) / static_cast<double>(total)});
         }
         return;
     }
     // A tree that has drawn no such sample knows coarse classes only.
-    const std::size_t first = shares.size();
-    read_frequencies(reading, tree, leaf, shares);
-    const std::vector<ClassShare> coarse(shares.begin() + static_cast<std::ptrdiff_t>(first),
-                                         shares.end());
-    shares.resize(first);
-    for (const ClassShare& share : coarse) split_evenly(reading, share, shares);
+    read_frequencies(reading, tree, leaf, space);
+    std::vector<ClassShare> coarse;
+    coarse.swap(space.shares);
+    for (const ClassShare& share : coarse) split_evenly(reading, share, space.shares);
 }
 
 // What is left for the nodes above is then lost in rounding.
 constexpr double kNegligible = 1e-16;
 
-// The share of the coarse class, split among its fine ones. With n_f samples of a fine class and n
-// of all fine classes at a node,
+// P(coarse) of every coarse class at a leaf; those that have fine classes are left to divide.
+void share_among_coarse(const LeafReading& reading, const Tree& tree, const Node& node,
+                        LeafSpace& space) {
+    std::int64_t total = 0;
+    space.open.clear();
+    for (std::size_t j = 0; j < place(node.count_size); ++j) {
+        const ClassCount& seen = tree.count(node, j);
+        const std::int32_t coarse = reading.hierarchy.parent(seen.class_id);
+        if (space.n_of[place(coarse)] == 0) space.open.push_back(coarse);
+        space.n_of[place(coarse)] += seen.count;
+        total += seen.count;
+    }
+    std::size_t n_open = 0;
+    for (const std::int32_t coarse : space.open) {
+        const double share =
+            static_cast<double>(space.n_of[place(coarse)]) / static_cast<double>(total);
+        space.n_of[place(coarse)] = 0;
+        if (!reading.hierarchy.is_divided(coarse)) {
+            space.shares.push_back(ClassShare{coarse, share});
+            continue;
+        }
+        space.left[place(coarse)] = share;
+        space.open[n_open++] = coarse;
+    }
+    space.open.resize(n_open);
+}
+
+// One node on the way from a leaf to the root. With n_f samples of a fine class and n of all fine
+// classes of its coarse one at the node,
 //
 //     P(f | node) = (n_f + w P(f | parent node)) / (n + w),
 //
-// added up from the leaf to the root, where it is n_f / n.
-void split_share(const LeafReading& reading, const Tree& tree, std::int32_t leaf,
-                 const ClassShare& coarse, std::vector<ClassShare>& shares) {
-    const std::vector<std::int32_t>& fine = reading.hierarchy.finest_of(coarse.class_id);
-    const std::size_t first = shares.size();
-    for (const std::int32_t f : fine) shares.push_back(ClassShare{f, 0.0});
-    double left = coarse.share;
-    for (std::int32_t at = leaf; at != kNoParent && left > kNegligible * coarse.share;
-         at = tree.node(at).parent) {
-        const Node& node = tree.node(at);
-        std::int64_t n = 0;
-        for (const std::int32_t f : fine) n += tree.count_of(node, f);
-        if (n == 0) continue;
-        const double smoothing = at == kRoot ? 0.0 : reading.smoothing;
-        const double each = left / (static_cast<double>(n) + smoothing);
-        for (std::size_t i = 0; i < fine.size(); ++i)
-            shares[first + i].share += each * static_cast<double>(tree.count_of(node, fine[i]));
-        left = each * smoothing;
+// and at the root n_f / n: the node divides its part of what is left and leaves the rest to those
+// above. A node without such samples leaves all.
+void divide(const LeafReading& reading, const Tree& tree, std::int32_t at, LeafSpace& space) {
+    const Node& node = tree.node(at);
+    const auto is_wanted = [&](const ClassCount& seen) {
+        return !reading.hierarchy.is_coarse(seen.class_id) &&
+               space.left[place(reading.hierarchy.parent(seen.class_id))] > 0;
+    };
+    for (std::size_t j = 0; j < place(node.count_size); ++j) {
+        const ClassCount& seen = tree.count(node, j);
+        if (is_wanted(seen))
+            space.n_of[place(reading.hierarchy.parent(seen.class_id))] += seen.count;
     }
-    if (left < coarse.share) return;
-    shares.resize(first);
-    split_evenly(reading, coarse, shares);
+    const double smoothing = at == kRoot ? 0.0 : reading.smoothing;
+    for (std::size_t j = 0; j < place(node.count_size); ++j) {
+        const ClassCount& seen = tree.count(node, j);
+        if (!is_wanted(seen)) continue;
+        const std::size_t coarse = place(reading.hierarchy.parent(seen.class_id));
+        space.share_of[place(seen.class_id)] +=
+            space.left[coarse] * static_cast<double>(seen.count) /
+            (static_cast<double>(space.n_of[coarse]) + smoothing);
+    }
+    for (const std::int32_t coarse : space.open) {
+        const auto n = static_cast<double>(space.n_of[place(coarse)]);
+        if (n > 0) space.left[place(coarse)] *= smoothing / (n + smoothing);
+        space.n_of[place(coarse)] = 0;
+    }
 }
 
 void read_hierarchical(const LeafReading& reading, const Tree& tree, std::int32_t leaf,
-                       std::vector<ClassShare>& shares) {
-    const Node& node = tree.node(leaf);
-    std::int64_t total = 0;
-    std::vector<ClassCount> coarse;
-    for (std::size_t j = 0; j < place(node.count_size); ++j) {
-        const ClassCount& seen = tree.count(node, j);
-        const std::int32_t parent = reading.hierarchy.parent(seen.class_id);
-        total += seen.count;
-        auto found = std::find_if(coarse.begin(), coarse.end(), [parent](const ClassCount& other) {
-            return other.class_id == parent;
-        });
-        if (found == coarse.end()) found = coarse.insert(found, ClassCount{parent, 0});
-        found->count += seen.count;
+                       LeafSpace& space) {
+    space.n_of.resize(reading.hierarchy.size());
+    space.left.resize(reading.hierarchy.size());
+    space.share_of.resize(reading.hierarchy.size());
+    share_among_coarse(reading, tree, tree.node(leaf), space);
+    const std::vector<std::int32_t> divided = space.open;
+    std::vector<double> whole;
+    for (const std::int32_t coarse : divided) whole.push_back(space.left[place(coarse)]);
+    for (std::int32_t at = leaf; at != kNoParent && !space.open.empty();
+         at = tree.node(at).parent) {
+        divide(reading, tree, at, space);
+        space.open.erase(std::remove_if(space.open.begin(), space.open.end(),
+                                        [&](std::int32_t coarse) {
+                                            return space.left[place(coarse)] < kNegligible;
+                                        }),
+                         space.open.end());
     }
-    for (const ClassCount& seen : coarse) {
-        const ClassShare share{seen.class_id,
-                               static_cast<double>(seen.count) / static_cast<double>(total)};
-        if (reading.hierarchy.is_divided(seen.class_id))
-            split_share(reading, tree, leaf, share, shares);
-        else
-            shares.push_back(share);
+    for (std::size_t i = 0; i < divided.size(); ++i) {
+        const std::size_t coarse = place(divided[i]);
+        if (space.left[coarse] == whole[i]) {
+            split_evenly(reading, ClassShare{divided[i], whole[i]}, space.shares);
+        } else {
+            for (const std::int32_t f : reading.hierarchy.finest_of(divided[i])) {
+                if (space.share_of[place(f)] > 0)
+                    space.shares.push_back(ClassShare{f, space.share_of[place(f)]});
+                space.share_of[place(f)] = 0;
+            }
+        }
+        space.left[coarse] = 0;
     }
 }
 
@@ -129,6 +167,8 @@ constexpr Entry kTable[] = {
 LeafReading plain_reading() { return LeafReading{Hierarchy(), read_frequencies, 0.0}; }
 
 LeafReading reading_named(const std::string& name, Hierarchy hierarchy, double smoothing) {
+    if (!(smoothing >= 0) || !std::isfinite(smoothing))
+        throw std::invalid_argument("smoothing must be a number that is not negative");
     for (const Entry& entry : kTable)
         if (name == entry.name) return LeafReading{std::move(hierarchy), entry.read, smoothing};
     throw std::invalid_argument("there is no reading of leaves named '" + name + "'");

@@ -16,6 +16,16 @@ struct ClassShare {
     double share;
 };
 
+// What reading leaves one after the other needs.
+struct LeafSpace {
+    std::vector<ClassShare> shares;
+    // By class, all zero between uses: of a coarse one the samples at a node and the share that is
+    // left to divide, of a finest one its share.
+    std::vector<std::int64_t> n_of;
+    std::vector<double> left, share_of;
+    std::vector<std::int32_t> open;  // coarse classes with something left to divide
+};
+
 // How leaves are read. Where samples have coarse or fine labels only the finest classes get a
 // share.
 //   frequencies   the share of each class among the samples of the leaf
@@ -24,9 +34,8 @@ struct ClassShare {
 //   hierarchical  P(coarse), over all samples of the leaf, times P(fine | coarse), which is
 //                 smoothed towards the parent node
 struct LeafReading {
-    // Adds the shares of the classes at a leaf to `shares`.
-    using Read = void (*)(const LeafReading&, const Tree&, std::int32_t leaf,
-                          std::vector<ClassShare>& shares);
+    // Adds the shares of the classes at a leaf to `space.shares`.
+    using Read = void (*)(const LeafReading&, const Tree&, std::int32_t leaf, LeafSpace& space);
 
     Hierarchy hierarchy;
     Read read;
@@ -35,7 +44,8 @@ struct LeafReading {
 
 // Each class by its frequency.
 LeafReading plain_reading();
-// Throws std::invalid_argument if there is no reading of this name.
+// Throws std::invalid_argument if there is no reading of this name, or the smoothing is negative or
+// no number.
 LeafReading reading_named(const std::string& name, Hierarchy hierarchy, double smoothing);
 
 }  // namespace evergrow

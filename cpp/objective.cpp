@@ -150,16 +150,12 @@ void PooledClasses::clear() {
     members_.clear();
 }
 
-void add_up(const Level& level, const std::int32_t* by_class, std::size_t n_columns,
+void add_up(const Level& level, const std::vector<std::int32_t>& by_class,
             std::vector<std::int32_t>& by_group) {
-    by_group.assign(level.n_groups * n_columns, 0);
-    for (const std::int32_t group : level.group) {
-        if (group != kNoGroup) {
-            std::int32_t* sums = by_group.data() + static_cast<std::size_t>(group) * n_columns;
-            for (std::size_t j = 0; j < n_columns; ++j) sums[j] += by_class[j];
-        }
-        by_class += n_columns;
-    }
+    by_group.assign(level.n_groups, 0);
+    for (std::size_t c = 0; c < level.group.size(); ++c)
+        if (level.group[c] != kNoGroup)
+            by_group[static_cast<std::size_t>(level.group[c])] += by_class[c];
 }
 
 double scale_of_gain(const Level& level, std::int32_t n) {

@@ -26,9 +26,6 @@ struct Level {
     double weight = 0;
     std::vector<std::int32_t> group;  // of every class in the list that the level was made for
     std::size_t n_groups = 0;
-
-    // Whether every class of the list is a group of its own, in the order of the list.
-    bool is_plain() const { return n_groups == group.size(); }
 };
 
 // Classes whose means a node may compare with: of each, which of the classes present its samples
@@ -77,8 +74,8 @@ class Objective {
     const Entry* entry_;
 };
 
-// n of every group from n of every class, for each of several columns.
-void add_up(const Level& level, const std::int32_t* by_class, std::size_t n_columns,
+// n of every group from n of every class.
+void add_up(const Level& level, const std::vector<std::int32_t>& by_class,
             std::vector<std::int32_t>& by_group);
 
 // The weighted gain of one level, Eq. (6) of Ristin 2015, is this times n * gain in fixed point; no

@@ -30,7 +30,7 @@ struct Scratch {
     Descent descent;
     AlignedVector<float> rows;
     std::vector<std::int32_t> leaf;
-    std::vector<ClassShare> shares;
+    LeafSpace space;
 };
 
 // Adds what the leaves of one tree say about the rows just taken down. Rows of one leaf come one
@@ -41,10 +41,10 @@ void add_leaves(const Tree& tree, const LeafReading& reading, std::size_t n_clas
     for (const std::size_t i : scratch.descent.order()) {
         if (scratch.leaf[i] != last) {
             last = scratch.leaf[i];
-            scratch.shares.clear();
-            reading.read(reading, tree, last, scratch.shares);
+            scratch.space.shares.clear();
+            reading.read(reading, tree, last, scratch.space);
         }
-        for (const ClassShare& seen : scratch.shares)
+        for (const ClassShare& seen : scratch.space.shares)
             probabilities[i * n_classes + static_cast<std::size_t>(seen.class_id)] += seen.share;
     }
 }

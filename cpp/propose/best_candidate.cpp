@@ -6,8 +6,9 @@
 namespace evergrow {
 
 void BestCandidate::start(const std::vector<Level>& levels,
-                          const std::vector<std::size_t>& class_ends) {
+                          const std::vector<std::size_t>& class_ends, std::size_t min_side) {
     n_levels_ = levels.size();
+    min_side_ = static_cast<std::int32_t>(min_side);
     n_samples_ = static_cast<std::int32_t>(class_ends.back());
     found_ = false;
     while (gains_.size() < n_levels_) gains_.emplace_back(n_log_n_);

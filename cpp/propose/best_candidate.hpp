@@ -15,17 +15,17 @@ namespace evergrow {
 class BestCandidate {
   public:
     BestCandidate(const SplitRules& rules, const EntropyTable& n_log_n)
-        : min_side_(rules.min_samples_leaf),
-          min_gain_(rules.min_gain),
+        : min_gain_(rules.min_gain),
           cost_weight_(rules.cost_weight),
           n_log_n_(n_log_n),
           all_(n_log_n) {}
 
     // Begins a node whose classes are seen on these levels. The samples scored are sorted by class;
-    // class c ends before class_ends[c].
-    void start(const std::vector<Level>& levels, const std::vector<std::size_t>& class_ends);
+    // class c ends before class_ends[c]. A candidate must leave `min_side` of them on both sides.
+    void start(const std::vector<Level>& levels, const std::vector<std::size_t>& class_ends,
+               std::size_t min_side);
     // Looks at colourings of one set of centroids; `nearest` is the one of each sample. A candidate
-    // must leave enough samples on both sides and gain enough; equals stay with the first.
+    // must gain enough; equals stay with the first.
     void offer(std::size_t set, std::size_t n_centroids, const std::uint16_t* nearest,
                Colourings& colourings, const StopFlag& stop);
 
@@ -42,7 +42,6 @@ class BestCandidate {
     void add_up_levels(std::size_t n_candidates);
     void keep_best(std::size_t set, std::size_t n_centroids, const Colourings& colourings);
 
-    const std::int32_t min_side_;
     const double min_gain_;
     const double cost_weight_;
     const EntropyTable& n_log_n_;
@@ -53,6 +52,7 @@ class BestCandidate {
     const RowGain* whole_ = nullptr;  // the one that sees all of them
     std::vector<double> gain_;        // of each candidate, on all levels together
     std::int32_t n_samples_ = 0;
+    std::int32_t min_side_ = 0;
     bool found_ = false;
     double highest_ = 0;
     std::size_t set_ = 0;

@@ -8,6 +8,12 @@ namespace {
 // Scores at hand at once: they stay in the second-level cache.
 constexpr std::size_t kScoresAtOnce = std::size_t{1} << 18;
 
+// Nearest centroids of scored rows that are kept at once.
+constexpr std::size_t kNearestAtOnce = std::size_t{1} << 24;
+
+// Sizes of sets whose colourings are kept for a node.
+constexpr std::size_t kSizesHeld = 64;
+
 // Rows and means that are multiplied with each other before others come: the means stay in the
 // first-level cache, the rows in the second.
 constexpr std::size_t kPanelRows = 128;
@@ -32,21 +38,30 @@ bool RegularisedProposer::propose(const NodeSamples& node, Stream stream, const 
     // Each set draws from a stream of its own, so none depends on how many rows are drawn.
     const std::uint64_t key = stream.next();
     colouring_key_ = stream.next();
-    are_started_.assign(rules_.n_centroids + 1, 0);
-    draw_scored(node, stream);
+    are_started_.assign(kSizesHeld + 1, 0);
     pool_.fill(node, stop);
     subsets_.draw(pool_.size(), rules_.n_centroids, rules_.n_subsets, key);
-    best_.start(levels_, class_ends_);
-    rows_per_set_ = rounded_up(n_scored_, kScoreRows);
-    if (nearest_of_sets_.size() < subsets_.size() * rows_per_set_)
-        nearest_of_sets_.resize(subsets_.size() * rows_per_set_);
-    const std::size_t at_once = rows_at_once();
-    for (std::size_t begin = 0; begin < n_scored_ && !stop; begin += at_once) {
-        const std::size_t n = std::min(at_once, n_scored_ - begin);
-        measure(begin, n, stop);
-        compare(begin, n, stop);
+    if (rules_.max_scoring_samples == 0 || node.n_rows <= rules_.max_scoring_samples) {
+        score_all(node);
+        return find_split(node, stop);
     }
-    search(stop);
+    draw_scored(node, stream);
+    if (find_split(node, stop)) return true;
+    // A split that few rows of many take may be missed by a sample of them.
+    score_all(node);
+    return find_split(node, stop);
+}
+
+// The best split by the scored rows. Of a sample as large a part must go to each side as of all
+// rows, one row at least; the split found must then send enough of all rows there.
+bool RegularisedProposer::find_split(const NodeSamples& node, const StopFlag& stop) {
+    const auto least = static_cast<std::size_t>(rules_.min_samples_leaf);
+    best_.start(levels_, class_ends_, (least * n_scored_ + node.n_rows - 1) / node.n_rows);
+    rows_per_set_ = rounded_up(n_scored_, kScoreRows);
+    const std::size_t at_once = rows_at_once();
+    const std::size_t sets_at_once = std::max(std::size_t{1}, kNearestAtOnce / rows_per_set_);
+    for (std::size_t first = 0; first < subsets_.size() && !stop; first += sets_at_once)
+        score_sets(first, std::min(sets_at_once, subsets_.size() - first), at_once, stop);
     if (stop || !best_.found()) return false;
     pool_.write_split(subsets_.members(best_.set()), subsets_.size_of(best_.set()), split_);
     for (std::size_t j = 0; j < split_.size(); ++j) split_.centroids[j].side = best_.sides()[j];
@@ -54,10 +69,31 @@ bool RegularisedProposer::propose(const NodeSamples& node, Stream stream, const 
         nearest_.resize(rows_per_set_);
         lowest_.resize(rows_per_set_);
         take_nearest(best_.set(), n_scored_, nearest_.data(), lowest_.data());
-    } else {
-        assign(node, stop);
+        return true;
     }
-    return !stop;
+    assign(node, stop);
+    std::size_t n_right = 0;
+    for (std::size_t row = 0; row < node.n_rows && !stop; ++row) n_right += goes_right(row) ? 1 : 0;
+    return !stop && n_right >= least && node.n_rows - n_right >= least;
+}
+
+// Some sets at a time, in some rows at a time: what is known of both together is bounded.
+void RegularisedProposer::score_sets(std::size_t first, std::size_t n_sets, std::size_t at_once,
+                                     const StopFlag& stop) {
+    if (nearest_of_sets_.size() < n_sets * rows_per_set_)
+        nearest_of_sets_.resize(n_sets * rows_per_set_);
+    for (std::size_t begin = 0; begin < n_scored_ && !stop; begin += at_once) {
+        const std::size_t n = std::min(at_once, n_scored_ - begin);
+        if (first == 0 || n < n_scored_) measure(begin, n, stop);
+        for (std::size_t set = 0; set < n_sets && !stop; ++set)
+            take_nearest(first + set, n, nearest_of_sets_.data() + set * rows_per_set_ + begin,
+                         nullptr);
+    }
+    for (std::size_t set = 0; set < n_sets && !stop; ++set) {
+        const std::size_t size = subsets_.size_of(first + set);
+        best_.offer(first + set, size, nearest_of_sets_.data() + set * rows_per_set_,
+                    colourings(size), stop);
+    }
 }
 
 // Whether there is anything to tell apart on any level.
@@ -69,16 +105,17 @@ bool RegularisedProposer::can_gain(const NodeSamples& node) {
                        [](const Level& level) { return level.n_groups >= 2; });
 }
 
-// Selection sampling (Knuth, algorithm S) where there are more rows than needed.
-void RegularisedProposer::draw_scored(const NodeSamples& node, Stream& stream) {
+void RegularisedProposer::score_all(const NodeSamples& node) {
     scored_ = node.rows;
     n_scored_ = node.n_rows;
     class_ends_.clear();
-    if (rules_.max_scoring_samples == 0 || node.n_rows <= rules_.max_scoring_samples) {
-        for (const ClassRange& range : node.ranges)
-            class_ends_.push_back(static_cast<std::size_t>(range.end));
-        return;
-    }
+    for (const ClassRange& range : node.ranges)
+        class_ends_.push_back(static_cast<std::size_t>(range.end));
+}
+
+// Selection sampling (Knuth, algorithm S).
+void RegularisedProposer::draw_scored(const NodeSamples& node, Stream& stream) {
+    class_ends_.clear();
     drawn_.clear();
     for (const ClassRange& range : node.ranges) {
         for (auto i = static_cast<std::size_t>(range.begin);
@@ -118,21 +155,17 @@ void RegularisedProposer::measure(std::size_t begin, std::size_t n, const StopFl
     n_comparisons_ += n * pool_.size();
 }
 
+// Of many sizes there are few sets each: those share a place and draw anew.
 Colourings& RegularisedProposer::colourings(std::size_t n_centroids) {
-    if (colourings_.size() <= n_centroids) colourings_.resize(n_centroids + 1);
-    Colourings& own = colourings_[n_centroids];
-    if (are_started_[n_centroids] != 0)
+    const std::size_t place = std::min(n_centroids, kSizesHeld);
+    if (colourings_.size() <= place) colourings_.resize(place + 1);
+    Colourings& own = colourings_[place];
+    if (place < kSizesHeld && are_started_[place] != 0)
         own.rewind();
     else
         own.start(n_centroids, rules_.n_candidates, Stream(derive(colouring_key_, n_centroids)));
-    are_started_[n_centroids] = 1;
+    are_started_[place] = 1;
     return own;
-}
-
-// The centroids nearest to the n rows just measured, in all sets.
-void RegularisedProposer::compare(std::size_t begin, std::size_t n, const StopFlag& stop) {
-    for (std::size_t set = 0; set < subsets_.size() && !stop; ++set)
-        take_nearest(set, n, nearest_of_sets_.data() + set * rows_per_set_ + begin, nullptr);
 }
 
 // Eq. (2) of Ristin 2014 for the first n rows at hand, among one set of means.
@@ -144,12 +177,6 @@ void RegularisedProposer::take_nearest(std::size_t set, std::size_t n, std::uint
         column_of_[j] =
             columns_.data() + static_cast<std::size_t>(subsets_.members(set)[j]) * stride_;
     kernels().lowest_columns(column_of_.data(), k, n, nearest, lowest);
-}
-
-void RegularisedProposer::search(const StopFlag& stop) {
-    for (std::size_t set = 0; set < subsets_.size() && !stop; ++set)
-        best_.offer(set, subsets_.size_of(set), nearest_of_sets_.data() + set * rows_per_set_,
-                    colourings(subsets_.size_of(set)), stop);
 }
 
 // Every row of a node of which only some were scored, or whose scores are not all at hand.

@@ -31,11 +31,13 @@ class RegularisedProposer final : public Proposer {
 
   private:
     bool can_gain(const NodeSamples& node);
+    void score_all(const NodeSamples& node);
     void draw_scored(const NodeSamples& node, Stream& stream);
+    bool find_split(const NodeSamples& node, const StopFlag& stop);
+    void score_sets(std::size_t first, std::size_t n_sets, std::size_t at_once,
+                    const StopFlag& stop);
     std::size_t rows_at_once() const;
     void measure(std::size_t begin, std::size_t n, const StopFlag& stop);
-    void compare(std::size_t begin, std::size_t n, const StopFlag& stop);
-    void search(const StopFlag& stop);
     Colourings& colourings(std::size_t n_centroids);
     void take_nearest(std::size_t set, std::size_t n, std::uint16_t* nearest, float* lowest);
     void assign(const NodeSamples& node, const StopFlag& stop);
@@ -62,7 +64,7 @@ class RegularisedProposer final : public Proposer {
     AlignedVector<float> columns_;
     std::size_t stride_ = 0;
     std::vector<const float*> column_of_;  // of each centroid in a set
-    // The nearest centroid of every scored row, of one set after the other.
+    // The nearest centroid of every scored row, of some sets one after the other.
     std::vector<std::uint16_t> nearest_of_sets_;
     std::size_t rows_per_set_ = 0;
     // Of every row of the node, by the split found.

@@ -48,7 +48,10 @@ void Subsets::draw(std::size_t n, std::size_t max_size, std::size_t max_count, s
     }
     order_.resize(n);
     std::iota(order_.begin(), order_.end(), 0);
-    for (std::size_t set = 0; set < max_count; ++set) draw_one(max_size, Stream(derive(key, set)));
+    // A lone set is a large one, as in a plain forest.
+    const std::size_t min_size = max_count == 1 ? max_size : 2;
+    for (std::size_t set = 0; set < max_count; ++set)
+        draw_one(min_size, max_size, Stream(derive(key, set)));
 }
 
 void Subsets::enumerate(std::size_t n, std::size_t size) {
@@ -66,9 +69,10 @@ void Subsets::enumerate(std::size_t n, std::size_t size) {
     }
 }
 
-void Subsets::draw_one(std::size_t max_size, Stream stream) {
+void Subsets::draw_one(std::size_t min_size, std::size_t max_size, Stream stream) {
     const std::size_t n = order_.size();
-    const std::size_t size = 2 + stream.below(static_cast<std::uint32_t>(max_size - 1));
+    const auto n_sizes = static_cast<std::uint32_t>(max_size - min_size + 1);
+    const std::size_t size = min_size + stream.below(n_sizes);
     swaps_.clear();
     // The set of all needs no drawing.
     for (std::size_t j = 0; j < size && size < n; ++j) {

@@ -137,8 +137,8 @@ class SideCounts {
         }
         double sum = 0;
         for (const Level& level : levels_) {
-            add_up(level, all_.data(), 1, group_all_);
-            add_up(level, right_.data(), 1, group_right_);
+            add_up(level, all_, group_all_);
+            add_up(level, right_, group_right_);
             const std::int32_t n = std::accumulate(group_all_.begin(), group_all_.end(), 0);
             sum += scale_of_gain(level, n) *
                    static_cast<double>(gain_of_split(update_.n_log_n(), group_all_, group_right_));

@@ -148,7 +148,8 @@ def subsets(n: int, rules: RegularisedRules, key: int) -> list[list[int]]:
     drawn = []
     for i in range(rules.n_subsets):
         stream = Stream(derive(key, i))
-        size = 2 + stream.below(largest - 1)
+        smallest = largest if rules.n_subsets == 1 else 2
+        size = smallest + stream.below(largest - smallest + 1)
         drawn.append(draw_classes(list(range(n)), size, stream))
     return drawn
 
@@ -159,7 +160,6 @@ def propose_regularised(
     """The best assignment of the best subset of class means, by Eq. (5) or (6)."""
     assert isinstance(rules, RegularisedRules)
     key, colouring_key = stream.next(), stream.next()
-    scored = draw_scored(rows, rules, stream)
     present, _ = classes_at(y, rows)
     pool = pooled_classes(present, rules)
     if len(pool) < 2:
@@ -167,27 +167,49 @@ def propose_regularised(
     own_rows = {c: rows[np.isin(y[rows], members)] for c, members in pool.items()}
     classes = list(pool)
     means = np.stack([centroid_of(X, own_rows[c]) for c in classes])
+    tried = subsets(len(classes), rules, key)
 
+    # If some rows tell nothing, all of them are asked.
+    for scored in (draw_scored(rows, rules, stream), rows):
+        least = -(-rules.min_samples_leaf * len(scored) // len(rows))
+        best = best_candidate(X, y, scored, means, tried, colouring_key, least, rules)
+        if best is None:
+            continue
+        members, colouring = best
+        node = Node(rows, classes=[classes[j] for j in members], centroids=means[members])
+        node.goes_right = colouring
+        node.centroid_rows = [only_row(own_rows[c]) for c in node.classes]
+        right = node.sends_right(X[rows])
+        if min(right.sum(), (~right).sum()) >= rules.min_samples_leaf:
+            return node
+    return None
+
+
+def best_candidate(
+    X: Floats,
+    y: Ints,
+    scored: Ints,
+    means: Floats,
+    tried: list[list[int]],
+    colouring_key: int,
+    least: int,
+    rules: RegularisedRules,
+) -> tuple[list[int], list[bool]] | None:
+    """The subset and assignment worth most that leave enough of the scored rows on both sides."""
     best, best_score = None, 0.0
-    for members in subsets(len(classes), rules, key):
+    for members in tried:
         nearest = nearest_centroid(X[scored], means[members])
         # Sets of one size share their assignments.
         own_stream = Stream(derive(colouring_key, len(members)))
         for colouring in colourings(len(members), rules.n_assignments, own_stream):
             right = np.array(colouring)[nearest]
-            if min(right.sum(), (~right).sum()) < rules.min_samples_leaf:
+            if min(right.sum(), (~right).sum()) < least:
                 continue
             gain = total_gain(y[scored], right, rules)
             score = gain - rules.cost_weight * len(members)
             if gain > rules.min_gain and (best is None or score > best_score):
                 best, best_score = (members, colouring), score
-    if best is None:
-        return None
-    members, colouring = best
-    node = Node(rows, classes=[classes[j] for j in members], centroids=means[members])
-    node.goes_right = colouring
-    node.centroid_rows = [only_row(own_rows[c]) for c in node.classes]
-    return node
+    return best
 
 
 class RegularisedUpdate(TreeUpdate):
