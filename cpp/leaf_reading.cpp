@@ -54,8 +54,9 @@ void read_joint(const LeafReading& reading, const Tree& tree, std::int32_t leaf,
     for (const ClassShare& share : coarse) split_evenly(reading, share, space.shares);
 }
 
-// What is left for the nodes above is then lost in rounding.
-constexpr double kNegligible = 1e-16;
+// Less than this is left for the nodes above: what they would change cannot be seen, and they count
+// many classes.
+constexpr double kNegligible = 1e-10;
 
 // P(coarse) of every coarse class at a leaf; those that have fine classes are left to divide.
 void share_among_coarse(const LeafReading& reading, const Tree& tree, const Node& node,
@@ -141,9 +142,10 @@ void read_hierarchical(const LeafReading& reading, const Tree& tree, std::int32_
         if (space.left[coarse] == whole[i]) {
             split_evenly(reading, ClassShare{divided[i], whole[i]}, space.shares);
         } else {
+            const double scale = whole[i] / (whole[i] - space.left[coarse]);
             for (const std::int32_t f : reading.hierarchy.finest_of(divided[i])) {
                 if (space.share_of[place(f)] > 0)
-                    space.shares.push_back(ClassShare{f, space.share_of[place(f)]});
+                    space.shares.push_back(ClassShare{f, scale * space.share_of[place(f)]});
                 space.share_of[place(f)] = 0;
             }
         }

@@ -328,7 +328,8 @@ class GrowingForestMachine(RuleBasedStateMachine):
             queries, PLAIN, 1, _core.LeafReading(parents, reading, smoothing)
         )
         expected = predict_proba(self.expected, queries, parents, reading, smoothing)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+        # Nodes far above a leaf, whose part cannot be seen, are left out.
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
         np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-12)
 
     def rename(self, columns: list[int]) -> None:

@@ -45,20 +45,21 @@ class NCMForestClassifier(GrowingForest):
     n_subsets : int, default=1
         Random subsets of the classes that a node tries. With one it compares with the means of as
         many classes as `n_centroids` says. With more the forest is a regularised one: subsets have
-        2 to that many classes and the node takes the one that separates best for its size. 100
-        make a more accurate forest that predicts with a fifth fewer distances, and trains three to
-        four times as long. Never more than a hundredth of all subsets are tried: with few classes
-        all trees would otherwise be the same.
+        2 to that many classes and the node takes the one that separates best for its size. With a
+        hundred classes, 100 make a more accurate forest that predicts with a fifth fewer distances
+        and trains three to four times as long. Never more than a hundredth of all subsets are
+        tried, so that the trees of a forest with few classes are not all the same; up to nine
+        classes that is one, and the forest the plain one.
     subset_scale : float, default=1.0
-        Makes the largest of several subsets this many times `n_centroids`. 3.0 gains a little
+        With several subsets, makes the largest this many times `n_centroids`. 3.0 gains a little
         accuracy for nearly twice the distances; features of very many dimensions gain from 10.0.
     cost_weight : float, default=0.001
-        Information, in nats, that each further mean of one of several subsets must bring. Larger
+        With several subsets, the information, in nats, that each further mean must bring. Larger
         values make smaller subsets: faster prediction, at some point less accurate.
     max_scoring_samples : int or None, default=1024
-        Of a node with more samples than this, subsets are compared on as many random ones; the
-        best then splits all of them. None for all samples, which is slower and hardly ever more
-        accurate.
+        With several subsets, compare them on this many random samples of a node that has more; the
+        best then splits all of them. None for all samples, which is slower and needs memory: two
+        bytes per sample and subset, at most 32 MB in each thread at a time.
     min_samples_leaf : int, default=10
         Fewest training samples in a leaf. Smaller leaves make deeper, larger, slightly more
         accurate trees.
@@ -185,23 +186,23 @@ class NCMForestClassifier(GrowingForest):
         self.max_scoring_samples = max_scoring_samples
 
     def _split_rules(self, n_classes: int, n_features: int) -> dict[str, Any]:  # noqa: ARG002
+        largest = largest_subset(self.n_centroids, self.subset_scale, n_classes)
+        n_subsets = subsets_per_node(self.n_subsets, largest, n_classes)
         rules = {
             "proposer": self._proposer,
             "n_centroids": centroids_per_node(self.n_centroids, n_classes),
-            "n_candidates": assignments_per_subset(self.n_assignments, self.n_subsets),
+            "n_candidates": assignments_per_subset(self.n_assignments, n_subsets),
             "min_samples_leaf": self.min_samples_leaf,
             "min_gain": self.min_gain,
             "regularization": 0.0,
         }
-        return rules if self.n_subsets == 1 else {**rules, **self._subset_rules(n_classes)}
-
-    def _subset_rules(self, n_classes: int) -> dict[str, Any]:
+        if n_subsets == 1:
+            return rules
         # Nodes of both kinds of forest are the same; only how their splits are found differs.
-        largest = largest_subset(self.n_centroids, self.subset_scale, n_classes)
-        return {
+        return rules | {
             "proposer": "regularised",
             "n_centroids": largest,
-            "n_subsets": subsets_per_node(self.n_subsets, largest, n_classes),
+            "n_subsets": n_subsets,
             "cost_weight": self.cost_weight,
             "max_scoring_samples": self.max_scoring_samples or 0,
         }
