@@ -85,9 +85,9 @@ default="auto"
         What the probabilities of the first forest of ``"stacked"`` are multiplied by. Features are
         standardised before (see ``standardize``), the probabilities are not: at 10, a coarse class
         that is certain counts like ten standard deviations of a feature.
-    refine_share : float, default=0.3
+    refine_share : float, default=0.33
         A subtree grows again when at least this share of its samples belongs to one coarse class
-        that are refined. Lower is more accurate and slower; above 1 nothing but leaves grows.
+        that is refined. Lower is more accurate and slower; above 1 nothing but leaves grows.
     n_subsets : int, default=100
         Subsets of classes that a node tries, but never more than a hundredth of all there are:
         with few classes all trees would otherwise be the same. More make trees that are more
@@ -203,7 +203,7 @@ default="auto"
         class_means: Literal["both", "fine"] = "both",
         smoothing: float = 3.0,
         stack_scale: float = 10.0,
-        refine_share: float = 0.3,
+        refine_share: float = 0.33,
         n_subsets: int = 100,
         n_assignments: int = 50,
         subset_scale: float = 1.0,
