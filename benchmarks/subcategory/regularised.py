@@ -36,7 +36,7 @@ def everything(contender: str, metric: str = "none", **parameters: Any) -> Setti
 
 def against_plain(bench: Bench, data: TwoLevels) -> None:
     """Table 1: plain and regularised forests and other classifiers, with and without a metric."""
-    names = ("class means", "5 neighbours", "ridge classifier", "plain", "full")
+    names = ("class means", "5 neighbours", "ridge classifier", "plain", "regularised")
     summaries: dict[tuple[str, str], Summary] = {}
     for metric in ("none", "all"):
         for name in names:
@@ -55,10 +55,10 @@ def against_plain(bench: Bench, data: TwoLevels) -> None:
         )
     ]
     bench.results.show(f"table 1: {data.name}, all labels fine", columns, rows, notes)
-    _figures(bench, data, summaries["plain", "none"], summaries["full", "none"])
+    _figures(bench, data, summaries["plain", "none"], summaries["regularised", "none"])
 
 
-SHOWN = {"plain": "NCM forest", "full": "regularised NCM forest"}
+SHOWN = {"plain": "NCM forest", "regularised": "regularised NCM forest"}
 
 
 def _figures(bench: Bench, data: TwoLevels, plain: Summary, regularised: Summary) -> None:
@@ -86,7 +86,7 @@ def fit_seconds(bench: Bench, data: TwoLevels) -> Values:
 
     def measure() -> Values:
         shown = draw(data, 0, 1.0, 0.0)
-        times: dict[str, list[float]] = {"plain": [], "full": []}
+        times: dict[str, list[float]] = {"plain": [], "regularised": []}
         for seed in range(N_ALTERNATE):
             for name, seconds in times.items():
                 model = CONTENDERS[name].make(bench.n_trees, seed)
@@ -104,7 +104,8 @@ def sweep(bench: Bench, data: TwoLevels, parameter: str) -> dict[Any, Summary]:
     """Runs over the values of one parameter of the regularised forest."""
     values = (QUICK_SWEEPS if bench.quick else SWEEPS)[parameter]
     return {
-        value: bench.summary(data, everything("full", **{parameter: value})) for value in values
+        value: bench.summary(data, everything("regularised", **{parameter: value}))
+        for value in values
     }
 
 
@@ -127,18 +128,18 @@ def _cells(summary: Summary) -> tuple[str, float, float]:
 def scoring_samples(bench: Bench, data: TwoLevels) -> None:
     """Candidates scored on few samples of large nodes, on more, and on all."""
     by_number = {
-        name: bench.summary(data, everything("full", max_scoring_samples=value))
-        for name, value in (("256", 256), ("1024", 1024), ("4096", 4096), ("all", None))
+        name: bench.summary(data, everything("regularised", max_scoring_samples=value))
+        for name, value in (("auto", "auto"), ("1024", 1024), ("4096", 4096), ("all", None))
     }
     rows = [(name, *_cells(summary)) for name, summary in by_number.items()]
     bench.results.show(
         f"max_scoring_samples: {data.name}", ["", "accuracy, %", "comparisons", "fit s"], rows
     )
-    few, every = by_number["1024"], by_number["all"]
+    few, every = by_number["auto"], by_number["all"]
     lost = 100 * (every.mean("accuracy") - few.mean("accuracy"))
     saved = few.mean("fit s") / every.mean("fit s")
     figures = [
-        Figure("1024 scored: points lost to all", lost, 0.3, "at most"),
-        Figure("1024 scored: fit time / all", saved),
+        Figure("auto scored: points lost to all", lost, 0.3, "at most"),
+        Figure("auto scored: fit time / all", saved),
     ]
     report("subcategory", data.name, figures, bars=data.is_real and not bench.quick)

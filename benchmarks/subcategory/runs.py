@@ -34,6 +34,7 @@ REGULARISED: dict[str, Any] = {
     "max_scoring_samples": 1024,
     "min_samples_leaf": 10,
 }
+OWN_DEFAULTS = REGULARISED | {"max_scoring_samples": "auto"}
 # What each method takes for "auto", and what else a run may name.
 OWN_CHOICES: dict[str, dict[str, Any]] = {
     "joint": {"coarse_weight": 0.1, "class_means": "both"},
@@ -111,6 +112,10 @@ CONTENDERS: dict[str, Contender] = {
     # The same samples, all with their fine labels.
     "full": Contender(partial(_forest, **REGULARISED), _show_all_fine, _fine_answers, REGULARISED),
     "plain": Contender(_forest, _show_all_fine, _fine_answers),
+    # With what NCMForestClassifier takes unless told otherwise.
+    "regularised": Contender(
+        partial(_forest, n_subsets=100), _show_all_fine, _fine_answers, OWN_DEFAULTS
+    ),
     # The same samples, all with their coarse labels only.
     "coarse": Contender(
         partial(_forest, **REGULARISED),

@@ -21,6 +21,7 @@ __all__ = [
     "centroids_per_node",
     "largest_subset",
     "rows_per_tree",
+    "scoring_samples",
     "subsets_per_node",
 ]
 
@@ -89,7 +90,7 @@ NCM_RULES: dict[str, list[Rule]] = {
     "n_subsets": [Integer(1, _MAX_SUBSETS)],
     "subset_scale": [Number(0.0, open_low=True)],
     "cost_weight": [Number(0.0)],
-    "max_scoring_samples": [Nothing(), Integer(1, 2**28)],
+    "max_scoring_samples": [Choice(("auto",)), Nothing(), Integer(1, 2**28)],
 }
 
 # What a forest of random thresholds takes besides.
@@ -108,6 +109,11 @@ _ASSIGNMENTS_OF_ONE, _ASSIGNMENTS_OF_EACH = 1024, 50
 
 # How many subsets there must be for each that a node tries.
 _POSSIBLE_PER_SUBSET = 100
+
+# Fewer samples of each class would say little about how a subset separates them. With so many a
+# forest is as accurate as with all (docs/benchmarks.md).
+_SCORED_PER_CLASS = 3
+_FEWEST_SCORED = 256
 
 _SIZES = {"sqrt": math.sqrt, "log2": math.log2}
 
@@ -152,6 +158,17 @@ def subsets_per_node(n_subsets: int, largest: int, n_classes: int) -> int:
         if possible >= _POSSIBLE_PER_SUBSET * n_subsets:
             return n_subsets
     return max(1, possible // _POSSIBLE_PER_SUBSET)
+
+
+def scoring_samples(max_scoring_samples: str | int | None, n_classes: int) -> int:
+    """Number of samples of a node that subsets are compared on; 0 for all.
+
+    >>> scoring_samples("auto", 10), scoring_samples("auto", 1000), scoring_samples(None, 10)
+    (256, 3000, 0)
+    """
+    if isinstance(max_scoring_samples, str):
+        return max(_FEWEST_SCORED, _SCORED_PER_CLASS * n_classes)
+    return int(max_scoring_samples or 0)
 
 
 def largest_subset(n_centroids: str | float | int, subset_scale: float, n_classes: int) -> int:
