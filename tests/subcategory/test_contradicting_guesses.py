@@ -10,7 +10,7 @@ import pytest
 
 import evergrow
 
-from .levels import check_consistent, hidden, samples, small
+from tests.subcategory.levels import check_consistent, hidden, samples, small
 
 contradicting = pytest.mark.parametrize("guess", ["nn-unconstrained", "forest"])
 

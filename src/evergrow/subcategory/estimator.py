@@ -86,8 +86,8 @@ default="auto"
         standardised before (see ``standardize``), the probabilities are not: at 10, a coarse class
         that is certain counts like ten standard deviations of a feature.
     refine_share : float, default=0.3
-        A subtree grows again when at least this share of its samples belongs to one coarse class
-        that are refined. Lower is more accurate and slower; above 1 nothing but leaves grows.
+        A subtree grows again when at least this share of its samples belongs to a coarse class
+        that is refined. Lower is more accurate and slower; above 1 nothing but leaves grows.
     n_subsets : int, default=100
         Subsets of classes that a node tries, but never more than a hundredth of all there are:
         with few classes all trees would otherwise be the same. More make trees that are more
@@ -131,7 +131,8 @@ default="auto"
     memory : path, default=None
         File to keep the samples in, mapped into memory, when they are more than fit into it.
     keep_per_class : int, default=None
-        Keep at most this many samples of a class, a uniform choice of those seen; None for all.
+        Keep at most this many samples of a class; None for all. Samples whose fine label nobody
+        gave go first, and either kind is a uniform choice of those seen.
     n_jobs : int, default=None
         Threads, as in scikit-learn: None is 1, -1 all processors. The forest does not depend
         on it.
