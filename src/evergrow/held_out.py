@@ -6,7 +6,6 @@ the same examples are kept however they were split into calls.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,6 +18,7 @@ from evergrow.batches import Batch
 from evergrow.errors import ModelFileError
 from evergrow.labels import GONE
 from evergrow.modelfile import check_array
+from evergrow.priorities import priorities
 
 __all__ = ["HeldOut"]
 
@@ -189,7 +189,10 @@ class HeldOut:
             taken = (numbers + 1) % every == 0
             chosen[mine] = taken
             new = _new_examples(
-                batch, mine[taken], _priorities(self.seed, names[column], numbers[taken]), share
+                batch,
+                mine[taken],
+                priorities(f"{self.seed} {names[column]}", numbers[taken]),
+                share,
             )
             added = _OfClass(new, len(mine), 0, int(taken.sum()))
             classes[column] = classes[column].joined(added, share)
@@ -311,16 +314,3 @@ def _new_examples(
     rows = [np.array(batch.rows[i], dtype=np.float64) for i in places[best].tolist()]
     weights, ranks = batch.weights[places[best]].tolist(), priorities[best].tolist()
     return tuple(_Example(*parts) for parts in zip(ranks, rows, weights, strict=True))
-
-
-def _priorities(seed: int, name: Any, numbers: Integers) -> Integers:
-    """Random numbers of 63 bits for some examples of a class, by their numbers."""
-    digest = hashlib.blake2b(f"{seed} {name}".encode(), digest_size=8).digest()
-    # SplitMix64, which is made for consecutive numbers.
-    bits = np.uint64(int.from_bytes(digest, "little")) + (
-        numbers.astype(np.uint64) + np.uint64(1)
-    ) * np.uint64(0x9E3779B97F4A7C15)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    bits = bits ^ (bits >> np.uint64(31))
-    return (bits >> np.uint64(1)).astype(np.int64)

@@ -36,6 +36,8 @@ _SETTLED = 50
 Codes = npt.NDArray[np.int32]
 Ids = npt.NDArray[np.int64]
 
+_NONE: Ids = np.zeros(0, dtype=np.int64)
+
 
 class Batch:
     """New samples: features, columns of their classes, and ids."""
@@ -53,9 +55,18 @@ class Batch:
 
 
 def begin(
-    labels: ClassList, batch: Batch, seed: int, recipe: Recipe, n_seen: int | None = None
+    labels: ClassList,
+    batch: Batch,
+    seed: int,
+    recipe: Recipe,
+    n_seen: int | None = None,
+    *,
+    expendable: Ids = _NONE,
 ) -> tuple[FittedForest, UpdateReport]:
-    """Grow a forest from scratch."""
+    """Grow a forest from scratch.
+
+    Where only some samples of a class may stay, those of the ids ``expendable`` go first.
+    """
     start = time.perf_counter()
     scaling = Standardization.of_each if recipe.standardize else Standardization.common
     standardization = scaling(batch.X)
@@ -89,7 +100,7 @@ def begin(
         early=early,
     )
     fitted = FittedForest(labels, standardization, forest, history, recipe.proposer)
-    fitted = _let_go(fitted, recipe) if early is None else fitted
+    fitted = _let_go(fitted, recipe, expendable) if early is None else fitted
     fitted.forest.samples.claim()
     report = UpdateReport(
         "fit",
@@ -103,24 +114,29 @@ def begin(
 
 
 def extend(
-    known: FittedForest, labels: ClassList, batch: Batch, recipe: Recipe
+    known: FittedForest,
+    labels: ClassList,
+    batch: Batch,
+    recipe: Recipe,
+    *,
+    expendable: Ids = _NONE,
 ) -> tuple[FittedForest, UpdateReport]:
     """Add samples to a forest; ``labels`` are the classes known afterwards."""
     if known.history.early is not None:
-        return _begin_again(known, labels, batch, recipe)
+        return _begin_again(known, labels, batch, recipe, expendable)
     with turn_of_file(known.forest.samples.path):
-        return _update(known, labels, batch, recipe)
+        return _update(known, labels, batch, recipe, expendable)
 
 
 def _begin_again(
-    known: FittedForest, labels: ClassList, batch: Batch, recipe: Recipe
+    known: FittedForest, labels: ClassList, batch: Batch, recipe: Recipe, expendable: Ids
 ) -> tuple[FittedForest, UpdateReport]:
     """So few samples that the scale of the features is taken anew, and the forest with it."""
     history, early = known.history, known.history.early
     everything = batch if early is None else batch.after(early)
     n_seen = history.n_seen + len(batch.ids)
     recipe = recipe.for_few(len(everything.ids))
-    fitted, report = begin(labels, everything, history.seed, recipe, n_seen)
+    fitted, report = begin(labels, everything, history.seed, recipe, n_seen, expendable=expendable)
     fitted = replace(fitted, history=replace(fitted.history, n_updates=history.n_updates + 1))
     n_new = len(labels) - len(known.labels)
     return fitted, replace(report, n_samples=len(batch.ids), n_new_classes=n_new)
@@ -138,7 +154,7 @@ def regrow_early(fitted: FittedForest, recipe: Recipe) -> FittedForest:
 
 
 def _update(
-    known: FittedForest, labels: ClassList, batch: Batch, recipe: Recipe
+    known: FittedForest, labels: ClassList, batch: Batch, recipe: Recipe, expendable: Ids
 ) -> tuple[FittedForest, UpdateReport]:
     start = time.perf_counter()
     known.check_memory()
@@ -155,7 +171,7 @@ def _update(
     )
     plan = core_plan(recipe, history, len(labels), known)
     keep = recipe.keep_per_class if plan["keep_rows"] else None
-    evicted = choose_evicted(samples, numbers, keep, seen, history)
+    evicted = choose_evicted(samples, keep, history.seed, expendable)
     with progress_bar("updating trees", len(known.forest), recipe.verbose) as progress:
         forest, done = known.forest.update(
             samples=samples,
@@ -218,17 +234,16 @@ def _without(samples: _core.Samples, rows: npt.NDArray[np.int32]) -> _core.Sampl
     return left
 
 
-def _let_go(fitted: FittedForest, recipe: Recipe) -> FittedForest:
+def _let_go(fitted: FittedForest, recipe: Recipe, expendable: Ids) -> FittedForest:
     """Take samples beyond ``keep_per_class`` out of a forest that was just grown."""
     samples, history = fitted.forest.samples, fitted.history
-    none = np.zeros(0, dtype=np.int32)
-    evicted = choose_evicted(samples, none, recipe.keep_per_class, history.class_counts, history)
+    evicted = choose_evicted(samples, recipe.keep_per_class, history.seed, expendable)
     if not len(evicted):
         return fitted
     plan = core_plan(recipe, history, len(fitted.labels), fitted) | {"n_refreshed": 0}
     forest, _ = fitted.forest.update(
         samples=samples,
-        rows=none,
+        rows=np.zeros(0, dtype=np.int32),
         evicted=evicted,
         plan=plan,
         n_threads=recipe.n_threads,

@@ -134,7 +134,8 @@ default="auto"
     memory : path, default=None
         File to keep the samples in, mapped into memory, when they are more than fit into it.
     keep_per_class : int, default=None
-        Keep at most this many samples of a class, a uniform choice of those seen; None for all.
+        Keep at most this many samples of a class; None for all. Samples whose fine label nobody
+        gave go first, and either kind is a uniform choice of those seen.
     n_jobs : int, default=None
         Threads, as in scikit-learn: None is 1, -1 all processors. The forest does not depend
         on it.

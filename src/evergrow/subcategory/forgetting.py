@@ -31,6 +31,9 @@ def _forget(
     known: FittedSubcategories, gone: list[int], ids: npt.NDArray[np.int64], plan: Plan
 ) -> Lesson:
     tree, place = known.tree.without(gone)
+    # A guess may contradict the coarse class: not every sample of one that goes is in it.
+    bare = known.unconfirmed.ids[np.isin(known.unconfirmed.coarse, gone)]
+    ids = np.union1d(ids, bare)
     forest, guesses = reguess(known, gone, plan)
     recipe = _recipe_of_both(plan, known.tree, tree)
     forest, report = forget_of_forest(forest, gone, ids, recipe)

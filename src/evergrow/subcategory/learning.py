@@ -79,8 +79,10 @@ def learn_first(
         recipe = recipe.for_few(int(used.sum()))
     rows = _part(X, used) if stack is None else stack.rows(_part(X, used), recipe.n_threads)
     batch = Batch(rows, classes[used], ids[used])
-    forest, report = begin(tree.core_labels, batch, seed, recipe, n_seen=len(ids))
     open_ = used & (labels.fine == UNKNOWN)
+    forest, report = begin(
+        tree.core_labels, batch, seed, recipe, n_seen=len(ids), expendable=ids[open_]
+    )
     unconfirmed = Unconfirmed.of(ids[open_], labels.coarse[open_]).kept(forest.stored_ids)
     fitted = FittedSubcategories(tree, forest, plan.name, unconfirmed, stack)
     report = replace(report, n_samples=len(ids), n_new_classes=len(tree.columns))
@@ -119,11 +121,12 @@ def _learn_more(
     ids = forest.history.n_seen + np.arange(X.shape[0], dtype=np.int64)
     finest = CodedLabels(labels.coarse, new).finest
     used = _used(finest, tree, plan)
-    forest, report = _extended(forest, Batch(_part(X, used), finest[used], ids[used]), tree, plan)
-    history = replace(forest.history, n_seen=int(ids[-1]) + 1)
-    forest = replace(forest, history=history)
     open_ = used & missing
     unconfirmed = known.unconfirmed.also(ids[open_], labels.coarse[open_])
+    batch = Batch(_part(X, used), finest[used], ids[used])
+    forest, report = _extended(forest, batch, tree, plan, unconfirmed.ids)
+    history = replace(forest.history, n_seen=int(ids[-1]) + 1)
+    forest = replace(forest, history=history)
     fitted = FittedSubcategories(tree, forest, plan.name, unconfirmed.kept(forest.stored_ids))
     for earlier in reports:
         report = report.after(earlier)
@@ -269,9 +272,9 @@ def _relabelled(
 
 
 def _extended(
-    forest: FittedForest, batch: Batch, tree: LabelTree, plan: Plan
+    forest: FittedForest, batch: Batch, tree: LabelTree, plan: Plan, expendable: Ids
 ) -> tuple[FittedForest, UpdateReport]:
     recipe = plan.recipe(tree)
     if not len(batch.ids):
         return forest, UpdateReport(recipe.strategy, 0)
-    return extend(forest, tree.core_labels, batch, recipe)
+    return extend(forest, tree.core_labels, batch, recipe, expendable=expendable)

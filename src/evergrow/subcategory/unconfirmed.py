@@ -97,9 +97,12 @@ class StoredSamples:
 
     def relabelled(self, ids: Ids, classes: Classes) -> StoredSamples:
         """The same where some, which are stored, have other classes."""
-        changed = self.classes.copy()
-        changed[np.searchsorted(self.ids, ids)] = classes
-        return replace(self, classes=changed)
+        places = np.searchsorted(self.ids, ids)
+        changed, coarse = self.classes.copy(), self.coarse.copy()
+        changed[places] = classes
+        # What was guessed before may have been of another coarse class.
+        coarse[places] = self.tree.parents[classes]
+        return replace(self, classes=changed, coarse=coarse)
 
     def without_fine(self, gone: list[int]) -> StoredSamples:
         """The same where samples of some fine classes have only their coarse one."""
