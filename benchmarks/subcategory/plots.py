@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from benchmarks.style import BLACK, BLUE, GREEN, ORANGE, PINK, RED, STYLE
 from benchmarks.subcategory.backing_off import THRESHOLDS, curve
 from benchmarks.subcategory.coarse_term import over_weights
-from benchmarks.subcategory.data import TwoLevels, data_sets
+from benchmarks.subcategory.data import DATA_SETS, TwoLevels, data_sets
 from benchmarks.subcategory.regularised import SWEEPS, everything, sweep
 from benchmarks.subcategory.results import Results, Summary
 from benchmarks.subcategory.runs import Bench, Setting
@@ -39,6 +39,13 @@ LINES = {
     type=click.Path(path_type=Path, file_okay=False),
     help="Runs that were kept; only others are made.",
 )
+@click.option(
+    "--data",
+    "chosen",
+    multiple=True,
+    type=click.Choice([*DATA_SETS]),
+    help="Only these data sets; may be given several times.",
+)
 @click.option("--seeds", default=3, show_default=True)
 @click.option("--trees", default=50, show_default=True)
 @click.option("--quick", is_flag=True, help="A small generated data set, to try the drawing.")
@@ -46,6 +53,7 @@ def main(
     folder: Path,
     only: tuple[str, ...],
     results: Path | None,
+    chosen: tuple[str, ...],
     seeds: int,
     trees: int,
     quick: bool,
@@ -56,7 +64,7 @@ def main(
     with plt.rc_context(STYLE):
         for name in only or PICTURES:
             draw, names = PICTURES[name]
-            draw(bench, data_sets(names, quick=quick))
+            draw(bench, data_sets(chosen or names, quick=quick))
             plt.savefig(folder / f"subcategory_{name}.svg", metadata={"Date": None})
             plt.close()
 
