@@ -276,6 +276,33 @@ def test_the_report_of_guesses_names_coarse_classes() -> None:
     assert "kind 2" in str(forest.guess_report_)
     assert forest.guess_report_.n_guessed == len(forest.guesses()[0])
     assert forest.guess_report_.rate > 0.8
+    assert forest.guess_report_.table(["a", "b", "c", "d"]) == str(forest.guess_report_)
+    assert "lions" in forest.guess_report_.table({"kind 2": "lions"})
+
+
+def test_flat_labels_that_fit_takes_are_scored_like_two_columns() -> None:
+    X, Y = samples(200)
+    given = hidden(Y)
+    both = [[f"c{c}", None if f < 0 else f"f{f}"] for c, f in given.tolist()]
+    flat = [f"c{c}" if f < 0 else f"f{f}" for c, f in given.tolist()]
+    forest = small().fit(X, both)
+    assert forest.score(X, flat) == forest.score(X, both) > 0.8
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [[0, 1], [1, 2]], [[0], [1]]])
+def test_scoring_by_numbers_where_classes_are_strings_is_an_error(labels: Any) -> None:
+    X, Y = samples(100)
+    forest = small().fit(X, [[f"c{c}", f"f{f}"] for c, f in Y.tolist()])
+    with pytest.raises(TypeError, match="labels must be strings like the known classes"):
+        forest.score(X[:2], labels)
+
+
+@pytest.mark.parametrize("weights", [[np.nan, 1], [-1, 1], [0, 0], [[1, 1], [1, 1]]])
+def test_weights_of_a_score_that_make_no_sense_are_an_error(weights: Any) -> None:
+    X, Y = samples(100)
+    forest = small().fit(X, Y)
+    with pytest.raises(ValueError, match=r"[Ss]ample_?.?weight"):
+        forest.score(X[:2], Y[:2], weights)
 
 
 def test_verbose_shows_progress(capsys: pytest.CaptureFixture[str]) -> None:

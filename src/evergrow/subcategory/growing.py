@@ -158,7 +158,7 @@ class GrowingSubcategories(AnsweringForest):
         plan = self._checked_plan(known, "refine")
         check_has_rows(known.forest, "refine")
         given = np.atleast_1d(np.asarray(ids))
-        chosen = as_ids(given)
+        chosen = as_ids(given, "ids")
         if len(chosen) != len(given):
             raise ValueError("ids must not name a sample twice")
         check_stored(chosen, known.forest.stored_ids, "refine")
@@ -297,7 +297,12 @@ def _refined_tree(
     columns = label_columns(fine_labels)
     named = frozenset(known.tree.hierarchy)
     fine = read_column(columns[0], named=named, fine=True)
-    if len(columns) != 1 or len(fine.present) != len(ids):
+    if len(columns) != 1:
+        raise ValueError(
+            f"fine_labels must be a flat list of one fine label for each id, got {len(columns)} "
+            "columns; the coarse classes are known"
+        )
+    if len(fine.present) != len(ids):
         raise ValueError(
             f"fine_labels must be a list of {len(ids)} labels, one for each id, "
             f"got {len(fine.present)}"

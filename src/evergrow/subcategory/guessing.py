@@ -167,7 +167,7 @@ default="ridge"
             rest = np.flatnonzero(found >= 0)
             found[rest[above[found[rest]] != over[rest]]] = MISSING
     is_guess = (codes < 0) & (filled >= 0)
-    return Guesses(filled, is_guess, _report(way, over, codes, is_guess, held_out))
+    return Guesses(filled, is_guess, _report(over, codes, above, is_guess, held_out))
 
 
 def guess_within(
@@ -283,7 +283,7 @@ def _in_turn(
 
 
 def _report(
-    way: Guesser, coarse: Codes, fine: Codes, guessed: npt.NDArray[np.bool_], held_out: Codes
+    coarse: Codes, fine: Codes, parents: Codes, guessed: npt.NDArray[np.bool_], held_out: Codes
 ) -> GuessReport:
     known = fine >= 0
     sizes = np.bincount(fine[known], minlength=1)
@@ -293,15 +293,16 @@ def _report(
     for code in np.unique(coarse):
         own = coarse == code
         labels = fine[own & known]
+        n_shown, n_kinds = len(np.unique(labels)), int((parents == code).sum())
+        tells = own & checked & (n_shown == max(n_kinds, 2))
         parts.append(
             CoarseGuesses(
                 coarse=int(code),
                 n_known=len(labels),
                 n_missing=int((own & ~known).sum()),
                 n_guessed=int((own & guessed).sum()),
-                n_checked=int((own & checked).sum()),
-                n_right=int((own & checked & (held_out == fine)).sum()),
-                certain=way.within and len(np.unique(labels)) == 1,
+                n_checked=int(tells.sum()),
+                n_right=int((tells & (held_out == fine)).sum()),
             )
         )
     return GuessReport(tuple(parts))
