@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import evergrow
 from evergrow import SubcategoryForestClassifier
 from evergrow.subcategory.methods import METHODS
 from tests.subcategory.levels import Array, coarse_only, hidden, samples, small
@@ -268,6 +269,22 @@ def test_it_works_inside_scikit_learns_tools() -> None:
     assert cross_val_score(small(n_estimators=2), X, hidden(Y, share=0.3), cv=2).mean() > 0.7
     search = GridSearchCV(small(n_estimators=2), {"method": ["nn-h", "joint"]}, cv=2)
     assert search.fit(X, hidden(Y, share=0.3)).best_params_["method"] in ("nn-h", "joint")
+
+
+def test_labels_with_none_are_cross_validated_without_strata() -> None:
+    X, Y = samples(150)
+    labels = np.array([[c, None if f < 0 else f] for c, f in hidden(Y, share=0.3).tolist()])
+    folds = KFold(2, shuffle=True, random_state=0)
+    assert cross_val_score(small(n_estimators=2), X, labels, cv=folds).mean() > 0.7
+
+
+@pytest.mark.parametrize(
+    "wrapper", [evergrow.RejectingClassifier(small()), evergrow.ImageClassifier(learner=small())]
+)
+def test_wrappers_of_one_label_per_sample_refuse_it_by_name(wrapper: Any) -> None:
+    X, Y = samples(60)
+    with pytest.raises(ValueError, match=r"one label of each .*SubcategoryForestClassifier"):
+        wrapper.fit(X, Y[:, 1])
 
 
 def test_the_report_of_guesses_names_coarse_classes() -> None:

@@ -51,6 +51,8 @@ class GrowingSubcategories(AnsweringForest):
             or a DataFrame. A missing fine label is None, NaN, pandas' NA, or -1 where no fine class
             is known to be called -1. One column of shape (n_samples, 1) holds coarse classes alone;
             flat labels are the finest class that is known of each sample and need ``hierarchy``.
+            For cross-validation of labels with None give ``cv=KFold()``: scikit-learn cannot
+            stratify them.
         hierarchy : mapping, default=None
             Coarse class by fine class. Needed for flat labels; with two columns it fills in missing
             coarse labels and is checked against the others.
