@@ -93,10 +93,12 @@ def test_only_orders_that_are_clearly_others_are_disagreements() -> None:
     printed = {"worse": (10.0,), "better": (12.0,)}
     unclear = {"worse": several(0.50, 0.60), "better": several(0.52, 0.55)}
     assert disagreements(unclear, printed) == []
-    clear = {"worse": several(0.60, 0.61), "better": several(0.50, 0.52)}
+    clear = {"worse": several(0.60, 0.61, 0.60), "better": several(0.50, 0.52, 0.50)}
     assert disagreements(clear, printed) == [
-        "worse is 9.50 points above better; in the paper below"
+        "worse is 9.67 points above better; in the paper below"
     ]
+    few = {"worse": several(0.60, 0.61), "better": several(0.50, 0.52)}
+    assert disagreements(few, printed) == []
 
 
 def test_answers_are_fine_ones_from_the_threshold_on() -> None:

@@ -179,7 +179,7 @@ def test_a_forget_that_fails_leaves_the_file_to_its_model(
     X, y = blobs(45, [0, 1])
     forest = NCMForestClassifier(2, memory=path, max_samples=40, random_state=0).fit(X, y)
     with monkeypatch.context() as patch:
-        patch.setattr(unlearn, "begin", fail)
+        patch.setattr(unlearn, "regrow_early", fail)
         with pytest.raises(RuntimeError, match="out of memory"):
             forest.forget(samples=range(10))
     forest.forget(samples=[0])

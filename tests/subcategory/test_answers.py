@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import evergrow
 from evergrow import SubcategoryForestClassifier
 from evergrow.subcategory.methods import METHODS
 from tests.subcategory.levels import Array, coarse_only, hidden, samples, small
@@ -270,12 +271,55 @@ def test_it_works_inside_scikit_learns_tools() -> None:
     assert search.fit(X, hidden(Y, share=0.3)).best_params_["method"] in ("nn-h", "joint")
 
 
+def test_labels_with_none_are_cross_validated_without_strata() -> None:
+    X, Y = samples(150)
+    labels = np.array([[c, None if f < 0 else f] for c, f in hidden(Y, share=0.3).tolist()])
+    folds = KFold(2, shuffle=True, random_state=0)
+    assert cross_val_score(small(n_estimators=2), X, labels, cv=folds).mean() > 0.7
+
+
+@pytest.mark.parametrize(
+    "wrapper", [evergrow.RejectingClassifier(small()), evergrow.ImageClassifier(learner=small())]
+)
+def test_wrappers_of_one_label_per_sample_refuse_it_by_name(wrapper: Any) -> None:
+    X, Y = samples(60)
+    with pytest.raises(ValueError, match=r"one label of each .*SubcategoryForestClassifier"):
+        wrapper.fit(X, Y[:, 1])
+
+
 def test_the_report_of_guesses_names_coarse_classes() -> None:
     X, Y = samples(200)
     forest = small().fit(X, [[f"kind {c}", None if f < 0 else f] for c, f in hidden(Y).tolist()])
     assert "kind 2" in str(forest.guess_report_)
     assert forest.guess_report_.n_guessed == len(forest.guesses()[0])
     assert forest.guess_report_.rate > 0.8
+    assert forest.guess_report_.table(["a", "b", "c", "d"]) == str(forest.guess_report_)
+    assert "lions" in forest.guess_report_.table({"kind 2": "lions"})
+
+
+def test_flat_labels_that_fit_takes_are_scored_like_two_columns() -> None:
+    X, Y = samples(200)
+    given = hidden(Y)
+    both = [[f"c{c}", None if f < 0 else f"f{f}"] for c, f in given.tolist()]
+    flat = [f"c{c}" if f < 0 else f"f{f}" for c, f in given.tolist()]
+    forest = small().fit(X, both)
+    assert forest.score(X, flat) == forest.score(X, both) > 0.8
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [[0, 1], [1, 2]], [[0], [1]]])
+def test_scoring_by_numbers_where_classes_are_strings_is_an_error(labels: Any) -> None:
+    X, Y = samples(100)
+    forest = small().fit(X, [[f"c{c}", f"f{f}"] for c, f in Y.tolist()])
+    with pytest.raises(TypeError, match="labels must be strings like the known classes"):
+        forest.score(X[:2], labels)
+
+
+@pytest.mark.parametrize("weights", [[np.nan, 1], [-1, 1], [0, 0], [[1, 1], [1, 1]]])
+def test_weights_of_a_score_that_make_no_sense_are_an_error(weights: Any) -> None:
+    X, Y = samples(100)
+    forest = small().fit(X, Y)
+    with pytest.raises(ValueError, match=r"[Ss]ample_?.?weight"):
+        forest.score(X[:2], Y[:2], weights)
 
 
 def test_verbose_shows_progress(capsys: pytest.CaptureFixture[str]) -> None:

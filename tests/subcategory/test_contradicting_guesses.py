@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import evergrow
-
 from tests.subcategory.levels import check_consistent, hidden, samples, small
 
 contradicting = pytest.mark.parametrize("guess", ["nn-unconstrained", "forest"])

@@ -232,6 +232,11 @@ def test_fine_only_leaves_out_what_it_cannot_use_and_ids_go_on() -> None:
 @pytest.mark.parametrize(
     ("ids", "labels", "message"),
     [
+        (
+            [0, 1],
+            [[0, 1], [1, 2]],
+            "fine_labels must be a flat list of one fine label .* 2 columns",
+        ),
         ([999, 5], [0, 0], "refine got samples that are not stored: 999; ids are in sample_ids_"),
         ([0, 0], [0, 0], "ids must not name a sample twice"),
         ([0, 1], [0], "fine_labels must be a list of 2 labels, one for each id, got 1"),
@@ -239,7 +244,7 @@ def test_fine_only_leaves_out_what_it_cannot_use_and_ids_go_on() -> None:
         ([0], [-1], "fine_labels must not be missing"),
         ([0], [11], "the fine class 11 belongs to two coarse classes, 3, 0"),
         ([0, 11], [77, 77], "the fine class 77 belongs to two coarse classes"),
-        ([0.5], [0], "samples must be a list of integer ids"),
+        ([0.5], [0], "ids must be a list of integer ids"),
     ],
 )
 def test_labels_that_cannot_be_given_to_samples_are_refused(

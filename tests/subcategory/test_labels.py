@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from evergrow import ModelFileError
 from evergrow.subcategory.given import read_labels
 from evergrow.subcategory.hierarchy import LabelTree
+from tests.subcategory.levels import small
 
 EMPTY = LabelTree.empty()
 
@@ -196,7 +197,9 @@ def test_a_class_that_is_its_own_subcategory_keeps_its_column() -> None:
     ],
 )
 def test_a_name_that_would_mean_two_answers_is_refused(first: Any, second: Any) -> None:
-    with pytest.raises(ValueError, match="'cow' is a coarse class that was predicted as itself"):
+    with pytest.raises(
+        ValueError, match="'cow' would be a coarse class that is predicted as itself"
+    ):
         grown(second, grown(first))
 
 
@@ -262,3 +265,14 @@ def test_a_damaged_tree_in_a_file_is_refused(change: Any) -> None:
     assert LabelTree.from_json(entry).names == ["cat", "dog", "lynx", "pug"]
     with pytest.raises(ModelFileError):
         LabelTree.from_json({**entry, **change})
+
+
+@pytest.mark.parametrize("labels", [np.array([b"a", b"b"]), [b"a", b"b"]])
+def test_bytes_are_refused_when_they_come(labels: Any) -> None:
+    with pytest.raises(TypeError, match="labels must be integers or strings, got"):
+        small().fit([[0.0], [1.0]], [[name, name] for name in labels])
+
+
+def test_an_empty_string_in_two_coarse_classes_is_told_how_to_be_missing() -> None:
+    with pytest.raises(ValueError, match="stands for a missing label, use None"):
+        small().fit([[0.0], [1.0]], [["a", ""], ["b", ""]])

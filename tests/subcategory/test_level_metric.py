@@ -111,8 +111,10 @@ def test_fine_labels_that_are_all_missing_are_refused() -> None:
 def test_only_metrics_that_load_finds_are_saved(tmp_path: Path) -> None:
     X, Y = samples(60)
     path = tmp_path / "metric.evergrow"
-    with pytest.raises(TypeError, match="got PCA"):
+    with pytest.raises(TypeError, match="with a PCA inside cannot be saved"):
         LevelMetric(PCA(2)).fit(X, Y).save(path)
+    with pytest.raises(TypeError, match="with a ERCForest inside cannot be saved"):
+        LevelMetric(evergrow.ERCForest(2, random_state=0)).fit(X, Y).save(path)
     LevelMetric(NCMMetric(2)).fit(X, Y).save(path)
     for change in ({"metric": None}, {"parameters": {}}, {"parameters": {"level": 3}}):
         header, tensors = read_model(path)

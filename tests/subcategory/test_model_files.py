@@ -89,7 +89,16 @@ def edit_parameters(**entries: Any) -> Any:
     return change
 
 
+def edit_history(**entries: Any) -> Any:
+    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        header["history"] = {**header["history"], **entries}
+
+    return change
+
+
 HOSTILE = {
+    "next id taken": edit_history(n_seen=2),
+    "comparisons without end": put("n_comparisons", np.full(5, 2**63 - 1)),
     "no hierarchy": edit(hierarchy=None),
     "parents of others": edit_hierarchy(parents=[0] * 16),
     "too few classes": edit_hierarchy(parents=[0, 1], columns=[0, 1]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import heapq
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.cluster import MiniBatchKMeans
-from threadpoolctl import ThreadpoolController
 
 from evergrow.codebook.estimator import Codebook
 from evergrow.codebook.nearest import check_magnitude, check_stored_magnitude, nearest
 from evergrow.errors import ModelFileError
+from evergrow.library_threads import one_openmp_thread
 from evergrow.modelfile import check_array
 from evergrow.params import Flag, Integer, Nothing, RandomState, Rule
 from evergrow.progress import progress_bar
@@ -81,12 +80,6 @@ class CentreTree:
     def to_tensors(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays of a model file."""
         return {"centre": self.centre, "child": self.child, "n_children": self.n_children}
-
-
-@functools.cache
-def _threads() -> ThreadpoolController:
-    # Looking for the libraries takes longer than limiting them.
-    return ThreadpoolController()
 
 
 def _parts(numbers: Ints) -> list[tuple[int, Places]]:
@@ -170,7 +163,7 @@ class HierarchicalKMeans(Codebook):
     def _learn(self, rows: Rows, random: np.random.RandomState) -> CentreTree:
         check_magnitude(rows)
         # Hundreds of small problems: threads would wait for each other longer than they work.
-        with _threads().limit(limits=1, user_api="openmp"):
+        with one_openmp_thread():
             return self._grow(rows, random)
 
     def _grow(self, rows: Rows, random: np.random.RandomState) -> CentreTree:

@@ -25,6 +25,9 @@ __all__ = ["FittedForest"]
 # Bytes of probabilities held at once when only the best classes are wanted.
 _PREDICT_BYTES = 16 << 20
 
+# What two trees have together, and more after an update, is still a whole number of 64 bits.
+_MOST_COMPARISONS = 1 << 53
+
 _NODE_ROWS = ("row_begin", "row_size")
 
 
@@ -175,6 +178,7 @@ class FittedForest:
         n_comparisons = tensors["n_comparisons"]
         _require(n_comparisons.dtype == np.int64 and n_comparisons.ndim == 1, "n_comparisons")
         _require(bool((n_comparisons >= 0).all()) and len(n_comparisons) > 0, "n_comparisons")
+        _require(bool((n_comparisons < _MOST_COMPARISONS).all()), "n_comparisons")
         by_tree = _arrays_by_tree(tensors)
         _require(len(by_tree) == len(n_comparisons), "n_comparisons")
         samples = _read_samples(tensors, n_features, len(labels))
@@ -188,7 +192,13 @@ class FittedForest:
             n_classes=len(labels),
         )
         history = History.from_json(header.get("history"), len(labels))
-        history = history.with_early(_read_early(tensors, n_features, len(labels)))
+        early = _read_early(tensors, n_features, len(labels))
+        # The next sample's id must be new, where samples are told apart by their ids.
+        is_new = bool((samples.ids < history.n_seen).all())
+        _require(is_new or not forest.keeps_rows, "samples.ids")
+        if early is not None:
+            _require(np.array_equal(np.sort(early.ids), np.sort(samples.ids)), "early.ids")
+        history = history.with_early(early)
         return cls(labels, Standardization(mean, scale), forest, history, proposer)
 
 

@@ -80,11 +80,11 @@ def _rename(known: FittedForest, names: Mapping[Any, Any]) -> FittedForest:
     return renamed
 
 
-def as_ids(samples: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def as_ids(samples: npt.ArrayLike, name: str = "samples") -> npt.NDArray[np.int64]:
     """Ids that a caller lists, each once and sorted."""
     ids = np.atleast_1d(np.asarray(samples))
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
-        raise ValueError(f"samples must be a list of integer ids, got {samples!r}")
+        raise ValueError(f"{name} must be a list of integer ids, got {samples!r}")
     return np.unique(ids.astype(np.int64))
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from evergrow.forest import NCMForestClassifier
 from evergrow.learner import GrowingClassifier
@@ -102,11 +103,13 @@ class IsLearner:
 
     def admits(self, value: object) -> bool:
         """Tell whether the value follows the rule."""
-        return isinstance(value, GrowingClassifier) and hasattr(value, "partial_fit")
+        if not isinstance(value, GrowingClassifier) or not hasattr(value, "partial_fit"):
+            return False
+        return bool(get_tags(value).target_tags.single_output)
 
     def __str__(self) -> str:
         """Say what is allowed."""
-        return "a growing classifier of Evergrow's"
+        return "a growing classifier of Evergrow's that learns one label of each image"
 
 
 def new_features(choice: Any, options: Options) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone, is_classifier
+from sklearn.utils import get_tags
 
 from evergrow.labels import ClassList
 from evergrow.learner import GrowingClassifier
@@ -26,11 +27,11 @@ class IsClassifier:
         wanted = ("fit", "predict", "get_params")
         if isinstance(value, type) or not all(hasattr(value, name) for name in wanted):
             return False
-        return bool(is_classifier(value))
+        return bool(is_classifier(value)) and bool(get_tags(value).target_tags.single_output)
 
     def __str__(self) -> str:
         """Say what is allowed."""
-        return "a classifier with fit and predict"
+        return "a classifier with fit and predict that learns one label of each sample"
 
 
 @dataclass(frozen=True, eq=False)

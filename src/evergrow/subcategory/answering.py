@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from evergrow.files import write_model
 from evergrow.modelfile import Build
@@ -246,7 +246,9 @@ class AnsweringForest(ScoringClassifier):
         check_consistent_length(X, y, sample_weight)
         truth, is_known = true_columns(y, reader._fitted.tree)
         _, found, _ = reader._places(X, None)
-        weights = None if sample_weight is None else np.asarray(sample_weight)[is_known]
+        weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)[is_known]
+        if not weights.any():
+            raise ValueError("sample_weight must not be zero for all samples with a finest class")
         return float(np.average((found == truth)[is_known], weights=weights))
 
     def apply(self, X: npt.ArrayLike) -> npt.NDArray[np.int32]:

@@ -64,6 +64,10 @@ default="ridge-h"
         - ``"ridge-h"``: as ``"hierarchical"``, with guesses by ridge regression within the coarse
           class, which are right more often.
 
+        ``"fine-only"`` and ``"nn"`` leave out samples without a fine label, given or guessed, when
+        they come. A sample that is stored already stays: where its coarse class is divided later,
+        or its guess is thrown away later, it goes on as one of its coarse class.
+
         May change between ``"hierarchical"``, ``"nn-h"`` and ``"ridge-h"`` from one update to the
         next: the forest is the same.
     guess : {"auto", "ridge", "nn", "nn-unconstrained", "nn-discard", "forest"} or value, \

@@ -105,7 +105,8 @@ def fill_missing(
         np.concatenate([g.take(m) for g, m in zip(groups, chosen, strict=True)]),
         np.concatenate([g.coarse[m] for g, m in zip(groups, chosen, strict=True)]),
         np.concatenate([g.fine[m] for g, m in zip(groups, chosen, strict=True)]),
-        tree.parents,
+        # A coarse class is no fine class of its own, though it has a number among them.
+        np.where(tree.is_coarse, len(tree), tree.parents),
         guesser=guess.guesser,
         scale=scale,
         n_jobs=guess.n_jobs,

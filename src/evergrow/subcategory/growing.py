@@ -51,6 +51,8 @@ class GrowingSubcategories(AnsweringForest):
             or a DataFrame. A missing fine label is None, NaN, pandas' NA, or -1 where no fine class
             is known to be called -1. One column of shape (n_samples, 1) holds coarse classes alone;
             flat labels are the finest class that is known of each sample and need ``hierarchy``.
+            For cross-validation of labels with None give ``cv=KFold()``: scikit-learn cannot
+            stratify them.
         hierarchy : mapping, default=None
             Coarse class by fine class. Needed for flat labels; with two columns it fills in missing
             coarse labels and is checked against the others.
@@ -158,7 +160,7 @@ class GrowingSubcategories(AnsweringForest):
         plan = self._checked_plan(known, "refine")
         check_has_rows(known.forest, "refine")
         given = np.atleast_1d(np.asarray(ids))
-        chosen = as_ids(given)
+        chosen = as_ids(given, "ids")
         if len(chosen) != len(given):
             raise ValueError("ids must not name a sample twice")
         check_stored(chosen, known.forest.stored_ids, "refine")
@@ -297,7 +299,12 @@ def _refined_tree(
     columns = label_columns(fine_labels)
     named = frozenset(known.tree.hierarchy)
     fine = read_column(columns[0], named=named, fine=True)
-    if len(columns) != 1 or len(fine.present) != len(ids):
+    if len(columns) != 1:
+        raise ValueError(
+            f"fine_labels must be a flat list of one fine label for each id, got {len(columns)} "
+            "columns; the coarse classes are known"
+        )
+    if len(fine.present) != len(ids):
         raise ValueError(
             f"fine_labels must be a list of {len(ids)} labels, one for each id, "
             f"got {len(fine.present)}"

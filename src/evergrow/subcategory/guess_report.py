@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,11 +27,11 @@ class CoarseGuesses:
         their guess was thrown away.
     n_checked : int
         Known samples that got a guess without their own label. Samples that are alone in their
-        class are left out: nothing would be left to guess it from.
+        class are left out: nothing would be left to guess it from. None where known samples do not
+        show two fine classes of the coarse class, or not all it has: right guesses of those that
+        are shown say nothing of the others.
     n_right : int
         Those of them whose guess was right.
-    certain : bool
-        Whether the coarse class has one fine class only.
     """
 
     coarse: Any
@@ -40,20 +40,15 @@ class CoarseGuesses:
     n_guessed: int = 0
     n_checked: int = 0
     n_right: int = 0
-    certain: bool = False
 
     @property
     def rate(self) -> float:
         """Share of guesses that are right, as known samples tell; NaN if none could."""
-        if self.certain:
-            return 1.0
         return self.n_right / self.n_checked if self.n_checked else math.nan
 
     @property
     def standard_error(self) -> float:
         """Standard error of the rate; NaN if there is no rate."""
-        if self.certain:
-            return 0.0
         if not self.n_checked:
             return math.nan
         # As if one more had been right and one more wrong: five right of five prove nothing.
@@ -121,20 +116,21 @@ class GuessReport:
     def _telling(self) -> list[CoarseGuesses]:
         return [part for part in self.coarse if part.n_guessed and not math.isnan(part.rate)]
 
-    def table(self, names: Sequence[object] | None = None) -> str:
+    def table(self, names: Sequence[object] | Mapping[Any, object] | None = None) -> str:
         """The report as a table.
 
         Parameters
         ----------
-        names : sequence, default=None
-            Name of the coarse class of each code; None to show the codes.
+        names : sequence or mapping, default=None
+            Name of the coarse class of each code; None to show the codes. Reports of an estimator
+            have names already, of which a mapping may give others.
 
         Returns
         -------
         table : str
             One line for each coarse class and one for all.
         """
-        shown = [str(part.coarse if names is None else names[part.coarse]) for part in self.coarse]
+        shown = [str(_name(part.coarse, names)) for part in self.coarse]
         width = max(len(name) for name in [*shown, "coarse class"])
         lines = [f"{'coarse class':{width}}  known  missing  guessed  right"]
         parts: list[CoarseGuesses | GuessReport] = [*self.coarse, self]
@@ -146,3 +142,9 @@ class GuessReport:
 
     def __str__(self) -> str:
         return self.table()
+
+
+def _name(coarse: Any, names: Sequence[object] | Mapping[Any, object] | None) -> object:
+    if isinstance(names, Mapping):
+        return names.get(coarse, coarse)
+    return coarse if names is None or not isinstance(coarse, int) else names[coarse]

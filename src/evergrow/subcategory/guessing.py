@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -12,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
-from threadpoolctl import ThreadpoolController
 
 from evergrow.forest.standardize import Standardization
+from evergrow.library_threads import one_blas_thread
 from evergrow.params import Flag, Integer, Nothing, RandomState, Rule, check_parameters
 from evergrow.progress import progress_bar
 from evergrow.subcategory.guess_input import (
@@ -168,7 +167,7 @@ default="ridge"
             rest = np.flatnonzero(found >= 0)
             found[rest[above[found[rest]] != over[rest]]] = MISSING
     is_guess = (codes < 0) & (filled >= 0)
-    return Guesses(filled, is_guess, _report(way, over, codes, is_guess, held_out))
+    return Guesses(filled, is_guess, _report(over, codes, above, is_guess, held_out))
 
 
 def guess_within(
@@ -264,12 +263,6 @@ def _learn(
     return way.learn(X, fine, n_jobs=n_jobs, seed=seed)
 
 
-@functools.cache
-def _libraries() -> ThreadpoolController:
-    # Looking for the libraries takes longer than limiting them.
-    return ThreadpoolController()
-
-
 def _in_turn(
     work: Callable[[_Group], tuple[Codes, Codes]],
     groups: list[_Group],
@@ -279,7 +272,7 @@ def _in_turn(
     """Results of all groups, in their order."""
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     # Sums of a library depend on its threads, and guesses must not depend on n_jobs.
-    one = _libraries().limit(limits=1, user_api="blas") if len(groups) > 1 else nullcontext()
+    one = one_blas_thread() if len(groups) > 1 else nullcontext()
     done = []
     with one, progress_bar("guessing fine classes", len(groups), verbose) as finished:
         for result in parallel(delayed(work)(group) for group in groups):
@@ -290,7 +283,7 @@ def _in_turn(
 
 
 def _report(
-    way: Guesser, coarse: Codes, fine: Codes, guessed: npt.NDArray[np.bool_], held_out: Codes
+    coarse: Codes, fine: Codes, parents: Codes, guessed: npt.NDArray[np.bool_], held_out: Codes
 ) -> GuessReport:
     known = fine >= 0
     sizes = np.bincount(fine[known], minlength=1)
@@ -300,15 +293,16 @@ def _report(
     for code in np.unique(coarse):
         own = coarse == code
         labels = fine[own & known]
+        n_shown, n_kinds = len(np.unique(labels)), int((parents == code).sum())
+        tells = own & checked & (n_shown == max(n_kinds, 2))
         parts.append(
             CoarseGuesses(
                 coarse=int(code),
                 n_known=len(labels),
                 n_missing=int((own & ~known).sum()),
                 n_guessed=int((own & guessed).sum()),
-                n_checked=int((own & checked).sum()),
-                n_right=int((own & checked & (held_out == fine)).sum()),
-                certain=way.within and len(np.unique(labels)) == 1,
+                n_checked=int(tells.sum()),
+                n_right=int((tells & (held_out == fine)).sum()),
             )
         )
     return GuessReport(tuple(parts))

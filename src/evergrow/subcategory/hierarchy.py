@@ -192,8 +192,10 @@ class LabelTree:
         fine = second if not self.is_coarse[second] else first
         owner = self.names[self.parents[fine]]
         raise ValueError(
-            f"{name!r} is a coarse class that was predicted as itself and a fine class of "
-            f"{owner!r}, so that an answer {name!r} would not be clear: rename one of them"
+            f"{name!r} would be a coarse class that is predicted as itself and a fine class of "
+            f"{owner!r}, so that an answer {name!r} would not be clear: give one of them another "
+            f"name when it is learnt, or forget one, by forget(coarse=[{name!r}]) or "
+            f"forget(coarse=[{owner!r}])"
         )
 
     def numbers_of(self, classes: list[Any], coarse: list[Any]) -> list[int]:
@@ -309,9 +311,11 @@ def _check_one_parent(tree: LabelTree, coded: CodedLabels) -> None:
     if len(wrong):
         first = wrong[0]
         names = [tree.names[c] for c in (tree.parents[fine[first]], coarse[first])]
+        name = tree.names[fine[first]]
+        hint = "" if name != "" else "; if it stands for a missing label, use None"
         raise ValueError(
-            f"the fine class {tree.names[fine[first]]!r} belongs to two coarse classes, "
-            f"{listed(names)}; a fine class has exactly one"
+            f"the fine class {name!r} belongs to two coarse classes, "
+            f"{listed(names)}; a fine class has exactly one{hint}"
         )
 
 

@@ -109,7 +109,7 @@ def read_column(
     >>> column.present.tolist(), column.labels
     ([True, False, False], array([3]))
     """
-    if values.dtype.kind not in "biufUSO" and values.dtype.name != "StringDType":
+    if values.dtype.kind not in "biufUO" and values.dtype.name != "StringDType":
         raise TypeError(f"labels must be integers or strings, got {values.dtype}")
     if values.dtype.kind == "U":
         _check_unspoilt(values, named)
@@ -162,6 +162,8 @@ def _plain(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if labels.dtype.kind == "O":
         found = labels.tolist()
         check_label_types(found or [0])
+        if found and isinstance(found[0], bytes):
+            raise TypeError("labels must be integers or strings, got bytes: decode them first")
         labels = np.array(found) if found else np.zeros(0, dtype=np.int64)
         if labels.ndim != 1 or labels.dtype.kind == "O":
             raise ValueError(f"{_SHAPES}; got labels that are lists, or integers beyond 64 bits")

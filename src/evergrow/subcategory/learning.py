@@ -229,7 +229,7 @@ def _stack(
     recipe = replace(plan.recipe(flat), memory=None)
     ids = np.flatnonzero(chosen).astype(np.int64)
     batch = Batch(_part(X, chosen), codes, ids)
-    first, _ = begin(flat.core_labels, batch, seed, recipe.for_few(len(ids)))
+    first, _ = begin(flat.core_labels, batch, seed, recipe.for_few(len(ids)), X.shape[0])
     scaling = Standardization.of_each if recipe.standardize else _unchanged
     return Stack(first, scaling(X), plan.stack_scale)
 

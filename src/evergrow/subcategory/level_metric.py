@@ -184,7 +184,8 @@ class LevelMetric(
         Parameters
         ----------
         path : path
-            File to write; an existing one is replaced whole or not at all.
+            File to write; an existing one is replaced whole or not at all. The metric inside
+            must be an :class:`NCMMetric`.
         """
         write_model(path, *self._to_file())
 
@@ -194,6 +195,11 @@ class LevelMetric(
         check_is_fitted(reader, "metric_")
         check_parameters({"level": reader.level}, {"level": self._rules["level"]})
         check_saveable(type(self))
+        if not isinstance(reader.metric_, NCMMetric):
+            raise TypeError(
+                f"a LevelMetric with a {type(reader.metric_).__name__} inside cannot be saved, "
+                "only one with an NCMMetric"
+            )
         check_saveable(type(reader.metric_))
         inside, tensors = reader.metric_._to_file()
         header = common_header(reader, {"level": reader.level}, None)
