@@ -119,38 +119,43 @@ void divide(const LeafReading& reading, const Tree& tree, std::int32_t at, LeafS
     }
 }
 
+// Gives a coarse class's share to its fine classes in proportion to what nodes gave them, and
+// clears the space.
+void hand_out(const LeafReading& reading, const ClassShare& coarse, LeafSpace& space) {
+    const std::vector<std::int32_t>& fine = reading.hierarchy.finest_of(coarse.class_id);
+    double given = 0;
+    for (const std::int32_t f : fine) given += space.share_of[place(f)];
+    space.left[place(coarse.class_id)] = 0;
+    if (!(given > 0)) return split_evenly(reading, coarse, space.shares);
+    for (const std::int32_t f : fine) {
+        double& share = space.share_of[place(f)];
+        if (share > 0) space.shares.push_back(ClassShare{f, coarse.share * share / given});
+        share = 0;
+    }
+}
+
 void read_hierarchical(const LeafReading& reading, const Tree& tree, std::int32_t leaf,
                        LeafSpace& space) {
     space.n_of.resize(reading.hierarchy.size());
     space.left.resize(reading.hierarchy.size());
     space.share_of.resize(reading.hierarchy.size());
     share_among_coarse(reading, tree, tree.node(leaf), space);
-    const std::vector<std::int32_t> divided = space.open;
-    std::vector<double> whole;
-    for (const std::int32_t coarse : divided) whole.push_back(space.left[place(coarse)]);
+    std::vector<ClassShare> divided;
+    for (const std::int32_t coarse : space.open)
+        divided.push_back(ClassShare{coarse, space.left[place(coarse)]});
     for (std::int32_t at = leaf; at != kNoParent && !space.open.empty();
          at = tree.node(at).parent) {
         divide(reading, tree, at, space);
-        space.open.erase(std::remove_if(space.open.begin(), space.open.end(),
-                                        [&](std::int32_t coarse) {
-                                            return space.left[place(coarse)] < kNegligible;
-                                        }),
-                         space.open.end());
-    }
-    for (std::size_t i = 0; i < divided.size(); ++i) {
-        const std::size_t coarse = place(divided[i]);
-        if (space.left[coarse] == whole[i]) {
-            split_evenly(reading, ClassShare{divided[i], whole[i]}, space.shares);
-        } else {
-            const double scale = whole[i] / (whole[i] - space.left[coarse]);
-            for (const std::int32_t f : reading.hierarchy.finest_of(divided[i])) {
-                if (space.share_of[place(f)] > 0)
-                    space.shares.push_back(ClassShare{f, scale * space.share_of[place(f)]});
-                space.share_of[place(f)] = 0;
-            }
+        std::size_t n_open = 0;
+        for (const std::int32_t coarse : space.open) {
+            if (space.left[place(coarse)] > kNegligible)
+                space.open[n_open++] = coarse;
+            else
+                space.left[place(coarse)] = 0;
         }
-        space.left[coarse] = 0;
+        space.open.resize(n_open);
     }
+    for (const ClassShare& coarse : divided) hand_out(reading, coarse, space);
 }
 
 struct Entry {

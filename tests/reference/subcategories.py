@@ -77,7 +77,7 @@ class Settings:
     min_samples_leaf: int
     cost_weight: float = 0.001
     smoothing: float = 3.0
-    refine_share: float = 0.3
+    refine_share: float = 0.33
     strategy: str = "rust"
 
 

@@ -70,7 +70,7 @@ def assert_same(forest: Any, twin: Model, X: Array) -> None:
     assert {c: twin.classes[c][1] for c in names} == names
     found = forest.predict_proba(X)
     expected = twin.predict_proba((X / UNIT).astype(np.float32))
-    np.testing.assert_allclose(found, expected[:, list(names)], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found, expected[:, list(names)], rtol=0, atol=1e-9)
     classes = forest._fitted.forest.forest.samples.classes
     np.testing.assert_array_equal(classes, twin.finest)
 
