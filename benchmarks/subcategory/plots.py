@@ -147,7 +147,7 @@ def _line(panel: Axes, x: list[float], found: list[Summary], **look: Any) -> Non
 
 
 def _panels(n_panels: int) -> list[Axes]:
-    _, axes = plt.subplots(1, n_panels, figsize=(3.2 * n_panels, 3.2), squeeze=False)
+    _, axes = plt.subplots(1, n_panels, figsize=(max(5.4, 3.2 * n_panels), 3.4), squeeze=False)
     return list(axes[0])
 
 
