@@ -124,6 +124,29 @@ def coarse_weight(bench: Bench, sets: list[TwoLevels]) -> None:
     _legend(axes[0], 2)
 
 
+def class_means(bench: Bench, sets: list[TwoLevels]) -> None:
+    """Accuracy with means of both levels at the nodes, and of fine classes only."""
+    axes = _panels(len(sets))
+    methods = ("joint", "hierarchical", "nn-h", "ridge-h")
+    looks = {"both": (BLUE, "o", "both levels"), "fine": (ORANGE, "s", "fine classes only")}
+    for panel, data in zip(axes, sets, strict=True):
+        for level, (colour, marker, label) in looks.items():
+            for share, fill in ((0.1, "none"), (0.5, "full")):
+                settings = [Setting(m, share, parameters={"class_means": level}) for m in methods]
+                y = [100 * bench.summary(data, setting).mean("accuracy") for setting in settings]
+                look: dict[str, Any] = {
+                    "color": colour,
+                    "marker": marker,
+                    "fillstyle": fill,
+                    "ls": "",
+                }
+                panel.plot(range(len(methods)), y, label=f"{label}, {share:.0%} fine", **look)
+        panel.set_xticks(range(len(methods)), methods)
+        panel.set(title=data.name, xlim=(-0.5, len(methods) - 0.5))
+    axes[0].set_ylabel("accuracy on fine classes, %")
+    _legend(axes[0], 2)
+
+
 def back_off(bench: Bench, sets: list[TwoLevels]) -> None:
     """Right answers over the share of answers that name a fine class."""
     _, panel = plt.subplots(figsize=(5.4, 3.6))
@@ -163,6 +186,7 @@ PICTURES: dict[str, tuple[Callable[[Bench, list[TwoLevels]], None], tuple[str, .
     "labels": (labels, ("cifar", "cub", "words")),
     "parameters": (parameters, ("cifar", "cub")),
     "coarse_weight": (coarse_weight, ("cifar", "words")),
+    "class_means": (class_means, ("cifar", "cub")),
     "back_off": (back_off, ("cifar", "cub", "words")),
 }
 
