@@ -76,4 +76,3 @@ def check_consistent(forest: Any) -> None:
     for tree in range(len(fitted.forest.forest)):
         np.testing.assert_array_equal(leaf_counts(forest, tree), stored)
     assert np.isin(fitted.unconfirmed.ids, fitted.forest.stored_ids).all()
-    assert fitted.forest.history.class_counts.min() >= 0

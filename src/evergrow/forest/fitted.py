@@ -191,7 +191,7 @@ class FittedForest:
             proposer=proposer,
             n_classes=len(labels),
         )
-        history = History.from_json(header.get("history"), len(labels))
+        history = History.from_json(header.get("history"))
         early = _read_early(tensors, n_features, len(labels))
         # The next sample's id must be new, where samples are told apart by their ids.
         is_new = bool((samples.ids < history.n_seen).all())

@@ -36,8 +36,6 @@ class History:
         Samples shown so far, also those let go; the next sample's id.
     row_rate : float
         Rows that a tree draws per sample shown.
-    class_counts : ndarray of shape (n_classes,)
-        Samples of each class shown so far and not forgotten.
     refresh_due : float
         Trees that were to be grown again so far, counted around; the next in turn.
     early : EarlySamples or None
@@ -48,14 +46,12 @@ class History:
     n_updates: int
     n_seen: int
     row_rate: float
-    class_counts: npt.NDArray[np.int64]
     refresh_due: float = 0.0
     early: EarlySamples | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The numbers, for the header of a model file."""
         return {
-            "class_counts": self.class_counts.tolist(),
             "n_seen": self.n_seen,
             "n_updates": self.n_updates,
             "refresh_due": self.refresh_due,
@@ -64,25 +60,19 @@ class History:
         }
 
     @classmethod
-    def from_json(cls, entry: Any, n_classes: int) -> History:
+    def from_json(cls, entry: Any) -> History:
         """Rebuild from :meth:`to_json`; a ``ValueError`` if anything is off."""
         values = entry if isinstance(entry, dict) else {}
         integers = [values.get(name) for name in _INTEGERS]
-        counts, rate = values.get("class_counts"), values.get("row_rate")
-        due = values.get("refresh_due")
+        rate, due = values.get("row_rate"), values.get("refresh_due")
         if not all(type(value) is int and 0 <= value < 2**63 for value in integers):
             raise ValueError("the counters of the model are damaged")
         if not isinstance(rate, (int, float)) or isinstance(rate, bool) or not 0 < rate < 2**32:
             raise ValueError("the row rate of the model is damaged")
         if not isinstance(due, (int, float)) or isinstance(due, bool) or not 0 <= due < 2**53:
             raise ValueError("the refreshed trees of the model are damaged")
-        if not isinstance(counts, list) or len(counts) != n_classes:
-            raise ValueError("the class counts of the model do not fit its classes")
-        if not all(type(count) is int and 0 <= count < 2**62 for count in counts):
-            raise ValueError("the class counts of the model are damaged")
         seed, n_updates, n_seen = (int(values[name]) for name in _INTEGERS)
-        class_counts = np.array(counts, dtype=np.int64)
-        return cls(seed, n_updates, n_seen, float(rate), class_counts, float(due))
+        return cls(seed, n_updates, n_seen, float(rate), float(due))
 
     def with_early(self, early: EarlySamples | None) -> History:
         """The same with other early samples."""

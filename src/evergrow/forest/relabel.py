@@ -39,18 +39,9 @@ def relabel(
     """
     start = time.perf_counter()
     known.check_memory()
-    before = known.forest.samples.classes[rows]
     samples = known.forest.samples.copy()
     samples.set_classes(rows, classes)
-    counts = np.zeros(len(labels), dtype=np.int64)
-    counts[: len(known.labels)] = known.history.class_counts
-    np.subtract.at(counts, before, 1)
-    np.add.at(counts, classes, 1)
-    history = replace(
-        known.history,
-        n_updates=known.history.n_updates + 1,
-        class_counts=counts,
-    )
+    history = replace(known.history, n_updates=known.history.n_updates + 1)
     history = history.with_early(_relabelled(history.early, samples.ids[rows], classes))
     fitted = replace(known, labels=labels, history=history)
     done: dict[str, Any] = {}

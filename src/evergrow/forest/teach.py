@@ -96,7 +96,6 @@ def begin(
         0,
         len(numbers) if n_seen is None else n_seen,
         n_drawn / len(numbers),
-        np.bincount(batch.codes, minlength=len(labels)).astype(np.int64),
         early=early,
     )
     fitted = FittedForest(labels, standardization, forest, history, recipe.proposer)
@@ -160,13 +159,10 @@ def _update(
     known.check_memory()
     samples = known.forest.samples.copy()
     numbers = _store(samples, batch, known.standardization)
-    seen = np.zeros(len(labels), dtype=np.int64)
-    seen[: len(known.labels)] = known.history.class_counts
     history = replace(
         known.history,
         n_updates=known.history.n_updates + 1,
         n_seen=known.history.n_seen + len(batch.ids),
-        class_counts=seen + np.bincount(batch.codes, minlength=len(labels)),
         refresh_due=known.history.refresh_due + recipe.refresh * len(known.forest),
     )
     plan = core_plan(recipe, history, len(labels), known)

@@ -42,12 +42,7 @@ def _forget(
     if leaving.sum() == (classes >= 0).sum() or len(codes) == len(known.labels):
         raise ValueError("forget would leave no samples: train a new forest instead")
     rows = np.flatnonzero(leaving).astype(np.int32)
-    history = replace(
-        known.history,
-        n_updates=known.history.n_updates + 1,
-        class_counts=known.history.class_counts
-        - np.bincount(classes[rows], minlength=len(known.labels)),
-    )
+    history = replace(known.history, n_updates=known.history.n_updates + 1)
     plan = core_plan(recipe, history, len(known.labels), known)
     with progress_bar("forgetting", len(known.forest), recipe.verbose) as progress:
         forest, done = known.forest.forget(
@@ -113,11 +108,8 @@ def _renumbered(fitted: FittedForest, labels: ClassList, columns: list[int]) -> 
     samples = fitted.forest.samples.copy()
     samples.rename_classes(columns)
     forest = fitted.forest.relabel(samples=samples, columns=columns, n_classes=len(labels))
-    counts = np.zeros(len(labels), dtype=np.int64)
-    place = np.array(columns)
-    np.add.at(counts, place[place >= 0], fitted.history.class_counts[place >= 0])
-    history = replace(fitted.history, class_counts=counts)
+    history = fitted.history
     if history.early is not None:
-        codes = place[history.early.codes].astype(np.int32)
+        codes = np.array(columns)[history.early.codes].astype(np.int32)
         history = history.with_early(replace(history.early, codes=codes))
     return replace(fitted, labels=labels, forest=forest, history=history)
