@@ -20,7 +20,7 @@ SWEEPS: dict[str, tuple[Any, ...]] = {
     "n_subsets": (10, 100, 500, 1000),
     "n_assignments": (10, 50, 100),
     "cost_weight": (0.1, 0.01, 0.005, 0.001, 0.0),
-    "subset_scale": (1.0, 3.0, 5.0, 10.0, 20.0),
+    "subset_scale": (1.0, 1.5, 3.0, 5.0, 10.0, 20.0),
 }
 QUICK_SWEEPS: dict[str, tuple[Any, ...]] = {name: values[:2] for name, values in SWEEPS.items()}
 
