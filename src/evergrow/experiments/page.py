@@ -29,7 +29,7 @@ def page(
         parts += ["## The paper's numbers beside ours", beside]
     if experiment.notes:
         parts += [
-            "## How it differs from the paper's",
+            "## What is not as in the paper",
             "\n".join(f"- {n}" for n in experiment.notes),
         ]
     parts += ["## How it was measured", _measured(experiment, record)]

@@ -44,9 +44,9 @@ class Retrained:
 
     Examples
     --------
-    >>> from sklearn.neighbors import NearestCentroid
+    >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from evergrow.streams import Retrained
-    >>> learner = Retrained(NearestCentroid)
+    >>> learner = Retrained(lambda: KNeighborsClassifier(1))
     >>> learner.partial_fit([[0.0], [1.0]], ["a", "b"]).partial_fit([[2.0]], ["c"]).predict([[1.9]])
     array(['c'], dtype='<U1')
     """
