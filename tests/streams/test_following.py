@@ -26,8 +26,12 @@ class Oracle:
     """Knows the answers of the classes it was shown, and counts how often it is asked."""
 
     def __init__(self, data):
-        self.truth = {row.tobytes(): label for row, label in zip(data.X_test, data.y_test)}
-        self.truth |= {row.tobytes(): label for row, label in zip(data.X_train, data.y_train)}
+        self.truth = {
+            row.tobytes(): label for row, label in zip(data.X_test, data.y_test, strict=True)
+        }
+        self.truth |= {
+            row.tobytes(): label for row, label in zip(data.X_train, data.y_train, strict=True)
+        }
         self.shown = []
         self.n_asked = 0
 

@@ -1,5 +1,7 @@
 """Which classes come when."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -36,7 +38,7 @@ def test_every_row_comes_once(initial, chunk, n_classes, seed):
 
 def test_classes_known_grow_and_keep_their_order():
     steps = [*ClassStream(initial=1).steps(LABELS)]
-    for before, after in zip(steps, steps[1:], strict=False):
+    for before, after in itertools.pairwise(steps):
         assert after.known[: len(before.known)].tolist() == before.known.tolist()
 
 
