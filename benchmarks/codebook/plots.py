@@ -23,10 +23,10 @@ from benchmarks.codebook.protocol import (
     training_descriptors,
 )
 from benchmarks.measure import THREADS
-from benchmarks.style import BLACK, BLUE, GREEN, ORANGE, RED, STYLE
 from evergrow import ERCForest
 from evergrow.codebook import word_map
 from evergrow.codebook.evaluation import RocCurve, equal_error_rate, roc
+from evergrow.drawing import BLACK, BLUE, GREEN, ORANGE, RED, STYLE
 from evergrow.features import LocalFeatures, RandomPatches
 
 __all__ = ["main"]

@@ -24,8 +24,8 @@ from benchmarks.growing.protocol import (
 )
 from benchmarks.growing.strategies import RECOMMENDED
 from benchmarks.measure import show_table
-from benchmarks.style import BLACK, BLUE, GREEN, ORANGE, PINK, RED, STYLE
 from evergrow import IGT, RTST, RUST, ULS
+from evergrow.drawing import BLACK, BLUE, GREEN, ORANGE, PINK, RED, STYLE
 
 __all__ = ["main"]
 

@@ -18,8 +18,8 @@ from benchmarks.linear.imbalance import METHODS, PAPER, imbalanced
 from benchmarks.linear.one_example import seconds_per_example
 from benchmarks.linear.rejection import novelties
 from benchmarks.measure import THREADS, median_seconds
-from benchmarks.style import BLACK, BLUE, GREEN, ORANGE, PINK, RED, STYLE
 from evergrow import NCMClassifier, NCMMetric
+from evergrow.drawing import BLACK, BLUE, GREEN, ORANGE, PINK, RED, STYLE
 
 __all__ = ["main"]
 

@@ -10,13 +10,13 @@ import click
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from benchmarks.style import BLACK, BLUE, GREEN, ORANGE, PINK, RED, STYLE
 from benchmarks.subcategory.backing_off import THRESHOLDS, curve
 from benchmarks.subcategory.coarse_term import over_weights
 from benchmarks.subcategory.data import DATA_SETS, TwoLevels, data_sets
 from benchmarks.subcategory.regularised import SWEEPS, everything, sweep
 from benchmarks.subcategory.results import Results, Summary
 from benchmarks.subcategory.runs import Bench, Setting
+from evergrow.drawing import BLACK, BLUE, GREEN, ORANGE, PINK, RED, STYLE
 
 __all__ = ["main"]
 

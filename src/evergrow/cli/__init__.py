@@ -9,6 +9,7 @@ import click
 
 from evergrow.cli.add import add
 from evergrow.cli.evaluate import evaluate
+from evergrow.cli.experiment import experiment
 from evergrow.cli.fit import fit
 from evergrow.cli.forget import forget
 from evergrow.cli.group import Commands
@@ -42,5 +43,5 @@ def main(traceback: bool) -> None:
     """
 
 
-for command in (fit, add, predict, evaluate, info, forget):
+for command in (fit, add, predict, evaluate, info, forget, experiment):
     main.add_command(command)

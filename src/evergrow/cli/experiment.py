@@ -1,0 +1,85 @@
+"""Repeating the experiments of the papers."""
+
+from __future__ import annotations
+
+import click
+
+from evergrow.cli.options import JOBS, QUIET, examples, verbosity
+
+__all__ = ["experiment"]
+
+
+@click.command(
+    epilog=examples(
+        "evergrow experiment --list",
+        "evergrow experiment cvpr2014-fig5 --quick",
+        "evergrow experiment cvpr2014-fig5 --data features.npz --out results",
+        "evergrow experiment icra2017",
+    )
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--list", "listing", is_flag=True, help="Name every table and figure.")
+@click.option(
+    "--data", type=click.Path(), help="Your own data (.npz features, a folder) in place of ours."
+)
+@click.option("--quick", is_flag=True, help="A small run on built-in data, in about a minute.")
+@click.option(
+    "--out",
+    type=click.Path(),
+    default="results",
+    show_default=True,
+    help="Folder for tables, pictures, pages and what is kept of a run that was stopped.",
+)
+@click.option("--seeds", type=click.IntRange(1, 1000), help="How often to repeat, mostly 3.")
+@click.option("--fresh", is_flag=True, help="Do runs again that are kept from before.")
+@JOBS
+@QUIET
+def experiment(
+    names: tuple[str, ...],
+    listing: bool,
+    data: str | None,
+    quick: bool,
+    out: str,
+    seeds: int | None,
+    fresh: bool,
+    jobs: int,
+    quiet: bool,
+) -> None:
+    """Repeat experiments of the papers: NAME is one, a paper's name, or "all".
+
+    Writes NAME.csv, NAME-timings.csv, the picture NAME.svg, the page NAME.md and NAME.json with
+    versions, processor and hashes of the data, and says what agrees with the paper. Without --data
+    and --quick the data are the files in the folder EVERGROW_DATA, or built-in ones when it is not
+    set. An experiment that was stopped goes on where it stopped when the command is given again.
+    """
+    if listing:
+        _write_list()
+        return
+    if not names:
+        raise click.UsageError("name an experiment, or ask for --list")
+    from evergrow.experiments import Lab, find_experiments, perform
+    from evergrow.experiments.index import write_index
+    from evergrow.experiments.running import check_folder
+
+    found = find_experiments(names)
+    check_folder(out)
+    for each in found:
+        lab = Lab(each.sources, quick=quick, data=data, n_seeds=seeds, n_jobs=jobs)
+        outcome = perform(each, out, lab, fresh=fresh, verbose=verbosity(quiet))
+        click.echo(f"{each.name}: {each.title}")
+        for finding in outcome.findings:
+            click.echo(f"  {finding.verdict}: {finding.claim} {finding.here}")
+        if not quiet:
+            click.echo(f"  {out}/{each.name}.svg", err=True)
+    write_index(out)
+
+
+def _write_list() -> None:
+    from evergrow.experiments import PAPERS, find_experiments
+
+    for paper in PAPERS:
+        click.echo(paper.citation)
+        for each in find_experiments([paper.name]):
+            click.echo(f"  {each.name:22} {each.shows}")
+        for illustration in paper.illustrations:
+            click.echo(f"  {illustration.name:22} not repeated: {illustration.why}")

@@ -1,0 +1,76 @@
+"""The page of an experiment: picture, numbers beside the paper's, and what agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evergrow.experiments.experiment import Experiment, Finding
+from evergrow.experiments.table import Table
+
+__all__ = ["beside_published", "page"]
+
+_MARKS = {"agrees": "Agrees.", "differs": "**Differs.**", "open": "Not decided here."}
+
+
+def page(
+    experiment: Experiment, table: Table, findings: Sequence[Finding], record: Mapping[str, Any]
+) -> str:
+    """The page as Markdown."""
+    parts = [
+        f"# {experiment.title}",
+        experiment.shows,
+        f"![{experiment.title}]({experiment.name}.svg)",
+        "## What agrees and what does not",
+        "\n".join(f"- {_MARKS[f.verdict]} {f.claim} {f.here}" for f in findings),
+    ]
+    beside = beside_published(experiment, table)
+    if beside:
+        parts += ["## The paper's numbers beside ours", beside]
+    if experiment.notes:
+        parts += [
+            "## What is not as in the paper",
+            "\n".join(f"- {n}" for n in experiment.notes),
+        ]
+    parts += ["## How it was measured", _measured(experiment, record)]
+    return "\n\n".join(parts) + "\n"
+
+
+def beside_published(experiment: Experiment, table: Table) -> str:
+    """A table of the printed numbers with ours for the same setting, mean and deviation."""
+    lines = []
+    for row in experiment.published:
+        where = {key: row[key] for key in experiment.keys if key in row}
+        for name in (*experiment.exact, *experiment.timed):
+            if row.get(name) is None:
+                continue
+            ours = table.where(**where)
+            mean, deviation = ours.mean(name), ours.deviation(name)
+            shown = "not measured" if mean != mean else f"{mean:.4g} ± {deviation:.2g}"  # noqa: PLR0124
+            setting = ", ".join(f"{key} {value}" for key, value in where.items())
+            lines.append(f"| {setting} | {name} | {row[name]:.4g} | {shown} |")
+    if not lines:
+        return ""
+    return "\n".join(["| setting | what | paper | here |", "|---|---|---|---|", *lines])
+
+
+def _measured(experiment: Experiment, record: Mapping[str, Any]) -> str:
+    data = ", ".join(
+        f"{found['name']} (SHA-256 `{found['sha256'][:16]}`)" for found in record["data"].values()
+    )
+    versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
+    seeds = ", ".join(map(str, record["seeds"]))
+    quick = " --quick" if record["quick"] else ""
+    files = f"Numbers: [{experiment.name}.csv]({experiment.name}.csv)"
+    if experiment.timed:
+        files += f", times: [{experiment.name}-timings.csv]({experiment.name}-timings.csv)"
+    return "\n".join(
+        [
+            f"    evergrow experiment {experiment.name}{quick}",
+            "",
+            *([f"Data: {data}."] if data else []),
+            *([f"Seeds: {seeds}."] if seeds else []),
+            f"{record['processor']}, {record['n_cores']} cores; {versions}.",
+            f"{files}.",
+        ]
+    )
