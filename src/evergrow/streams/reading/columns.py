@@ -110,7 +110,7 @@ def named_by_place(values: Array, classes: Array, what: str) -> dict[Any, Any]:
         raise DatasetError(f"{what} must be a flat list, got shape {values.shape}")
     if classes.dtype.kind not in "iu":
         raise DatasetError(f"{what} is a list by label, so labels must be its places from 0")
-    if len(classes) and not (0 <= classes.min() and classes.max() < len(values)):
+    if len(classes) and not (classes.min() >= 0 and classes.max() < len(values)):
         raise DatasetError(
             f"{what} has {len(values)} entries, but labels go from {classes.min()} to "
             f"{classes.max()}: there must be one for each label from 0"

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.errors import DatasetError, DatasetWarning
-from evergrow.params import Fraction, Nothing, RandomState, check_parameters
+from evergrow.params import Fraction, Integer, Nothing, check_parameters
 
 __all__ = ["check_division", "check_tested", "divided", "refuse_division"]
 
@@ -25,7 +25,7 @@ def check_division(test_share: object, random_state: object) -> None:
     """Raise a ``ValueError`` for a share or a seed that is none."""
     check_parameters(
         {"test_share": test_share, "random_state": random_state},
-        {"test_share": [Fraction(), Nothing()], "random_state": [RandomState()]},
+        {"test_share": [Fraction(), Nothing()], "random_state": [Integer(0, 2**32 - 1)]},
     )
     if test_share == 1.0:
         raise ValueError("test_share must be below 1, or nothing is left to learn from")
@@ -37,9 +37,7 @@ def refuse_division(test_share: float | None, what: str) -> None:
         raise ValueError(f"test_share has no use: {what} says what is for testing")
 
 
-def divided(
-    y: Array, test_share: float | None, random_state: int | np.random.RandomState
-) -> tuple[Array, Array]:
+def divided(y: Array, test_share: float | None, random_state: int) -> tuple[Array, Array]:
     """Rows for training and rows for testing, the same share of each class.
 
     Of two samples of a class one is for testing; a single one is for training. Both keep the order
@@ -47,8 +45,7 @@ def divided(
     """
     share = DEFAULT_SHARE if test_share is None else test_share
     # The numbers of a RandomState are the same in every version of NumPy.
-    given = isinstance(random_state, np.random.RandomState)
-    rng = random_state if given else np.random.RandomState(random_state)
+    rng = np.random.RandomState(random_state)
     tested = np.zeros(len(y), bool)
     labels, codes = np.unique(y, return_inverse=True)
     starts = np.cumsum(np.bincount(codes, minlength=len(labels)))[:-1]

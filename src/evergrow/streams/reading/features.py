@@ -37,7 +37,7 @@ def read_features(
     *,
     labels: str | os.PathLike[str] | None = None,
     test_share: float | None = None,
-    random_state: int | np.random.RandomState = 0,
+    random_state: int = 0,
     max_bytes: int = MAX_BYTES,
     sha256: Expected = None,
 ) -> Dataset:
@@ -49,13 +49,13 @@ def read_features(
             raise ValueError(f"labels has no use: {name_of(path)} holds its own")
         with opened({path.name: path}, sha256) as found:
             file = found.files[path.name]
-            with ArrayArchive(file, Budget(max_bytes), name_of(path)) as arrays:
+            with ArrayArchive(file, Budget.of(max_bytes), name_of(path)) as arrays:
                 return _from_archive(path, arrays, division, found.sha256)
     if labels is None:
         raise DatasetError(
             f"{name_of(path)} has no labels: name the .npy file that holds them with labels="
         )
-    return _from_two_files(path, Path(labels), division, Budget(max_bytes), sha256)
+    return _from_two_files(path, Path(labels), division, Budget.of(max_bytes), sha256)
 
 
 def _from_two_files(
@@ -63,11 +63,11 @@ def _from_two_files(
 ) -> Dataset:
     if path.name == labels.name:
         # Files are told apart by their names where hashes are given.
-        raise ValueError(f"the files of features and of labels are both called {name_of(path.name)}")
-    with opened({path.name: path, labels.name: labels}, sha256) as found:
-        X, y = (
-            _whole_file(found.files[one.name], budget, name_of(one)) for one in (path, labels)
+        raise ValueError(
+            f"the files of features and of labels are both called {name_of(path.name)}"
         )
+    with opened({path.name: path, labels.name: labels}, sha256) as found:
+        X, y = (_whole_file(found.files[one.name], budget, name_of(one)) for one in (path, labels))
     X, y = as_rows(X, name_of(path)), as_labels(y, name_of(labels))
     check_lengths(X, y, (name_of(path), name_of(labels)))
     train, test = divided(y, *division)
@@ -180,7 +180,8 @@ def _parents(arrays: ArrayArchive, classes: Array, what: str) -> dict[Any, Any] 
         if fine in arrays and coarse in arrays:
             names = (f"{fine!r} in {what}", f"{coarse!r} in {what}")
             y, y_coarse = (
-                as_labels(arrays[key], name) for key, name in zip((fine, coarse), names, strict=True)
+                as_labels(arrays[key], name)
+                for key, name in zip((fine, coarse), names, strict=True)
             )
             check_lengths(y, y_coarse, names)
             return parents_of_pairs(y, y_coarse, what)

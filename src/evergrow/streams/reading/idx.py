@@ -44,7 +44,7 @@ def read_mnist(path: Path, *, max_bytes: int = MAX_BYTES, sha256: Expected = Non
             f"{name_of(path)} is not a folder: name the one that holds {', '.join(_FILES.values())}"
         )
     paths = {key: _found(path, stem) for key, stem in _FILES.items()}
-    budget = Budget(max_bytes)
+    budget = Budget.of(max_bytes)
     with opened({one.name: one for one in paths.values()}, sha256) as found:
         arrays = {
             key: read_idx(found.files[one.name], _N_DIMENSIONS[key[0]], budget, name_of(one))
@@ -74,9 +74,7 @@ def _found(folder: Path, stem: str) -> Path:
     raise FileNotFoundError(f"there is no file {stem} or {stem}.gz in {name_of(folder)}")
 
 
-def read_idx(
-    file: BinaryIO, n_dimensions: int, budget: Budget, what: str
-) -> npt.NDArray[np.uint8]:
+def read_idx(file: BinaryIO, n_dimensions: int, budget: Budget, what: str) -> npt.NDArray[np.uint8]:
     """Read an array of bytes, compressed or not; ``what`` names it in errors."""
     n_bytes = os.fstat(file.fileno()).st_size
     compressed = file.read(len(_GZIP)) == _GZIP

@@ -11,7 +11,7 @@ import math
 import zipfile
 import zlib
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -113,7 +113,7 @@ class ArrayArchive:
                 raise DatasetError(f"{what} holds {name!r} twice")
             self._members[name] = member
 
-    def __enter__(self) -> ArrayArchive:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from evergrow.errors import DatasetError
 from evergrow.features.sources import name_of
+from evergrow.params import Integer, check_parameters
 
 __all__ = [
     "MAX_BYTES",
@@ -45,6 +46,12 @@ class Budget:
     """How much memory what is read may still take: a small file can claim to hold any amount."""
 
     left: int
+
+    @classmethod
+    def of(cls, max_bytes: int) -> Budget:
+        """So many bytes; a ``ValueError`` for anything but a positive integer."""
+        check_parameters({"max_bytes": max_bytes}, {"max_bytes": [Integer(1)]})
+        return cls(max_bytes)
 
     def take(self, n_bytes: int, what: str) -> None:
         """Set bytes aside; a ``DatasetError`` if there are not so many left."""
@@ -84,7 +91,7 @@ def open_regular(path: Path) -> BinaryIO:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise type(error)(f"cannot read {name_of(path)}: {reason}") from error
-    file = open(descriptor, "rb")
+    file = os.fdopen(descriptor, "rb")
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         file.close()
         raise DatasetError(f"cannot read {name_of(path)}: it is not a regular file")
@@ -131,7 +138,9 @@ def checked_digest(digests: Mapping[str, str], expected: Expected) -> str:
 def _joined(digests: Mapping[str, str]) -> str:
     if len(digests) == 1:
         return next(iter(digests.values()))
-    lines = (digest.encode() + b"  " + os.fsencode(name) for name, digest in sorted(digests.items()))
+    lines = (
+        digest.encode() + b"  " + os.fsencode(name) for name, digest in sorted(digests.items())
+    )
     return hashlib.sha256(b"".join(line + b"\n" for line in lines)).hexdigest()
 
 
@@ -144,7 +153,7 @@ def _compare(what: str, found: str, wanted: object) -> None:
 
 def fill(array: npt.NDArray[Any], file: Any, what: str) -> None:
     """Read an array's bytes, piece by piece; a ``DatasetError`` where the file ends before."""
-    content = memoryview(array.reshape(-1).view(np.uint8))
+    content = array.reshape(-1).view(np.uint8).data
     done = 0
     while done < len(content):
         n_read = file.readinto(content[done : done + _CHUNK_BYTES])

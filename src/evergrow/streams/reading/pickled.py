@@ -104,7 +104,7 @@ class _Machine:
     def call(self) -> None:
         arguments, word = self.pop(), self.pop()
         known = type(word) is _Word and type(arguments) is tuple and len(arguments) > 0
-        if known and word == "array" and arguments[0] == _Word("ndarray"):
+        if known and word == "array" and type(arguments[0]) is _Word:
             self.stack.append(_ArrayToBe())
         elif known and word == "dtype":
             if arguments[0] not in _BYTE_TYPES:
@@ -180,6 +180,13 @@ _INSTRUCTIONS: dict[str, Step] = {
 }
 
 
+def _step_of(instruction: str) -> Step:
+    step = _INSTRUCTIONS.get(instruction)
+    if step is None:
+        raise DatasetError(f"it has the instruction {instruction}, which data do not need")
+    return step
+
+
 def read_plain_pickle(content: bytes, what: str) -> dict[str, Any]:
     """Read a pickled dictionary of text, numbers, lists and arrays of bytes.
 
@@ -198,22 +205,21 @@ def read_plain_pickle(content: bytes, what: str) -> dict[str, Any]:
 
     Examples
     --------
-    >>> import os, pickle
+    >>> import pickle
     >>> from evergrow.streams.reading.pickled import read_plain_pickle
     >>> read_plain_pickle(pickle.dumps({"labels": [3, 1]}, protocol=2), "the file")
     {'labels': [3, 1]}
-    >>> read_plain_pickle(pickle.dumps({"labels": os.getcwd}, protocol=2), "the file")
+    >>> harmful = pickle.dumps({"labels": print}, protocol=2)
+    >>> read_plain_pickle(harmful, "the file")  # doctest: +NORMALIZE_WHITESPACE
     Traceback (most recent call last):
     ...
-    evergrow.errors.DatasetError: the file is refused: it names posix.getcwd, which data do not need
+    evergrow.errors.DatasetError: the file is refused: it names __builtin__.print, which data do
+    not need
     """
     machine = _Machine()
     try:
         for instruction, argument, _ in pickletools.genops(content):
-            step = _INSTRUCTIONS.get(instruction.name)
-            if step is None:
-                raise DatasetError(f"it has the instruction {instruction.name}")
-            step(machine, argument)
+            _step_of(instruction.name)(machine, argument)
         (values,) = machine.stack
     except DatasetError as error:
         raise DatasetError(f"{what} is refused: {error}") from error
