@@ -36,7 +36,7 @@ class Measured:
     comparisons: float
     """Distance comparisons per tree and test sample; NaN of learners that do not count them."""
     cpu_seconds: float = float("nan")
-    """Processor time of all threads in all training so far: what other work beside does not change."""
+    """Processor time of all threads in all training so far; other work hardly changes it."""
     last_cpu_seconds: float = float("nan")
     """The same of the latest update."""
 

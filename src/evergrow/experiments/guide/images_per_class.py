@@ -42,7 +42,8 @@ def few_of_each(data: Dataset, n_images: int, seed: int) -> Dataset:
 def _measure(lab: Lab, run: Run) -> list[dict[str, Any]]:
     data = few_of_each(lab.dataset(run["data"]), run["images"], run["seed"])
     chunk = max(1, len(data.classes) // 10)
-    stream = ClassStream(chunk, chunk, random_state=run["seed"], measure_at=[len(data.classes)])
+    end = [len(data.classes)]
+    stream = ClassStream(max(2, chunk), chunk, random_state=run["seed"], measure_at=end)
     learner = learner_of(lab, run["learner"], run["seed"])
     (last,) = follow(learner, data, stream)
     accuracy = float(np.nanmean(last.class_accuracies))
