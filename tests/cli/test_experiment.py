@@ -66,7 +66,7 @@ def _broken(tmp_path, **arrays):
     ("arrays", "message"),
     [
         ({"X": np.full((40, 2), np.nan), "y": np.repeat(np.arange(10), 4)}, "NaN|not finite|nan"),
-        ({"X": np.ones((40, 2))}, "'y'|label"),
+        ({"X": np.ones((40, 2))}, "lacks y"),
         ({"X": np.ones((4, 2)), "y": np.array([1, "a", None, 2], dtype=object)}, "pickle"),
     ],
 )
