@@ -87,7 +87,7 @@ def measure(lab: Lab, run: Run) -> list[Row]:
 def draw(figure: Figure, table: Table) -> None:
     """One row of panels per data set and stretch: accuracy, test time, training time."""
     stretches = _stretches(table)
-    grid = panels(figure, len(stretches), 3)
+    grid = panels(figure, len(stretches), 3, height=2.8)
     for row, (data, initial) in zip(grid, stretches, strict=True):
         _draw_stretch(row, table.where(data=data, initial=initial))
         row[0].set_title(f"{DATA_NAMES[data]}, {initial} initial classes")
