@@ -20,7 +20,6 @@ from evergrow.progress import progress_bar
 from evergrow.streams.dataset import Dataset
 from evergrow.streams.reading.dividing import (
     check_division,
-    check_tested,
     divided,
     refuse_division,
 )
@@ -49,21 +48,19 @@ def read_image_folder(
     if all((path / part).is_dir() for part in _PARTS):
         refuse_division(test_share, name_of(path))
         _warn_of_others(path)
-        X_train, y_train, X_test, y_test = (
-            array for part in _PARTS for array in _listed(find_labelled(path / part))
-        )
+        X_train, y_train = _listed(find_labelled(path / "train"))
+        X_test, y_test = _listed(find_labelled(path / "test"))
     else:
         X, y = _listed(find_labelled(path))
         train, test = divided(y, test_share, random_state)
         X_train, y_train, X_test, y_test = X[train], y[train], X[test], y[test]
-    check_tested(y_train, y_test, name_of(path))
     digest = _digest(path, [*X_train.tolist(), *X_test.tolist()], sha256, verbose)
     name = path.resolve().name
     return Dataset(name, X_train, y_train, X_test, y_test, sha256=digest)
 
 
 def _listed(found: LabelledImages) -> tuple[Array, Array]:
-    warn_of(found.problems, stacklevel=5)
+    warn_of(found.problems, stacklevel=6)
     return np.array([os.fspath(path) for path in found.paths]), found.labels
 
 
@@ -78,7 +75,7 @@ def _warn_of_others(root: Path) -> None:
             f"{name_of(root)} holds the folders train and test, which are read, and others, which "
             f"are not: {', '.join(map(name_of, others[:5]))}",
             DatasetWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
