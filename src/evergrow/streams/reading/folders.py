@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.errors import DatasetWarning
-from evergrow.features import LabelledImages, find_labelled
-from evergrow.features.many import warn_of
-from evergrow.features.sources import name_of
-from evergrow.features.walking import entries_of
+from evergrow.naming import name_of
 from evergrow.params import Flag, Integer, check_parameters
 from evergrow.progress import progress_bar
 from evergrow.streams.dataset import Dataset
@@ -24,6 +21,9 @@ from evergrow.streams.reading.dividing import (
     refuse_division,
 )
 from evergrow.streams.reading.opening import Expected, checked_digest, digest_of, open_regular
+
+if TYPE_CHECKING:
+    from evergrow.features import LabelledImages
 
 __all__ = ["read_image_folder"]
 
@@ -45,6 +45,9 @@ def read_image_folder(
     check_parameters({"verbose": verbose}, {"verbose": [Integer(0), Flag()]})
     if not path.is_dir():
         raise NotADirectoryError(f"{name_of(path)} is not a folder")
+    # What reads images takes seconds to import, and other data do without.
+    from evergrow.features import find_labelled
+
     if all((path / part).is_dir() for part in _PARTS):
         refuse_division(test_share, name_of(path))
         _warn_of_others(path)
@@ -60,11 +63,15 @@ def read_image_folder(
 
 
 def _listed(found: LabelledImages) -> tuple[Array, Array]:
+    from evergrow.features.many import warn_of
+
     warn_of(found.problems, stacklevel=6)
     return np.array([os.fspath(path) for path in found.paths]), found.labels
 
 
 def _warn_of_others(root: Path) -> None:
+    from evergrow.features.walking import entries_of
+
     others = sorted(
         entry.name
         for entry in entries_of(root)

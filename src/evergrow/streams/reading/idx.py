@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.errors import DatasetError
-from evergrow.features.sources import name_of
+from evergrow.naming import name_of
 from evergrow.streams.dataset import Dataset
 from evergrow.streams.reading.columns import as_labels, as_rows, check_lengths
 from evergrow.streams.reading.opening import MAX_BYTES, Budget, Expected, fill, opened
