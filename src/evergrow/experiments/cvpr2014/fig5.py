@@ -232,6 +232,6 @@ EXPERIMENT = Experiment(
         "Beside the paper's stream from 3 to 50 classes there is one from 10 to all 100, on "
         "features only.",
         "RTST grows only chosen subtrees again that new samples reach, which changes no answer and "
-        "saves time. All learners use the same threads, times are wall-clock seconds.",
+        "saves time. Times are processor seconds of all threads.",
     ),
 )

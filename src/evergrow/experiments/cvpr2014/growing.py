@@ -79,7 +79,8 @@ def rows_of(
 ) -> list[Row]:
     """Rows of one learner: what the run says of it, and what was measured.
 
-    A baseline that trained only where it was measured has no total time to speak of.
+    Seconds are processor time of all threads. A baseline that trained only where it was measured
+    has no total time to speak of.
     """
     told = {key: run[key] for key in keys if key in run}
     return [
@@ -90,7 +91,7 @@ def rows_of(
             "newest": m.newest,
             "comparisons": m.comparisons,
             "n_distances": m.n_distances if timed else None,
-            "seconds": m.seconds if timed else None,
+            "seconds": m.cpu_seconds if timed else None,
         }
         for m in measured
     ]
