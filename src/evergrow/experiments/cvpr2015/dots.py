@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["draw_methods", "legend_above", "panels"]
 
 # How far apart groups of one method stand, and the paper's dot from ours.
-_STEP, _ASIDE = 0.22, 0.09
+_STEP, _ASIDE = 0.24, 0.1
 
 
 def panels(figure: Figure, table: Table) -> dict[str, Axes]:
@@ -53,13 +53,13 @@ def draw_methods(
             offset = _STEP * (number - (len(groups) - 1) / 2)
             look: dict[str, Any] = {"color": COLOURS[number], "ls": ""}
             x, y, spread = _points(mine.where(**{group: value}), methods, column)
-            at = [place + offset for place in x]
+            at = [place + offset - _ASIDE / 2 for place in x]
             panel.errorbar(at, y, spread, marker=MARKERS[number], label=label, **look)
             x, y, _ = _points(published.where(**{group: value}), methods, column)
-            at = [place + offset + _ASIDE for place in x]
+            at = [place + offset + _ASIDE / 2 for place in x]
             panel.plot(at, y, marker=MARKERS[number], fillstyle="none", **look)
-        if len(published):
-            panel.plot([], [], "o", color=GREY, fillstyle="none", label="paper (hollow)")
+        # Error bars stand last in a legend; this one without any stands behind those with.
+        panel.errorbar([], [], marker="o", ls="", color=GREY, fillstyle="none", label="paper")
         panel.axhline(1.0, color=GREY, lw=0.8, zorder=0)
         panel.set_xticks(range(len(methods)), [LABELS[each] for each in methods], fontsize=7)
         panel.set_xlim(-0.5, len(methods) - 0.5)

@@ -27,11 +27,11 @@ PUBLISHED = (
     {"method": "hierarchical", "means": "both", "weight": 1.0, "accuracy": 0.1810},
 )
 BASELINE = {"method": "hierarchical", "means": "fine", "weight": 1.0}
-# What is drawn: method, whose means nodes compare with, name, colour, marker.
+# What is drawn: method, whose means nodes compare with, name, colour, marker, how far aside.
 LINES = (
-    ("joint", "fine", "J", RED, "s"),
-    ("hierarchical", "fine", "H", BLUE, "o"),
-    ("hierarchical", "both", "H, means of both levels", GREEN, "^"),
+    ("joint", "fine", "J", RED, "s", 0.93),
+    ("hierarchical", "fine", "H", BLUE, "o", 1.0),
+    ("hierarchical", "both", "H, means of both levels", GREEN, "^", 1.08),
 )
 
 
@@ -58,15 +58,14 @@ def _draw(figure: Figure, table: Table) -> None:
     theirs = Table(relative_to(PUBLISHED, BASELINE, []))
     places = panels(figure, table)
     for name, panel in places.items():
-        for method, means, label, colour, marker in LINES:
+        for method, means, label, colour, marker, aside in LINES:
             curve = ours.curve("weight", "relative", data=name, method=method, means=means)
             look: dict[str, Any] = {"color": colour, "marker": marker}
-            panel.errorbar(curve.x, curve.mean, curve.deviation, label=label, **look)
+            # Side by side, so that none hides another.
+            panel.errorbar(aside * curve.x, curve.mean, curve.deviation, label=label, **look)
             paper = theirs.curve("weight", "relative", method=method, means=means)
-            # Beside ours, which it would hide.
-            panel.plot(
-                1.25 * paper.x, paper.mean, ls="", fillstyle="none", label=f"{label}, paper", **look
-            )
+            hollow = look | {"ls": "", "fillstyle": "none", "label": f"{label}, paper"}
+            panel.errorbar(1.3 * aside * paper.x, paper.mean, **hollow)
         panel.set_xscale("log")
         panel.set_xlabel("weight of the coarse term")
     first = next(iter(places.values()))

@@ -42,7 +42,7 @@ def best_is(
         best = max(others, key=lambda name: mine.mean(column, method=name))
         parts.append(
             f"{shown(mine, column, method=method)} beside {in_words(best)} "
-            f"{shown(mine, column, method=best)} at {over} {percent(value)}"
+            f"{shown(mine, column, method=best)} ({over} {percent(value)})"
         )
     return ", ".join(parts), combined(verdicts)
 
@@ -56,7 +56,7 @@ def with_hierarchy(table: Table, over: str, *, column: str = "accuracy") -> Seen
         mine = rows.where(**{over: value})
         found = contrast(mine, column, {"told": True}, {"told": False})
         verdicts.append(found.verdict)
-        parts.append(f"{100 * found.difference:+.1f} points at {over} {percent(value)}")
+        parts.append(f"{100 * found.difference:+.1f} points ({over} {percent(value)})")
     return f"on average {', '.join(parts)}", combined(verdicts)
 
 

@@ -28,8 +28,11 @@ def draw_trade(panel: Axes, table: Table, parameter: str, *, colour: int) -> Non
         color=COLOURS[colour],
         elinewidth=0.8,
     )
-    for value, x, height in zip(accuracy.x.tolist(), cost.mean, y, strict=True):
-        panel.annotate(f"{value:g}", (x, height), (4, 4), textcoords="offset points", size=7)
+    for number, value in enumerate(accuracy.x.tolist()):
+        # In turns above and below, as neighbours may lie close.
+        aside = (4, 4) if number % 2 == 0 else (4, -9)
+        place = (cost.mean[number], y[number])
+        panel.annotate(f"{value:g}", place, aside, textcoords="offset points", size=7)
     panel.margins(0.12, 0.15)
 
 
