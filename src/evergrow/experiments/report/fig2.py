@@ -91,7 +91,8 @@ def _mixed(probabilities: Array) -> Array:
     )
     # Lighter than the points, so that these stand out. Few steps make small files.
     mixed = 255 - 0.6 * (255 - probabilities @ colours[: probabilities.shape[1]])
-    return np.rint(mixed / 8) * 8 - (mixed > 252)
+    stepped: Array = np.rint(mixed / 8) * 8 - (mixed > 252)
+    return stepped
 
 
 def _draw(figure: Figure, table: Table) -> None:
@@ -134,7 +135,8 @@ def _smoother(table: Table, kind: str) -> Finding:
     return Finding(
         f"The report finds borders of {TITLES[kind]} much smoother than those of thresholds.",
         f"Here the borders are {ours.mean('boundary'):.1f} map widths long with {TITLES[kind]} and "
-        f"{axis.mean('boundary'):.1f} with thresholds{ideal} (shorter is smoother){_noise(shorter)}",
+        f"{axis.mean('boundary'):.1f} with thresholds{ideal} (shorter is smoother)"
+        f"{_noise(shorter)}",
         shorter,
     )
 
@@ -171,7 +173,7 @@ EXPERIMENT = Experiment(
         "the report's shares of an unnamed number. Each pixel mixes the classes' colours as the "
         "forest mixes their probabilities; the map is that of the first seed.",
         "Smoothness is measured as the length of all borders between answers near samples, in "
-        "widths of the map. Data with more than two features are shown along their first two principal "
-        "directions.",
+        "widths of the map. Data with more than two features are shown along their first two "
+        "principal directions.",
     ),
 )

@@ -121,7 +121,7 @@ def _errors(ncm: Table, svm: Table) -> Finding:
         f"{100 * ours.mean('train_error'):.2f} % and {100 * theirs.mean('train_error'):.2f} %"
     )
     return Finding(
-        "The report finds the test errors close, 2.15 % (NCM) and 3.6 % (SVM), NCM slightly better.",
+        "The report finds test errors close, 2.15 % (NCM) and 3.6 % (SVM), NCM slightly better.",
         here + ("; seeds differ by more, or there is only one." if better is None else "."),
         better,
     )

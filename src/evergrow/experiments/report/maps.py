@@ -46,10 +46,11 @@ class Plane:
         """Middles of all pixels, shape (n_pixels ** 2, 2)."""
         steps = (2 * np.arange(self.n_pixels) + 1) / self.n_pixels - 1
         x, y = np.meshgrid(self.half * steps, self.half * steps)
-        return np.column_stack([x.ravel(), y.ravel()]).astype(np.float32) + np.float32(self.centre)
+        middles: Array = np.column_stack([x.ravel(), y.ravel()]) + np.array(self.centre)
+        return middles.astype(np.float32)
 
     def near(self, X: Array) -> Array:
-        """Which pixels lie near a sample, shape (n_pixels, n_pixels): elsewhere answers are free."""
+        """Which pixels, of shape (n_pixels, n_pixels), lie near a sample."""
         from scipy.spatial import KDTree
 
         distances, _ = KDTree(X).query(self.places())
