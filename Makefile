@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 BENCH_ARGS ?= --quick
+# Names of experiments, of papers, or all of them.
+EXPERIMENTS ?= all
 # ON makes compiler warnings errors, as .ci/run does; another compiler may warn of other things.
 WERROR ?= OFF
 
@@ -17,15 +19,16 @@ BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcate
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test lint bench results docs clean
 
 help:
-	@echo "make demo   run examples/demo_pictures.py"
-	@echo "make test   run the tests and the examples in docstrings"
-	@echo "make lint   check style, types, formatting and imports"
-	@echo "make bench  run the benchmarks; BENCH_ARGS=$(BENCH_ARGS)"
-	@echo "make docs   build the documentation into docs/_build/html"
-	@echo "make clean  remove everything that was built, .venv included"
+	@echo "make demo     run examples/demo_pictures.py"
+	@echo "make test     run the tests and the examples in docstrings"
+	@echo "make lint     check style, types, formatting and imports"
+	@echo "make bench    run the benchmarks; BENCH_ARGS=$(BENCH_ARGS)"
+	@echo "make results  repeat the papers' experiments into docs/results; EXPERIMENTS=$(EXPERIMENTS)"
+	@echo "make docs     build the documentation into docs/_build/html"
+	@echo "make clean    remove everything that was built, .venv included"
 	@echo
 	@echo "PYTHON=$(PYTHON) is the Python to use, 3.11 or later."
 
@@ -33,11 +36,11 @@ demo: $(STAMPS)/package $(STAMPS)/plot $(STAMPS)/vision
 	@echo "== running the demo"
 	@$(BIN)/python examples/demo_pictures.py
 
-test: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/plot $(STAMPS)/vision
+test: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/experiments
 	@echo "== running the tests"
 	@$(BIN)/python -m pytest
 
-lint: $(STAMPS)/package $(STAMPS)/lint $(STAMPS)/plot $(STAMPS)/test $(STAMPS)/vision
+lint: $(STAMPS)/package $(STAMPS)/lint $(STAMPS)/test $(STAMPS)/experiments
 	@echo "== ruff check"
 	@$(BIN)/ruff check
 	@echo "== ruff format"
@@ -49,9 +52,14 @@ lint: $(STAMPS)/package $(STAMPS)/lint $(STAMPS)/plot $(STAMPS)/test $(STAMPS)/v
 	@echo "== import contracts"
 	@PYTHONPATH=src $(BIN)/lint-imports
 
-bench: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/experiments $(STAMPS)/vision
+bench: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/experiments
 	@echo "== benchmarks: $(BENCHMARKS) $(BENCH_ARGS)"
 	@$(BIN)/python -m benchmarks $(BENCHMARKS) $(BENCH_ARGS)
+
+# What was measured before is kept; after a change of what is measured add ARGS=--fresh.
+results: $(STAMPS)/package $(STAMPS)/experiments
+	@echo "== repeating the papers' experiments: $(EXPERIMENTS)"
+	@$(BIN)/evergrow experiment $(EXPERIMENTS) --out docs/results $(ARGS)
 
 docs: $(STAMPS)/package $(STAMPS)/docs $(STAMPS)/vision
 	@echo "== building the documentation"
