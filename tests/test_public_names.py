@@ -17,7 +17,7 @@ def test_every_public_name_can_be_had(name: str) -> None:
 
 
 def test_every_listed_home_is_of_a_public_name() -> None:
-    at_once = {"BadImageWarning", "CacheWarning", "ImageError", "ModelFileError", "__version__"}
+    at_once = {*evergrow.errors.__all__, "__version__"}
     assert {*evergrow._HOME_OF, *at_once} == set(evergrow.__all__)
 
 

@@ -3,7 +3,14 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evergrow.errors import BadImageWarning, CacheWarning, ImageError, ModelFileError
+from evergrow.errors import (
+    BadImageWarning,
+    CacheWarning,
+    DatasetError,
+    DatasetWarning,
+    ImageError,
+    ModelFileError,
+)
 from evergrow.version import __version__
 
 if TYPE_CHECKING:
@@ -37,6 +44,8 @@ __all__ = [
     "AxisForestClassifier",
     "BadImageWarning",
     "CacheWarning",
+    "DatasetError",
+    "DatasetWarning",
     "ERCForest",
     "Embedder",
     "Explanation",
@@ -92,6 +101,7 @@ _MODULES = (
     "means",
     "novelty",
     "pipelines",
+    "streams",
     "subcategory",
 )
 

@@ -1,10 +1,21 @@
 """What Evergrow raises and warns of beyond Python's own and scikit-learn's errors."""
 
-__all__ = ["BadImageWarning", "CacheWarning", "ImageError", "ModelFileError"]
+__all__ = [
+    "BadImageWarning",
+    "CacheWarning",
+    "DatasetError",
+    "DatasetWarning",
+    "ImageError",
+    "ModelFileError",
+]
 
 
 class ModelFileError(ValueError):
     """A model file is damaged, hostile, not ours, or from a newer version."""
+
+
+class DatasetError(ValueError):
+    """A file of a data set is damaged, hostile, incomplete, or not the one that was expected."""
 
 
 class ImageError(ValueError):
@@ -33,3 +44,7 @@ class BadImageWarning(UserWarning):
 
 class CacheWarning(UserWarning):
     """What can be computed again could not be kept, or was damaged; results are not affected."""
+
+
+class DatasetWarning(UserWarning):
+    """Some of a data set cannot be used as the rest is."""

@@ -29,7 +29,7 @@ from safetensors import SafetensorError, safe_open
 
 from evergrow.errors import ModelFileError
 
-__all__ = ["FORMAT_VERSION", "read_model", "write_model", "written_whole"]
+__all__ = ["FORMAT_VERSION", "read_model", "sync_folder", "write_model", "written_whole"]
 
 FORMAT_VERSION = 1
 
@@ -85,10 +85,11 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make sure that what was renamed in a folder stays so after a power failure."""
     # Windows cannot open folders; there the rename itself is the best there is.
     if sys.platform == "win32":
         return

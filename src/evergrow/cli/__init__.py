@@ -8,6 +8,7 @@ from __future__ import annotations
 import click
 
 from evergrow.cli.add import add
+from evergrow.cli.download import download
 from evergrow.cli.evaluate import evaluate
 from evergrow.cli.experiment import experiment
 from evergrow.cli.fit import fit
@@ -43,5 +44,5 @@ def main(traceback: bool) -> None:
     """
 
 
-for command in (fit, add, predict, evaluate, info, forget, experiment):
+for command in (fit, add, predict, evaluate, info, forget, experiment, download):
     main.add_command(command)

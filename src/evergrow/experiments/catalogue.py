@@ -1,4 +1,4 @@
-"""Every table and figure of the five papers, and where its experiment is."""
+"""Every table and figure of the five papers and our own guide, and where its experiment is."""
 
 from __future__ import annotations
 
@@ -82,6 +82,11 @@ PAPERS = (
             "fig4",
         ),
         (Illustration("cvpr2015-fig1", "a drawing of coarse classes that get finer ones"),),
+    ),
+    Paper(
+        "guide",
+        "Which learner when: measurements of our own, in no paper",
+        ("images_per_class", "many_classes", "update_time", "nightly"),
     ),
 )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from evergrow.experiments.experiment import Source
-from evergrow.streams import Dataset
+from evergrow.streams import Dataset, load_dataset
 
 __all__ = ["DATA_VARIABLE", "Lab"]
 
@@ -80,7 +80,5 @@ class Lab:
         path = self._path(source)
         if path is None:
             return source.built_in()
-        from evergrow.streams import load_dataset
-
         found = load_dataset(path)
         return found if source.prepare is None else source.prepare(found)

@@ -2,8 +2,10 @@
 
 from evergrow.streams.built_in import digits, mixture, spirals
 from evergrow.streams.dataset import Dataset
+from evergrow.streams.downloading import download
 from evergrow.streams.following import Learner, Retrained, follow
 from evergrow.streams.measures import Measured, forgetting, model_bytes, relative_accuracy
+from evergrow.streams.reading import load_dataset
 from evergrow.streams.stream import ClassStream, Step
 
 __all__ = [
@@ -14,8 +16,10 @@ __all__ = [
     "Retrained",
     "Step",
     "digits",
+    "download",
     "follow",
     "forgetting",
+    "load_dataset",
     "mixture",
     "model_bytes",
     "relative_accuracy",

@@ -32,6 +32,8 @@ class Dataset:
     sha256 : str, default=""
         Hash of what was read, so that results tell which data they are of; of the arrays when
         none is given.
+    class_names, parent_names : mapping from label to str, default=None
+        What classes and coarse classes are called, where their labels are numbers.
 
     Examples
     --------
@@ -49,6 +51,8 @@ class Dataset:
     y_test: Array
     parents: Mapping[Any, Any] | None = None
     sha256: str = ""
+    class_names: Mapping[Any, str] | None = None
+    parent_names: Mapping[Any, str] | None = None
 
     def __post_init__(self) -> None:
         for part in ("train", "test"):
@@ -80,6 +84,34 @@ class Dataset:
         kept = np.arange(len(self.y_test)) if n_test is None else _first(self.y_test, n_test)
         return self._taken(_first(self.y_train, n_train), kept)
 
+    def transformed(self, transformer: Any, *, name: str | None = None) -> Dataset:
+        """The same samples as other features; the hash stays that of what was read.
+
+        Parameters
+        ----------
+        transformer : estimator with ``fit`` and ``transform``
+            A copy of it learns from the training samples alone. For paths of images an
+            :class:`~evergrow.Embedder`, or any other that takes them.
+        name : str, default=None
+            What tables call the result; None keeps the name.
+
+        Examples
+        --------
+        >>> from sklearn.preprocessing import StandardScaler
+        >>> from evergrow.streams import digits
+        >>> scaled = digits().transformed(StandardScaler())
+        >>> float(scaled.X_train.mean().round(3))
+        0.0
+        """
+        from sklearn.base import clone
+
+        fitted = clone(transformer).fit(self.X_train, self.y_train)
+        X_train, X_test = (
+            _as_matrix(fitted.transform(X), len(X)) for X in (self.X_train, self.X_test)
+        )
+        name = self.name if name is None else name
+        return replace(self, name=name, X_train=X_train, X_test=X_test)
+
     def _taken(self, train: Array, test: Array) -> Dataset:
         return replace(
             self,
@@ -88,6 +120,17 @@ class Dataset:
             X_test=self.X_test[test],
             y_test=self.y_test[test],
         )
+
+
+def _as_matrix(values: Any, n_samples: int) -> Array:
+    dense = values.toarray() if hasattr(values, "toarray") else values
+    matrix = np.asarray(dense, np.float32)
+    if matrix.ndim != 2 or len(matrix) != n_samples:
+        raise ValueError(
+            f"the transformer must give one row of features for each of {n_samples} samples, "
+            f"got shape {matrix.shape}"
+        )
+    return matrix
 
 
 def _first(y: Array, n: int) -> Array:

@@ -94,16 +94,20 @@ class _Meter:
 
     seconds: float = 0.0
     last_seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    last_cpu_seconds: float = 0.0
     n_distances: float = 0.0
 
     def train(self, learner: Learner, X: Array, y: Array, *, ask: bool) -> None:
-        start = time.perf_counter()
+        start, cpu_start = time.perf_counter(), time.process_time()
         learner.partial_fit(X, y)
         if ask:
             # Some solve or train only when they are asked.
             learner.predict(X[:1])
         self.last_seconds = time.perf_counter() - start
+        self.last_cpu_seconds = time.process_time() - cpu_start
         self.seconds += self.last_seconds
+        self.cpu_seconds += self.last_cpu_seconds
         report = getattr(learner, "update_report_", None)
         if ask or not isinstance(learner, Retrained):
             self.n_distances += getattr(report, "n_comparisons", np.nan)
@@ -178,4 +182,6 @@ def _measured(learner: Learner, data: Dataset, step: Step, meter: _Meter) -> Mea
         last_seconds=meter.last_seconds,
         n_distances=meter.n_distances,
         comparisons=float("nan") if count is None else float(count(X)),
+        cpu_seconds=meter.cpu_seconds,
+        last_cpu_seconds=meter.last_cpu_seconds,
     )

@@ -35,6 +35,10 @@ class Measured:
     """Distances computed by all training so far; NaN of learners that do not count them."""
     comparisons: float
     """Distance comparisons per tree and test sample; NaN of learners that do not count them."""
+    cpu_seconds: float = float("nan")
+    """Processor time of all threads in all training so far; other work hardly changes it."""
+    last_cpu_seconds: float = float("nan")
+    """The same of the latest update."""
 
 
 def relative_accuracy(measured: Sequence[Measured], baseline: Sequence[Measured]) -> Array:

@@ -1,0 +1,32 @@
+"""Fetching published data sets."""
+
+from __future__ import annotations
+
+import click
+
+from evergrow.cli.options import QUIET, examples, verbosity
+
+__all__ = ["download"]
+
+
+@click.command(
+    epilog=examples(
+        "evergrow download mnist data/mnist",
+        "evergrow download cifar100 data/cifar100",
+    )
+)
+@click.argument("name", type=click.Choice(["cifar10", "cifar100", "mnist"]))
+@click.argument("folder", type=click.Path())
+@QUIET
+def download(name: str, folder: str, quiet: bool) -> None:
+    """Download the data set NAME into FOLDER.
+
+    Only over https, and only files with the expected SHA-256 are kept. After an interruption the
+    same command goes on where it stopped. No other command uses the network.
+    """
+    from evergrow import streams
+
+    paths = streams.download(name, folder, verbose=verbosity(quiet))
+    if not quiet:
+        for path in paths:
+            click.echo(f"{click.format_filename(path)}: complete.", err=True)

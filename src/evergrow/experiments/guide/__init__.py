@@ -1,0 +1,1 @@
+"""Which learner when: measurements behind our advice, which are in no paper."""

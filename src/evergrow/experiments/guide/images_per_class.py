@@ -1,0 +1,103 @@
+"""A handful of images per class: who learns from how few."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evergrow.experiments.experiment import Experiment, Finding, Run, Source
+from evergrow.experiments.guide.learners import LEARNERS, best, draw_curves, learner_of
+from evergrow.experiments.lab import Lab
+from evergrow.experiments.table import Table
+from evergrow.streams import ClassStream, Dataset, follow, mixture
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["EXPERIMENT"]
+
+INCREMENTAL = tuple(name for name in LEARNERS if "retrained" not in name)
+
+
+def _runs(lab: Lab) -> list[Run]:
+    return [
+        {"data": lab.names[0], "seed": seed, "images": images, "learner": name}
+        for images in lab.scaled((1, 2, 5, 10, 20), (1, 5, 20))
+        for name in LEARNERS
+        for seed in lab.seeds()
+    ]
+
+
+def few_of_each(data: Dataset, n_images: int, seed: int) -> Dataset:
+    """So many training samples of every class, drawn at random."""
+    order = np.random.default_rng(seed).permutation(len(data.y_train))
+    mixed = replace(data, X_train=data.X_train[order], y_train=data.y_train[order])
+    return mixed.per_class(n_images)
+
+
+def _measure(lab: Lab, run: Run) -> list[dict[str, Any]]:
+    data = few_of_each(lab.dataset(run["data"]), run["images"], run["seed"])
+    chunk = max(1, len(data.classes) // 10)
+    end = [len(data.classes)]
+    stream = ClassStream(max(2, chunk), chunk, random_state=run["seed"], measure_at=end)
+    learner = learner_of(lab, run["learner"], run["seed"])
+    (last,) = follow(learner, data, stream)
+    accuracy = float(np.nanmean(last.class_accuracies))
+    return [{**run, "accuracy": accuracy, "seconds": last.last_seconds}]
+
+
+def _draw(figure: Figure, table: Table) -> None:
+    left, right = figure.subplots(1, 2)
+    draw_curves(left, table, "images", "accuracy", scale=100)
+    draw_curves(right, table, "images", "seconds")
+    left.set_ylabel("mean accuracy of a class, %")
+    right.set_ylabel("last update, s")
+    right.set_yscale("log")
+    for axes in (left, right):
+        axes.set_xscale("log")
+        axes.set_xlabel("images per class")
+        points = table.values("images")
+        axes.set_xticks(points, [str(point) for point in points])
+        axes.minorticks_off()
+    figure.legend(*left.get_legend_handles_labels(), loc="outside right center")
+
+
+def _judge(table: Table) -> Sequence[Finding]:
+    findings = []
+    for images in (n for n in table.values("images") if n <= 5):
+        few = table.where(images=images)
+        linear = [name for name in INCREMENTAL if "forest" not in name]
+        forests = [name for name in LEARNERS if "forest" in name]
+        (name, accuracy), (forest, other) = best(few, linear), best(few, forests)
+        shown = "image" if images == 1 else "images"
+        findings.append(
+            Finding(
+                f"With {images} {shown} per class take least squares or class means.",
+                f"{name}: {accuracy:.1%}, {forest}: {other:.1%}.",
+                accuracy > other,
+            )
+        )
+    return findings
+
+
+EXPERIMENT = Experiment(
+    name="guide-images-per-class",
+    title="You have a handful of images per class",
+    shows="accuracy of every learner with 1 to 20 images per class, which come a tenth at a time",
+    sources={
+        "objects": Source("caltech101_efflite0_224.npz", partial(mixture, 20, 64, 20, 20)),
+    },
+    runs=_runs,
+    measure=_measure,
+    draw=_draw,
+    judge=_judge,
+    keys=("data", "learner", "images", "seed"),
+    exact=("accuracy",),
+    timed=("seconds",),
+    size=(9.5, 3.2),
+    notes=("Not of any paper. Accuracy is the mean over classes, which differ in test images.",),
+)
