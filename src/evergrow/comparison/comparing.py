@@ -109,7 +109,7 @@ def compare(
     kept = KeptRuns(target / ".runs" / "comparison.jsonl")
     if fresh:
         kept.drop()
-    bench = _Bench(kept, n_jobs, time_limit)
+    bench = _Bench(kept, n_jobs, time_limit, quick)
     # Our own learners stand beside the slow ones only if there are any.
     sampled = [each for each in chosen if each.on_sample]
     sampled = sampled if any(each.family == "river" for each in sampled) else []
@@ -139,6 +139,7 @@ class _Bench:
     kept: KeptRuns
     n_jobs: int
     time_limit: float
+    quick: bool
 
     def standings(
         self,
@@ -159,14 +160,15 @@ class _Bench:
         if missing:
             problem = f'{missing} is not installed: pip install "evergrow[experiments]"'
             return Standing(contender, (), plan.checkpoints, problem)
-        results = []
+        if self.quick and not contender.in_quick:
+            return Standing(contender, (), plan.checkpoints, "left out of a quick run")
         try:
-            for repetition in range(plan.stream.repetitions):
-                results.append(self._result(contender, plan, repetition))
+            repetitions = range(plan.stream.repetitions)
+            results = tuple(self._result(contender, plan, each) for each in repetitions)
         except _FAILURES as error:
-            problem = f"failed: {error or type(error).__name__}"
+            problem = f"failed: {str(error) or type(error).__name__}"
             return Standing(contender, (), plan.checkpoints, problem)
-        return Standing(contender, tuple(results), plan.checkpoints)
+        return Standing(contender, results, plan.checkpoints)
 
     def _result(self, contender: Contender, plan: Plan, repetition: int) -> Result:
         setting = {
@@ -177,7 +179,9 @@ class _Bench:
             "classes": plan.n_classes,
             "points": plan.stream_for(contender).measure_at,
             "chunk": plan.stream.chunk,
-            "seed": plan.stream.random_state + repetition,
+            "seed": plan.stream.random_state,
+            "repetition": repetition,
+            "quick": self.quick,
             "n_jobs": self.n_jobs,
             "version": __version__,
         }
@@ -196,7 +200,9 @@ class _Bench:
 
 def _ranked(standings: Sequence[Standing]) -> tuple[Standing, ...]:
     """The most accurate first, those that did not come to the end last."""
-    return tuple(sorted(standings, key=lambda s: (not s.finished, -s.accuracy if s.finished else 0)))
+    return tuple(
+        sorted(standings, key=lambda s: (not s.finished, -s.accuracy if s.finished else 0))
+    )
 
 
 def _record(

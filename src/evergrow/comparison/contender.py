@@ -119,12 +119,9 @@ class Contender:
     """Whether the trained model holds the examples itself."""
     on_sample: bool = False
     """Whether it takes part in the comparison on a subsample, for being slow or to stand beside."""
+    in_quick: bool = True
+    """Whether it is fast enough for a quick run."""
     note: str = ""
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether it is one of this package."""
-        return self.recipe.package == "evergrow"
 
     def missing(self) -> str:
         """The package that would have to be installed; empty if all is there."""

@@ -12,9 +12,6 @@ from evergrow.means import NCMMetric
 
 __all__ = ["CONTENDERS", "choose"]
 
-_TRAINED_ANEW = "trained anew from all examples at every update"
-_SLOW = "one example at a time in Python: on a subsample only"
-
 CONTENDERS: tuple[Contender, ...] = (
     Contender(
         "ncm-forest",
@@ -100,6 +97,7 @@ CONTENDERS: tuple[Contender, ...] = (
         "least squares, 4000 random features",
         "means and least squares",
         Estimator("evergrow", "RLSClassifier", {"n_random_features": 4000}),
+        in_quick=False,
     ),
     Contender(
         "random-forest",
@@ -107,7 +105,6 @@ CONTENDERS: tuple[Contender, ...] = (
         "scikit-learn",
         Estimator("sklearn.ensemble", "RandomForestClassifier", {"n_estimators": 50}),
         way="retrained",
-        note=_TRAINED_ANEW,
     ),
     Contender(
         "extra-trees",
@@ -115,7 +112,6 @@ CONTENDERS: tuple[Contender, ...] = (
         "scikit-learn",
         Estimator("sklearn.ensemble", "ExtraTreesClassifier", {"n_estimators": 50}),
         way="retrained",
-        note=_TRAINED_ANEW,
     ),
     Contender(
         "linear-svc",
@@ -123,7 +119,7 @@ CONTENDERS: tuple[Contender, ...] = (
         "scikit-learn",
         Estimator("sklearn.svm", "LinearSVC", unit_length=True),
         way="retrained",
-        note=f"one against the rest, samples scaled to length 1; {_TRAINED_ANEW}",
+        note="one against the rest, samples scaled to length 1",
     ),
     Contender(
         "ridge",
@@ -131,7 +127,6 @@ CONTENDERS: tuple[Contender, ...] = (
         "scikit-learn",
         Estimator("sklearn.linear_model", "RidgeClassifier"),
         way="retrained",
-        note=_TRAINED_ANEW,
     ),
     Contender(
         "nearest-centroid",
@@ -139,7 +134,6 @@ CONTENDERS: tuple[Contender, ...] = (
         "scikit-learn",
         Estimator("sklearn.neighbors", "NearestCentroid"),
         way="retrained",
-        note=_TRAINED_ANEW,
     ),
     Contender(
         "neighbours",
@@ -164,7 +158,6 @@ CONTENDERS: tuple[Contender, ...] = (
         "river",
         RiverModel("forest.ARFClassifier()", adaptive_forest),
         on_sample=True,
-        note=_SLOW,
     ),
     Contender(
         "mondrian-forest",
@@ -172,7 +165,6 @@ CONTENDERS: tuple[Contender, ...] = (
         "river",
         RiverModel("forest.AMFClassifier()", mondrian_forest),
         on_sample=True,
-        note=_SLOW,
     ),
     Contender(
         "softmax",
@@ -183,7 +175,6 @@ CONTENDERS: tuple[Contender, ...] = (
             softmax,
         ),
         on_sample=True,
-        note=_SLOW,
     ),
 )
 

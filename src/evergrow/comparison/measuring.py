@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Any
+from typing import Any, Literal
 
 import joblib
 import numpy as np
@@ -19,6 +19,7 @@ from evergrow.streams import Learner, Measured, Retrained, follow, forgetting, m
 __all__ = ["measure"]
 
 Array = npt.NDArray[Any]
+
 
 class _OutOfTimeError(Exception):
     """Time is up; what was measured so far counts."""
@@ -104,7 +105,7 @@ def measure(
     data, stream = plan.data, plan.stream_for(contender)
     setting = Setting(stream.random_state + repetition, n_jobs, data.classes)
     clocked = _Clocked(contender.learner(setting), time_limit)
-    ask = "measured" if contender.way == "retrained" else "always"
+    ask: Literal["always", "measured"] = "measured" if contender.way == "retrained" else "always"
     measured: list[Measured] = []
     n_updates = 0
     stopped_at = None
@@ -132,8 +133,14 @@ def measure(
         model_bytes=alone,
         stopped_at=stopped_at,
         time_limit=time_limit,
-        remarks=tuple(sorted({f"gave a {each.category.__name__}" for each in said})),
+        remarks=tuple(sorted({_warning(str(each.message)) for each in said})),
     )
+
+
+def _warning(message: str) -> str:
+    """The first sentence of a warning, for a table."""
+    first = " ".join(message.split()).partition(". ")[0].rstrip(".")
+    return f"warned: {first[:100]}"
 
 
 def _sorted(last: Measured, order: Array) -> tuple[float, ...]:

@@ -52,15 +52,15 @@ def _level(standing: Standing, best: Standing) -> bool:
 
 def _general_reason(choice: Standing, best: Standing) -> str:
     said = (
-        f"{percent(choice.accuracy)} right over all classes in the end; "
-        f"an update takes {duration(choice.seconds)}."
+        f"{percent(choice.accuracy)} right over all classes in the end, "
+        f"{duration(choice.seconds)} per update"
     )
     if choice is best:
-        return f"It is the most accurate of those that learn in place: {said}"
+        return f"{said}: the most accurate of those that learn in place."
     gap, noise = difference(best, choice)
     return (
-        f"{best.contender.title} has {points(gap)} more, which may be chance "
-        f"(up to {points(noise)} is), for {duration(best.seconds)} per update. Here: {said}"
+        f"{said}. The most accurate, {best.contender.title}, has {points(gap)} more, which may be "
+        f"chance (up to {points(noise)} is), for {duration(best.seconds)} per update."
     )
 
 
@@ -81,7 +81,7 @@ NEEDS: tuple[Need, ...] = (
     Need(
         "The last point of accuracy",
         lambda standing, best: standing is best,
-        lambda standing: 0.0,
+        lambda standing: -standing.accuracy,
         lambda choice, _: (
             f"{percent(choice.accuracy)} right in the end, {percent(choice.newest)} on the newest "
             f"classes; {duration(choice.seconds)} per update, {size(choice.n_bytes)}."
@@ -151,7 +151,7 @@ def _nightly(peer: Standing, best: Standing) -> Advice:
     """Whether somebody who can train anew from all examples should."""
     gap, noise = difference(peer, best)
     cost = f"{duration(peer.last_seconds)} for the last training, {size(peer.n_bytes)} to keep"
-    said = f"{peer.contender.title}, trained anew, has {percent(peer.accuracy)} ({cost})"
+    said = f"{peer.contender.title} has {percent(peer.accuracy)} ({cost})"
     if gap > noise:
         return Advice(
             "Training anew, as every night",
@@ -168,7 +168,7 @@ def _nightly(peer: Standing, best: Standing) -> Advice:
     return Advice(
         "Training anew, as every night",
         best,
-        f"It gains nothing here. The best of those that were trained anew, {said}, {relation}.",
+        f"It gains nothing here. Of those that were trained anew {said} at best, {relation}.",
     )
 
 

@@ -176,6 +176,8 @@ def difference(a: Standing, b: Standing) -> tuple[float, float]:
     known = by_class[~np.isnan(by_class)]
     variance = known.var(ddof=1) / len(known) if len(known) > 1 else math.inf
     if len(pairs) > 1:
-        by_order = [one.accuracy - other.accuracy for one, other in zip(a.results, b.results, strict=True)]
+        by_order = [
+            one.accuracy - other.accuracy for one, other in zip(a.results, b.results, strict=True)
+        ]
         variance += float(np.var(by_order, ddof=1)) / len(by_order)
     return a.accuracy - b.accuracy, 2 * math.sqrt(variance)
