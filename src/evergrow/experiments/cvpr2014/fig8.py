@@ -83,7 +83,7 @@ def draw(figure: Figure, table: Table) -> None:
         axes.set_xticks(INITIALS)
     # From zero, so that the deviations are seen beside the means they belong to.
     accuracy.set_ylim(0, 105)
-    comparisons.set_ylim(0, None)
+    comparisons.set_ylim(0, 1.1 * last.column("comparisons").max())
     seconds.set(xlabel=f"classes, {INITIALS[0]} initial", ylabel="training so far, CPU s")
 
 
