@@ -12,14 +12,19 @@ from evergrow.experiments.experiment import Run
 from evergrow.experiments.lab import Lab
 from evergrow.experiments.table import Row, Table
 from evergrow.forest import NCMForestClassifier
-from evergrow.streams import ClassStream, Learner, Measured, Retrained, follow
+from evergrow.streams import ClassStream, Dataset, Learner, Measured, Retrained, follow
 
 __all__ = [
     "BASELINE",
+    "BASELINE_KEYS",
+    "MEASURES",
     "N_TREES",
+    "N_TREES_QUICK",
     "STRATEGIES",
+    "baseline_run",
     "follow_run",
     "forest",
+    "measure_strategy",
     "points",
     "relative_to_baseline",
     "retrained",
@@ -33,6 +38,10 @@ N_TREES_QUICK = 10
 BASELINE = "retrained"
 # From the least to the most that changes in a tree.
 STRATEGIES = ("uls", "igt", "rust", "rtst")
+
+# What tells rows of a baseline apart that knows no initial classes and no chunks.
+BASELINE_KEYS = ("data", "strategy", "seed")
+MEASURES = ("accuracy", "relative", "newest", "comparisons", "n_distances")
 
 
 def forest(lab: Lab, seed: int, **parameters: Any) -> NCMForestClassifier:
@@ -67,11 +76,41 @@ def stream_of(run: Run) -> ClassStream:
     )
 
 
+def baseline_run(data: str, seed: int, at: Sequence[int]) -> Run:
+    """A run of the forest that is trained from scratch at so many classes, and only there."""
+    place = {"initial": at[0], "end": at[-1], "at": [*at]}
+    return {"data": data, "strategy": BASELINE, **place, "seed": seed}
+
+
 def follow_run(
-    lab: Lab, run: Run, learner: Learner, *, ask: Literal["always", "measured"] = "measured"
+    lab: Lab,
+    run: Run,
+    learner: Learner,
+    *,
+    ask: Literal["always", "measured"] = "measured",
+    data: Dataset | None = None,
 ) -> list[Measured]:
-    """Take a learner through the stream of a run."""
-    return [*follow(learner, lab.dataset(run["data"]), stream_of(run), ask=ask)]
+    """Take a learner through the stream of a run, on its data set or on another."""
+    chosen = lab.dataset(run["data"]) if data is None else data
+    return [*follow(learner, chosen, stream_of(run), ask=ask)]
+
+
+def measure_strategy(
+    lab: Lab,
+    run: Run,
+    keys: Sequence[str],
+    *,
+    ask: Literal["always", "measured"] = "measured",
+    data: Dataset | None = None,
+) -> list[Row]:
+    """Follow a run's stream with its strategy and parameters; rows of what was measured."""
+    strategy, seed, parameters = run["strategy"], run["seed"], run.get("parameters", {})
+    if strategy == BASELINE:
+        learner: Learner = retrained(lab, seed, **parameters)
+    else:
+        learner = forest(lab, seed, update=strategy, **parameters)
+    measured = follow_run(lab, run, learner, ask=ask, data=data)
+    return rows_of(run, keys, measured, timed=strategy != BASELINE or ask == "always")
 
 
 def rows_of(
