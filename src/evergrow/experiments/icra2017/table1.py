@@ -210,7 +210,7 @@ EXPERIMENT = Experiment(
         *imbalance.STAND_INS,
         "The copy of the paper at hand lacks MNIST's row for 500 examples. Recoding is 0.7, 0.6 "
         "and 0.7 as in the paper; the penalty is chosen on every 6th example, also as there, "
-        "and then those are learnt too, which the paper's models never do. With `auto`, which is ours, "
-        "recoding is chosen by the same examples.",
+        "and then those are learnt too, which the paper's models never do. With `auto`, which is "
+        "ours, recoding is chosen by the same examples.",
     ),
 )
