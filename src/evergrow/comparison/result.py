@@ -36,6 +36,8 @@ class Result:
     forgetting: float = math.nan
     """How far classes fell from the best they were, the mean over classes."""
     seconds_per_update: float = math.nan
+    cpu_seconds_per_update: float = math.nan
+    """Processor time of all threads, which other work on the machine hardly changes."""
     last_seconds: float = math.nan
     """Seconds of the last update, or of the last retraining."""
     answer_seconds: float = math.nan
@@ -123,6 +125,11 @@ class Standing:
     def seconds(self) -> float:
         """Seconds of an update; of those who train anew, of one training."""
         return self._mean(lambda result: result.seconds_per_update)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The same in processor time of all threads."""
+        return self._mean(lambda result: result.cpu_seconds_per_update)
 
     @property
     def last_seconds(self) -> float:
