@@ -1,8 +1,11 @@
 """What is recommended follows from what was measured."""
 
+from dataclasses import replace
+
 import pytest
 
 from evergrow.comparison import Facts, recommend, remarks_on
+from evergrow.comparison.recommending import remarks_on_stopped
 from tests.comparison.made_up import standing, stopped
 
 GENERAL, EXACT, FAST, SMALL, NEW, NIGHTLY = (
@@ -96,6 +99,19 @@ def test_without_anybody_who_grows_it_says_so():
     (advice,) = recommend([standing("peer", 0.9, way="retrained")])
     assert advice.choice is None
     assert "came to the end" in advice.reason
+
+
+def test_who_was_ahead_when_time_was_up_is_named():
+    # Both have 90 % at 2 classes until the one that came to the end falls behind.
+    (result,) = standing("ours", 0.5).results
+    behind = replace(result, points=(replace(result.points[0], accuracy=0.6), *result.points[1:]))
+    ours = replace(standing("ours", 0.5), results=(behind,))
+    (remark,) = remarks_on_stopped([ours, stopped("late")])
+    assert remark.startswith("the late had 90.0 % at 2 classes when its time was up")
+
+
+def test_who_was_stopped_behind_is_not_named():
+    assert remarks_on_stopped([standing("ours", 0.5), stopped("late")]) == []
 
 
 PLAIN = Facts(

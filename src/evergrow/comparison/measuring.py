@@ -127,7 +127,7 @@ def measure(
     return Result(
         points=tuple(Point(m.n_classes, m.accuracy, m.newest) for m in measured),
         class_accuracies=() if stopped_at is not None else _sorted(measured[-1], order),
-        forgetting=float(np.nanmean(forgetting(measured))),
+        forgetting=_forgotten(measured, plan) if stopped_at is None else float("nan"),
         seconds_per_update=_per_update([m.seconds for m in measured], count),
         cpu_seconds_per_update=_per_update([m.cpu_seconds for m in measured], count),
         last_seconds=measured[-1].last_seconds if len(measured) > 1 else float("nan"),
@@ -138,6 +138,12 @@ def measure(
         time_limit=time_limit,
         remarks=tuple(sorted({_warning(str(each.message)) for each in said})),
     )
+
+
+def _forgotten(measured: list[Measured], plan: Plan) -> float:
+    """Mean over classes, from the points at which everybody is measured: more find more."""
+    shared = [each for each in measured if each.n_classes in plan.checkpoints]
+    return float(np.nanmean(forgetting(shared)))
 
 
 def _warning(message: str) -> str:

@@ -143,13 +143,13 @@ class Standing:
 
     @property
     def n_bytes(self) -> float:
-        """All that must be kept to learn on."""
-        return self._mean(lambda result: result.n_bytes)
+        """All that must be kept to learn on, in the end."""
+        return self._mean(lambda result: result.n_bytes) if self.finished else math.nan
 
     @property
     def model_bytes(self) -> float:
-        """What answers alone."""
-        return self._mean(lambda result: result.model_bytes)
+        """What answers alone, in the end."""
+        return self._mean(lambda result: result.model_bytes) if self.finished else math.nan
 
     @property
     def curve(self) -> list[tuple[int, float]]:
