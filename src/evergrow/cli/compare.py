@@ -136,7 +136,7 @@ def _write(found: Comparison) -> None:
 
     # A file or a pipe has no width of its own: lines are not to be broken there.
     console = Console(highlight=False, markup=False)
-    console = console if console.is_terminal else Console(highlight=False, markup=False, width=160)
+    console = console if console.is_terminal else Console(highlight=False, markup=False, width=140)
     facts = found.facts
     title = f"{found.name}: {facts.n_train} samples, {facts.n_classes} classes"
     console.print(_table(printable(title), found.standings))
@@ -160,14 +160,14 @@ def _write(found: Comparison) -> None:
 def _table(title: str, standings: Sequence[Standing]) -> Table:
     from rich.table import Table
 
-    from evergrow.comparison.columns import COLUMNS
+    from evergrow.comparison.columns import SHOWN
 
     table = Table(title=title, title_justify="left")
     table.add_column("learner")
-    for column in COLUMNS:
+    for column in SHOWN:
         table.add_column(column.heading, justify="left" if column.name == "way" else "right")
     for standing in standings:
-        table.add_row(standing.contender.title, *(column.shown(standing) for column in COLUMNS))
+        table.add_row(standing.contender.title, *(column.shown(standing) for column in SHOWN))
     return table
 
 

@@ -11,7 +11,7 @@ from evergrow.comparison.wording import duration, percent, size
 
 __all__ = ["FAMILY_STYLES", "accuracy_chart", "cost_chart", "memory_chart"]
 
-_WIDTH = 760.0
+_WIDTH = 800.0
 # Colour and shape of each family: who does not see the one sees the other.
 FAMILY_STYLES = {
     "forests": ("f0", "circle"),
@@ -28,7 +28,7 @@ def accuracy_chart(standings: Sequence[Standing], numbers: Sequence[int]) -> str
     ]
     shown = [each for _, each in numbered]
     height = max(380.0, 100.0 + 15.5 * len(shown))
-    right = _WIDTH - 275
+    right = _WIDTH - 310
     x = Axis.over((n for each in shown for n, _ in each.curve), 56, right)
     y = Axis.over([0.0, *(a for each in shown for _, a in each.curve)], height - 56, 34)
     frame = Frame(

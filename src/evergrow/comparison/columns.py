@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from evergrow.comparison.result import Standing
 from evergrow.comparison.wording import MISSING, duration, percent, size
 
-__all__ = ["COLUMNS", "WAYS", "Column", "said_of"]
+__all__ = ["COLUMNS", "SHOWN", "WAYS", "Column", "said_of"]
 
 WAYS = {"grows": "grows", "told": "told all classes", "retrained": "trained anew"}
 
@@ -23,6 +23,8 @@ class Column:
     explained: str
     value: Callable[[Standing], float | str]
     shown: Callable[[Standing], str]
+    only_in_files: bool = False
+    """Whether it would only make the tables wider for people."""
 
 
 def _accuracy(standing: Standing) -> str:
@@ -102,8 +104,18 @@ COLUMNS: tuple[Column, ...] = (
         "what answers alone",
         lambda s: s.model_bytes,
         lambda s: size(s.model_bytes),
+        only_in_files=True,
+    ),
+    Column(
+        "cpu_seconds_per_update",
+        "processor",
+        "processor time of an update over all threads, which other work hardly changes",
+        lambda s: s.cpu_seconds,
+        lambda s: duration(s.cpu_seconds),
+        only_in_files=True,
     ),
 )
+SHOWN = tuple(column for column in COLUMNS if not column.only_in_files)
 
 
 def said_of(standing: Standing) -> str:

@@ -11,7 +11,7 @@ from evergrow.comparison.contender import Contender
 from evergrow.comparison.contenders import CONTENDERS
 from evergrow.comparison.measuring import measure
 from evergrow.comparison.plan import Facts, Plan, make_plan
-from evergrow.comparison.recommending import Advice, recommend, remarks_on
+from evergrow.comparison.recommending import Advice, recommend, remarks_on, remarks_on_stopped
 from evergrow.comparison.result import Result, Standing
 from evergrow.experiments.kept import KeptRuns
 from evergrow.experiments.record import surroundings
@@ -125,7 +125,7 @@ def compare(
         on_sample=_ranked(on_sample),
         sample_facts=Facts.of(plan.sample.data) if sampled and plan.sample else None,
         advice=tuple(recommend(standings)),
-        remarks=tuple(remarks_on(facts)),
+        remarks=(*remarks_on(facts), *remarks_on_stopped(standings)),
         record=_record(data, plan, seed, quick, time_limit, n_jobs),
     )
     write(target, found)

@@ -122,11 +122,14 @@ def measure(
             stopped_at = measured[-1].n_classes if measured else 0
     order = stream.ordered(data.classes, repetition)
     whole, alone = _sizes(clocked.learner, contender)
+    # Those who train anew do so only where they are measured.
+    count = len(measured) - 1 if contender.way == "retrained" else n_updates
     return Result(
         points=tuple(Point(m.n_classes, m.accuracy, m.newest) for m in measured),
         class_accuracies=() if stopped_at is not None else _sorted(measured[-1], order),
-        forgetting=float(np.nanmean(forgetting(measured))),
-        seconds_per_update=_per_update(measured, contender, n_updates),
+        forgetting=_forgotten(measured, plan) if stopped_at is None else float("nan"),
+        seconds_per_update=_per_update([m.seconds for m in measured], count),
+        cpu_seconds_per_update=_per_update([m.cpu_seconds for m in measured], count),
         last_seconds=measured[-1].last_seconds if len(measured) > 1 else float("nan"),
         answer_seconds=clocked.answer_seconds,
         n_bytes=whole,
@@ -135,6 +138,12 @@ def measure(
         time_limit=time_limit,
         remarks=tuple(sorted({_warning(str(each.message)) for each in said})),
     )
+
+
+def _forgotten(measured: list[Measured], plan: Plan) -> float:
+    """Mean over classes, from the points at which everybody is measured: more find more."""
+    shared = [each for each in measured if each.n_classes in plan.checkpoints]
+    return float(np.nanmean(forgetting(shared)))
 
 
 def _warning(message: str) -> str:
@@ -148,12 +157,9 @@ def _sorted(last: Measured, order: Array) -> tuple[float, ...]:
     return tuple(last.class_accuracies[np.argsort(order, kind="stable")].tolist())
 
 
-def _per_update(measured: list[Measured], contender: Contender, n_updates: int) -> float:
-    """Mean seconds after the first batch, which is as large as the user made it."""
-    count = len(measured) - 1 if contender.way == "retrained" else n_updates
-    if count < 1:
-        return float("nan")
-    return (measured[-1].seconds - measured[0].seconds) / count
+def _per_update(totals: list[float], count: int) -> float:
+    """Mean after the first batch, which is as large as the user made it."""
+    return (totals[-1] - totals[0]) / count if count > 0 else float("nan")
 
 
 def _sizes(learner: Any, contender: Contender) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from evergrow.comparison.charts import FAMILY_STYLES, accuracy_chart, cost_chart, memory_chart
-from evergrow.comparison.columns import COLUMNS, said_of
+from evergrow.comparison.columns import SHOWN, said_of
 from evergrow.comparison.page_style import STYLE
 from evergrow.comparison.svg import mark, svg
 
@@ -114,11 +114,11 @@ def _figure(picture: str) -> str:
 
 def _table(standings: Sequence[Standing]) -> str:
     headings = "".join(
-        f"<th scope='col' title='{escape(c.explained)}'>{escape(c.heading)}</th>" for c in COLUMNS
+        f"<th scope='col' title='{escape(c.explained)}'>{escape(c.heading)}</th>" for c in SHOWN
     )
     rows = [
         f"<tr><td>{number}</td><th scope='row'>{_named(standing)}</th>"
-        + "".join(f"<td>{escape(column.shown(standing))}</td>" for column in COLUMNS)
+        + "".join(f"<td>{escape(column.shown(standing))}</td>" for column in SHOWN)
         + "</tr>"
         for number, standing in enumerate(standings, 1)
     ]
@@ -136,9 +136,7 @@ def _named(standing: Standing) -> str:
 
 
 def _explained() -> str:
-    entries = "".join(
-        f"<dt>{escape(c.heading)}</dt><dd>{escape(c.explained)}</dd>" for c in COLUMNS
-    )
+    entries = "".join(f"<dt>{escape(c.heading)}</dt><dd>{escape(c.explained)}</dd>" for c in SHOWN)
     return f"<details><summary>What the columns mean</summary><dl>{entries}</dl></details>"
 
 

@@ -15,7 +15,7 @@ STYLE = """
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink);
   font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
-main { max-width: 66rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
+main { max-width: 70rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
 h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .5rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.25rem; margin: 2.5rem 0 .6rem; }
 h3 { font-size: .85rem; margin: 0 0 .3rem; color: var(--faint); font-weight: 600; }
@@ -50,12 +50,12 @@ svg .number.hollow { fill: var(--ink); }
 .legend svg { width: 1em; height: 1em; vertical-align: -.1em; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--rule); text-align: right;
+th, td { padding: .35rem .5rem; border-bottom: 1px solid var(--rule); text-align: right;
   vertical-align: top; white-space: nowrap; }
 thead th { color: var(--faint); font-weight: 600; }
 th[scope=row], thead th:nth-child(2), td:nth-child(3), thead th:nth-child(3) { text-align: left; }
 th[scope=row] { font-weight: 600; }
-th small { display: block; max-width: 20rem; white-space: normal; font-weight: 400;
+th small { display: block; max-width: 14rem; white-space: normal; font-weight: 400;
   color: var(--faint); overflow-wrap: anywhere; }
 .swatch { display: inline-block; width: .7em; height: .7em; border-radius: 2px;
   margin-right: .45em; background: var(--colour); }

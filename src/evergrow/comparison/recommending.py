@@ -10,7 +10,15 @@ from evergrow.comparison.plan import Facts
 from evergrow.comparison.result import Standing, difference
 from evergrow.comparison.wording import duration, percent, points, size
 
-__all__ = ["FAST_SECONDS", "NEEDS", "Advice", "Need", "recommend", "remarks_on"]
+__all__ = [
+    "FAST_SECONDS",
+    "NEEDS",
+    "Advice",
+    "Need",
+    "recommend",
+    "remarks_on",
+    "remarks_on_stopped",
+]
 
 FAST_SECONDS = 0.1
 # A small model is of no use if it knows much less.
@@ -210,6 +218,27 @@ _REMARKS: tuple[tuple[Callable[[Facts], bool], Callable[[Facts], str]], ...] = (
         ),
     ),
 )
+
+
+def remarks_on_stopped(standings: Sequence[Standing]) -> list[str]:
+    """Who was ahead when time was up: with more of it the recommendation might be another."""
+    growing = [each for each in standings if each.finished and each.contender.way == "grows"]
+    if not growing:
+        return []
+    best = max(growing, key=lambda standing: standing.accuracy)
+    reached = dict(best.curve)
+    said = []
+    for standing in standings:
+        if standing.finished or not standing.curve:
+            continue
+        n_classes, accuracy = standing.curve[-1]
+        if accuracy > reached.get(n_classes, math.inf):
+            said.append(
+                f"{standing.contender.title} had {percent(accuracy)} at {n_classes} classes when "
+                f"its time was up, {best.contender.title} {percent(reached[n_classes])}: more time "
+                "may change the recommendation."
+            )
+    return said
 
 
 def remarks_on(facts: Facts) -> list[str]:

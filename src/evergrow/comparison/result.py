@@ -36,6 +36,8 @@ class Result:
     forgetting: float = math.nan
     """How far classes fell from the best they were, the mean over classes."""
     seconds_per_update: float = math.nan
+    cpu_seconds_per_update: float = math.nan
+    """Processor time of all threads, which other work on the machine hardly changes."""
     last_seconds: float = math.nan
     """Seconds of the last update, or of the last retraining."""
     answer_seconds: float = math.nan
@@ -125,6 +127,11 @@ class Standing:
         return self._mean(lambda result: result.seconds_per_update)
 
     @property
+    def cpu_seconds(self) -> float:
+        """The same in processor time of all threads."""
+        return self._mean(lambda result: result.cpu_seconds_per_update)
+
+    @property
     def last_seconds(self) -> float:
         """Seconds of the last one."""
         return self._mean(lambda result: result.last_seconds)
@@ -136,13 +143,13 @@ class Standing:
 
     @property
     def n_bytes(self) -> float:
-        """All that must be kept to learn on."""
-        return self._mean(lambda result: result.n_bytes)
+        """All that must be kept to learn on, in the end."""
+        return self._mean(lambda result: result.n_bytes) if self.finished else math.nan
 
     @property
     def model_bytes(self) -> float:
-        """What answers alone."""
-        return self._mean(lambda result: result.model_bytes)
+        """What answers alone, in the end."""
+        return self._mean(lambda result: result.model_bytes) if self.finished else math.nan
 
     @property
     def curve(self) -> list[tuple[int, float]]:

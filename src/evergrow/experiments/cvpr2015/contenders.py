@@ -93,12 +93,6 @@ def _neighbours(_n_trees: int, _seed: int, n_jobs: int, **parameters: Any) -> An
     return KNeighborsClassifier(algorithm="brute", n_jobs=n_jobs, **parameters)
 
 
-def _ridge(_n_trees: int, _seed: int, _n_jobs: int, **parameters: Any) -> Any:
-    from sklearn.linear_model import RidgeClassifier
-
-    return RidgeClassifier(**parameters)
-
-
 def _svm(_n_trees: int, seed: int, n_jobs: int, **parameters: Any) -> Any:
     """One linear SVM against the rest per class, by stochastic steps as the paper's."""
     from sklearn.linear_model import SGDClassifier
@@ -153,6 +147,5 @@ CONTENDERS: dict[str, Contender] = {
     "coarse": Contender(_regularised, _show_all_coarse, _coarse_answers),
     "class means": Contender(_class_means, _show_fine_part, _fine_answers),
     "5 neighbours": Contender(_neighbours, _show_fine_part, _fine_answers),
-    "ridge classifier": Contender(_ridge, _show_fine_part, _fine_answers),
     "svm": Contender(_svm, _show_fine_part, _fine_answers),
 }

@@ -29,7 +29,7 @@ class Contrast:
     @property
     def verdict(self) -> bool | None:
         """Whether it is above; None when chance may have done it."""
-        return None if abs(self.difference) <= self.noise else self.difference > 0
+        return self.difference > 0 if abs(self.difference) > self.noise else None
 
 
 def contrast(table: Table, column: str, one: Choice, other: Choice) -> Contrast:

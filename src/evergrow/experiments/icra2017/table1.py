@@ -115,7 +115,7 @@ def _draw_printed(axes: Axes, printed: Table, column: str) -> None:
     for method in printed.values("method"):
         colour, marker, _ = LOOKS[method]
         curve = printed.where(method=method).curve("n_new", column)
-        look = {"color": colour, "marker": marker, "markerfacecolor": "none"}
+        look: dict[str, Any] = {"color": colour, "marker": marker, "markerfacecolor": "none"}
         label = "paper" if method == NAIVE else None
         axes.plot(curve.x, 100 * curve.mean, linestyle=":", linewidth=1, label=label, **look)
 
@@ -183,7 +183,7 @@ def _beside_rebalanced(name: str, table: Table) -> Finding:
     claim = (
         "recoding above rebalancing on the new class, most with few examples"
         if robots
-        else "rebalancing, which needs all examples again each time, above recoding on the new class"
+        else "rebalancing, which needs all examples each time, above recoding on the new class"
     )
     return Finding(
         f"{name}: the paper finds {claim}" + (" (robots' objects)." if robots else "."),
@@ -208,9 +208,9 @@ EXPERIMENT = Experiment(
     size=(9.0, 5.2),
     notes=(
         *imbalance.STAND_INS,
-        "The copy of the paper at hand lacks MNIST's row for 500 examples. Recoding is 0.7, 0.6 and "
-        "0.7 as in the paper; the penalty is chosen on every 6th example, also as there, and then "
-        "those are learnt too, which the paper's models never do. With `auto`, which is ours, "
-        "recoding is chosen by the same examples.",
+        "The copy of the paper at hand lacks MNIST's row for 500 examples. Recoding is 0.7, 0.6 "
+        "and 0.7 as in the paper; the penalty is chosen on every 6th example, also as there, "
+        "and then those are learnt too, which the paper's models never do. With `auto`, which is "
+        "ours, recoding is chosen by the same examples.",
     ),
 )

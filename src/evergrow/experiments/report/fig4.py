@@ -53,7 +53,7 @@ def _measure(lab: Lab, run: Run) -> Sequence[Row]:
 
 
 def _draw(figure: Figure, table: Table) -> None:
-    pictures.draw_bars(figure, table, PUBLISHED, log_times=True)
+    pictures.draw_bars(figure, table, ("update_seconds", "test_seconds"), PUBLISHED)
 
 
 def _judge(table: Table) -> list[Finding]:

@@ -46,7 +46,7 @@ def _draw(figure: Figure, table: Table) -> None:
             axes.set_ylabel(label)
     for axes in rows[-1]:
         axes.set_xlabel("classes")
-        axes.set_xticks([4, 8, 12, 16, 20])
+        axes.set_xticks(sorted(table.where(chunk=4).values("n_classes")))
     rows[0][1].set_ylim(bottom=0)
     rows[0][2].set_ylim(bottom=0)
     handles, labels = rows[0][0].get_legend_handles_labels()

@@ -34,7 +34,7 @@ def _measure(lab: Lab, run: Run) -> Sequence[Row]:
 
 
 def _draw(figure: Figure, table: Table) -> None:
-    pictures.draw_bars(figure, table, log_times=True)
+    pictures.draw_bars(figure, table, ("update_seconds",))
 
 
 def _judge(table: Table) -> list[Finding]:

@@ -64,9 +64,12 @@ def draw_over_classes(figure: Figure, table: Table) -> None:
 
 
 def draw_bars(
-    figure: Figure, table: Table, published: tuple[Row, ...] = (), log_times: bool = False
+    figure: Figure, table: Table, log: tuple[str, ...], published: tuple[Row, ...] = ()
 ) -> None:
-    """Accuracy and times of both kinds of forest at the last number of classes."""
+    """Accuracy and times of both kinds of forest at the last number of classes.
+
+    Columns in ``log`` are drawn on a logarithmic axis: SVMs take a hundred times as long.
+    """
     last = table.where(n_classes=max(table.values("n_classes")))
     names = (RETRAINED, *STRATEGIES)
     places = np.arange(len(names))
@@ -85,7 +88,7 @@ def draw_bars(
                 label=f"{kind} forest",
             )
         _draw_printed(axes, published, column, factor)
-        if log_times and column != "accuracy":
+        if column in log:
             axes.set_yscale("log")
         axes.set_xticks(places, names, rotation=30)
         axes.set_ylabel(label)

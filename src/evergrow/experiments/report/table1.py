@@ -86,7 +86,9 @@ PUBLISHED = _published()
 
 def _runs(lab: Lab) -> list[dict[str, Any]]:
     # A quick run leaves out the middle, which tells least.
-    initials = lab.scaled((4, 6, 10), (4, 10))
+    first, *others = lab.scaled((4, 6, 10), (4, 10))
+    n_classes = len(lab.dataset(lab.names[0]).classes)
+    initials = [first, *(n for n in others if n < n_classes)]
     return [
         growing.run_of(lab, forest, seed, initial=initial)
         for seed in lab.seeds()
@@ -114,7 +116,7 @@ def _draw(figure: Figure, table: Table) -> None:
                 look = {"color": colour, "marker": marker, "markerfacecolor": "none"}
                 axes.plot(paper.x, 100 * paper.mean, linestyle=":", linewidth=1, **look)
             axes.set_title(f"{forest} forest, {initial} initial classes")
-            axes.set_xticks(MEASURED_AT)
+            axes.set_xticks(sorted(table.values("n_classes")))
     for axes in rows[-1]:
         axes.set_xlabel("classes")
     for axes in rows[:, 0]:
