@@ -13,6 +13,7 @@ from evergrow.drawing import BLUE, GREEN, ORANGE
 from evergrow.experiments.experiment import Experiment, Finding, Run, Source
 from evergrow.experiments.lab import Lab
 from evergrow.experiments.table import Row, Table
+from evergrow.library_threads import one_blas_thread
 from evergrow.streams import Dataset, mixture
 
 if TYPE_CHECKING:
@@ -52,8 +53,6 @@ def _runs(lab: Lab) -> list[dict[str, Any]]:
 
 
 def _measure(lab: Lab, run: Run) -> Sequence[Row]:
-    from threadpoolctl import threadpool_limits
-
     from evergrow import RLSClassifier
 
     data = lab.dataset(run["data"])
@@ -71,7 +70,7 @@ def _measure(lab: Lab, run: Run) -> Sequence[Row]:
         model.partial_fit(X[rows], y[rows])
     same = np.mean(model.predict(data.X_test) == at_once.predict(data.X_test))
     # One thread each: what several gain depends on what else the machine does.
-    with threadpool_limits(1):
+    with one_blas_thread():
         seconds = {
             INCREMENTAL: _one_by_one(model, data, more),
             PAPERS: _papers_update(X, y),
