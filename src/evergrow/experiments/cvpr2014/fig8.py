@@ -129,8 +129,8 @@ EXPERIMENT = Experiment(
     size=(9.5, 3.0),
     notes=(
         NOTES[0],
-        "On features only: visual words take five times as long. Each order also has its own "
-        "seed of the forest.",
+        "On features only: visual words take nearly four times as long. Each order also has its "
+        "own seed of the forest.",
         "Times are processor seconds of all threads.",
     ),
 )
