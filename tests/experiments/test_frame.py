@@ -211,7 +211,10 @@ def test_what_is_missing_is_left_empty():
 
 def test_the_index_counts_what_agrees(tmp_path):
     (tmp_path / "icra2017-fig1.md").write_text("# Boundaries\n")
-    findings = [{"agrees": agrees} for agrees in (True, True, False, None)]
+    verdicts = (True, True, False, None)
+    findings = [{"claim": "So.", "here": f"{v}.", "agrees": v} for v in verdicts]
     (tmp_path / "icra2017-fig1.json").write_text(json.dumps({"findings": findings}))
     text = write_index(tmp_path).read_text()
     assert "| [Boundaries](icra2017-fig1.md) | 2 | 1 | 1 |" in text
+    assert text.count("So.") == 1
+    assert "- [icra2017-fig1](icra2017-fig1.md): So. False." in text

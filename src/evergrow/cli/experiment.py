@@ -65,7 +65,11 @@ def experiment(
     check_folder(out)
     for each in found:
         lab = Lab(each.sources, quick=quick, data=data, n_seeds=seeds, n_jobs=jobs)
-        outcome = perform(each, out, lab, fresh=fresh, verbose=verbosity(quiet))
+        try:
+            outcome = perform(each, out, lab, fresh=fresh, verbose=verbosity(quiet))
+        except KeyboardInterrupt:
+            click.echo("What is done is kept; the same command goes on from there.", err=True)
+            raise
         click.echo(f"{each.name}: {each.title}")
         for finding in outcome.findings:
             click.echo(f"  {finding.verdict}: {finding.claim} {finding.here}")

@@ -64,7 +64,12 @@ def test_the_best_is_that_with_the_highest_mean():
 def test_advice_differs_where_the_numbers_do():
     (experiment,) = find_experiments(["guide-images-per-class"])
     rows = [
-        {"learner": name, "images": 1, "accuracy": 0.9 if "forest" in name else 0.1}
+        {
+            "data": "objects",
+            "learner": name,
+            "images": 1,
+            "accuracy": 0.9 if "forest" in name else 0.1,
+        }
         for name in LEARNERS
     ]
     assert [finding.agrees for finding in experiment.judge(Table(rows))] == [False]

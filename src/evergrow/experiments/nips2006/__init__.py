@@ -1,0 +1,1 @@
+"""Moosmann, Triggs and Jurie 2006: visual words from randomised clustering forests."""
