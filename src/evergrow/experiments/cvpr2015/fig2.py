@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from evergrow.experiments.cvpr2015.comparing import compare
 from evergrow.experiments.cvpr2015.contrasts import by_data, combined, contrast
-from evergrow.experiments.cvpr2015.sources import DATA_NOTE, SIZE_NOTE, settings, sources
+from evergrow.experiments.cvpr2015.sources import (
+    CHANCE_NOTE,
+    DATA_NOTE,
+    SIZE_NOTE,
+    settings,
+    sources,
+)
 from evergrow.experiments.cvpr2015.trading import draw_trade, traded
 from evergrow.experiments.experiment import Experiment, Finding, Run
 from evergrow.experiments.lab import Lab
@@ -122,6 +128,7 @@ EXPERIMENT = Experiment(
     notes=(
         DATA_NOTE,
         SIZE_NOTE,
+        CHANCE_NOTE,
         "While one parameter changes the others are 100 subsets (1000 in the paper), 50 "
         "assignments and a cost of 0.01. All samples have fine labels. The paper prints no "
         "numbers for its curves.",

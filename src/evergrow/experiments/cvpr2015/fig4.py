@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from evergrow.experiments.cvpr2015.comparing import compare
 from evergrow.experiments.cvpr2015.contrasts import by_data, contrast
 from evergrow.experiments.cvpr2015.dots import panels
-from evergrow.experiments.cvpr2015.sources import DATA_NOTE, SIZE_NOTE, settings, sources
+from evergrow.experiments.cvpr2015.sources import (
+    CHANCE_NOTE,
+    DATA_NOTE,
+    SIZE_NOTE,
+    settings,
+    sources,
+)
 from evergrow.experiments.cvpr2015.trading import draw_trade, traded
 from evergrow.experiments.experiment import Experiment, Finding, Run
 from evergrow.experiments.lab import Lab
@@ -82,9 +88,10 @@ EXPERIMENT = Experiment(
     notes=(
         DATA_NOTE,
         SIZE_NOTE,
+        CHANCE_NOTE,
         "The paper has Fisher vectors; here are features of a network. As there, forests see the "
-        "half of the samples with fine labels through a metric learnt on it. Numbers at the "
-        "points are c, the bound on a subset's size in roots of the number of classes; the paper "
-        "prints no numbers for its curve.",
+        "half of the samples with fine labels through a metric learnt on it, in 15 epochs "
+        "at most. Numbers at the points are c, the bound on a subset's size in roots of the "
+        "number of classes; the paper prints no numbers for its curve.",
     ),
 )

@@ -9,7 +9,13 @@ from evergrow.experiments.cvpr2015.contenders import METHODS, PAPERS_METHODS
 from evergrow.experiments.cvpr2015.contrasts import by_data, contrast
 from evergrow.experiments.cvpr2015.dots import draw_methods
 from evergrow.experiments.cvpr2015.orders import above_baseline, best_is, with_hierarchy
-from evergrow.experiments.cvpr2015.sources import DATA_NOTE, SIZE_NOTE, settings, sources
+from evergrow.experiments.cvpr2015.sources import (
+    CHANCE_NOTE,
+    DATA_NOTE,
+    SIZE_NOTE,
+    settings,
+    sources,
+)
 from evergrow.experiments.experiment import Experiment, Finding, Run
 from evergrow.experiments.lab import Lab
 from evergrow.experiments.table import Row, Table
@@ -106,6 +112,7 @@ EXPERIMENT = Experiment(
     notes=(
         DATA_NOTE,
         SIZE_NOTE,
+        CHANCE_NOTE,
         'Ridge-H, which guesses fine labels by ridge regression, is ours; "all fine" is a '
         "forest that is told the fine label of every sample.",
     ),

@@ -9,7 +9,13 @@ from evergrow.experiments.cvpr2015.contenders import LABELS, METHODS, PAPERS_MET
 from evergrow.experiments.cvpr2015.contrasts import by_data, combined, contrast
 from evergrow.experiments.cvpr2015.dots import draw_methods
 from evergrow.experiments.cvpr2015.orders import best_is
-from evergrow.experiments.cvpr2015.sources import DATA_NOTE, SIZE_NOTE, settings, sources
+from evergrow.experiments.cvpr2015.sources import (
+    CHANCE_NOTE,
+    DATA_NOTE,
+    SIZE_NOTE,
+    settings,
+    sources,
+)
 from evergrow.experiments.experiment import Experiment, Finding, Run
 from evergrow.experiments.lab import Lab
 from evergrow.experiments.table import Row, Table
@@ -102,6 +108,7 @@ EXPERIMENT = Experiment(
     notes=(
         DATA_NOTE,
         SIZE_NOTE,
+        CHANCE_NOTE,
         "Ridge-H, which guesses fine labels by ridge regression, is ours.",
     ),
 )

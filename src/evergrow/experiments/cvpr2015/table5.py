@@ -9,7 +9,13 @@ from evergrow.experiments.cvpr2015.contenders import METHODS
 from evergrow.experiments.cvpr2015.contrasts import by_data, contrast, shown
 from evergrow.experiments.cvpr2015.dots import draw_methods
 from evergrow.experiments.cvpr2015.orders import with_hierarchy
-from evergrow.experiments.cvpr2015.sources import DATA_NOTE, SIZE_NOTE, settings, sources
+from evergrow.experiments.cvpr2015.sources import (
+    CHANCE_NOTE,
+    DATA_NOTE,
+    SIZE_NOTE,
+    settings,
+    sources,
+)
 from evergrow.experiments.experiment import Experiment, Finding, Run
 from evergrow.experiments.lab import Lab
 from evergrow.experiments.table import Row, Table
@@ -92,6 +98,7 @@ EXPERIMENT = Experiment(
     notes=(
         DATA_NOTE,
         SIZE_NOTE,
+        CHANCE_NOTE,
         "The paper asks about 150 test samples of each coarse class; here accuracy is the mean "
         "over coarse classes of all test samples.",
         "Beside the paper's methods stand ridge-H, which is ours, forests that saw the fine half "
