@@ -39,14 +39,14 @@ def test_words_that_tell_the_class_give_the_full_rate_and_words_that_do_not_half
 
 def test_only_training_images_teach_the_words() -> None:
     data = some_pictures()
-    rows, image = training_descriptors(data, "hsl", 0, n_descriptors=80)
-    assert rows.shape == (80, 768)
-    assert image.max() == data.trains.sum() - 1
+    given = training_descriptors(data, "hsl", 0, n_descriptors=80)
+    assert given.rows.shape == (80, 768)
+    assert given.images.max() == data.trains.sum() - 1
 
 
 def test_codings_of_fewer_patches_see_the_first_of_the_same_ones() -> None:
     data = some_pictures().where(np.arange(16) < 2)
-    rows, _ = training_descriptors(data, "hsl", 0, n_descriptors=40)
+    rows = training_descriptors(data, "hsl", 0, n_descriptors=40).rows
     forest = ERCForest(2, n_words=5, supervised=False, random_state=0).fit(rows)
     counts = histograms(data, "hsl", {"few": Coding(forest, 10), "many": Coding(forest, 30)}, 0)
     assert counts["few"].sum(axis=1).tolist() == [20, 20]

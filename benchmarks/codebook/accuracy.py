@@ -79,8 +79,8 @@ def _best_descriptor(data: Photographs, name: str, n_patches: int, n_words: int)
     task = replace(task, trains=every_other(task.classes))
     rates = {}
     for descriptor in ("haar", "sift"):
-        rows, image = training_descriptors(task, descriptor, 0)
-        forest = _forest(n_words, 0).fit(rows, task.classes[task.trains][image])
+        given = training_descriptors(task, descriptor, 0)
+        forest = _forest(n_words, 0).fit(given.rows, given.classes)
         counts = histograms(task, descriptor, {"": Coding(forest, n_patches)}, 0)
         rates[descriptor] = equal_error_score(task, name, counts[""])
     print(f"{name}, validation: " + ", ".join(f"{d} {r:.1f} %" for d, r in rates.items()))
@@ -99,9 +99,9 @@ def against_kmeans(
     task = data.against_background(name)
     scores: list[list[float]] = [[], [], []]
     for seed in range(n_runs):
-        rows, image = training_descriptors(task, descriptor, seed)
-        forest = _forest(n_words, seed).fit(rows, task.classes[task.trains][image])
-        kmeans = KMeansCodebook(5 * n_words, start="random", random_state=seed).fit(rows)
+        given = training_descriptors(task, descriptor, seed)
+        forest = _forest(n_words, seed).fit(given.rows, given.classes)
+        kmeans = KMeansCodebook(5 * n_words, start="random", random_state=seed).fit(given.rows)
         codings = {
             "few": Coding(forest, n_patches[0]),
             "many": Coding(forest, n_patches[1]),
@@ -149,6 +149,6 @@ def _forests(data: Photographs, descriptor: str, n_words: int, seed: int) -> dic
     forests = {}
     for name in data.objects:
         task = data.against_background(name)
-        rows, image = training_descriptors(task, descriptor, seed)
-        forests[name] = _forest(n_words, seed).fit(rows, task.classes[task.trains][image])
+        given = training_descriptors(task, descriptor, seed)
+        forests[name] = _forest(n_words, seed).fit(given.rows, given.classes)
     return forests

@@ -122,10 +122,10 @@ class _Plan:
         self._votes(full, seed)
 
     def _forest(self, seed: int, n_training: int = 20_000, **parameters: Any) -> ERCForest:
-        rows, image = training_descriptors(self.task, DESCRIPTOR, seed, n_training)
+        given = training_descriptors(self.task, DESCRIPTOR, seed, n_training)
         defaults = {"n_words": self.n_words, "n_jobs": THREADS, "random_state": seed}
         forest = ERCForest(**{**defaults, **parameters})
-        return forest.fit(rows, self.task.classes[self.task.trains][image])
+        return forest.fit(given.rows, given.classes)
 
     def _structure(self, seed: int, want: Callable[..., None]) -> None:
         n = self.n_patches
@@ -140,7 +140,7 @@ class _Plan:
             for n_words in self.leaf_counts[-3:]:
                 forest = self._forest(seed, n_training, n_words=n_words)
                 want(self.training, f"{n_words} leaves", n_training, forest, n, "binary")
-        rows, _ = training_descriptors(self.task, DESCRIPTOR, seed)
+        rows = training_descriptors(self.task, DESCRIPTOR, seed).rows
         for curve, codebook in others(self.n_words, seed).items():
             want(self.kinds, curve, "", codebook.fit(rows), n, "binary")
 

@@ -120,9 +120,9 @@ def curves(folder: Path, quick: bool) -> None:
     name = OBJECT if OBJECT in data.objects else data.objects[0]
     task = data.against_background(name)
     n_few, n_many = (100, 200) if quick else (1000, 8000)
-    rows, image = training_descriptors(task, "haar", 0)
+    given = training_descriptors(task, "haar", 0)
     forest = ERCForest(n_words=50 if quick else 1000, n_jobs=THREADS, random_state=0)
-    forest.fit(rows, task.classes[task.trains][image])
+    forest.fit(given.rows, given.classes)
     codings = {f"{n} patches": Coding(forest, n) for n in (n_few, n_many)}
     figure, axes = plt.subplots(figsize=(4.2, 3.8))
     for colour, (label, counts) in zip(

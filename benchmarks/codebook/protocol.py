@@ -1,27 +1,26 @@
-"""The task of the codebook paper: one class of photographs against background.
-
-Even images train and odd ones test, as in Moosmann et al. (NIPS 2006), sec. 3.
-"""
+"""Photographs to measure on; the task is that of ``evergrow.experiments.nips2006``."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
-from scipy import sparse
-from sklearn.svm import LinearSVC
 
 from benchmarks.measure import THREADS
-from evergrow.codebook.evaluation import equal_error_rate
-from evergrow.codebook.pooling import POOLINGS, mutual_information_thresholds
-from evergrow.features import LocalFeatures, RandomPatches, find_labelled, read_images
+from evergrow.experiments.nips2006.coding import (
+    Coding,
+    equal_error_score,
+    histograms,
+    pool,
+    training_descriptors,
+)
+from evergrow.experiments.nips2006.photographs import BACKGROUND, Photographs, every_other
+from evergrow.features import find_labelled, read_images
 
 __all__ = [
     "BACKGROUND",
@@ -32,39 +31,11 @@ __all__ = [
     "every_other",
     "histograms",
     "photographs",
+    "pool",
     "training_descriptors",
 ]
 
-BACKGROUND = "background"
-N_TRAINING = 20_000
 RGB = npt.NDArray[np.uint8]
-Mask = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Photographs:
-    """Images, the class of each, and which of them train."""
-
-    name: str
-    images: list[RGB]
-    classes: npt.NDArray[Any]
-    trains: Mask
-
-    @property
-    def objects(self) -> list[str]:
-        """The classes that are told from background."""
-        return [str(name) for name in np.unique(self.classes) if name != BACKGROUND]
-
-    def against_background(self, name: str) -> Photographs:
-        """Images of one class and of background."""
-        return self.where((self.classes == name) | (self.classes == BACKGROUND))
-
-    def where(self, wanted: Mask) -> Photographs:
-        """Some of the images."""
-        images = [self.images[i] for i in np.flatnonzero(wanted)]
-        return replace(
-            self, images=images, classes=self.classes[wanted], trains=self.trains[wanted]
-        )
 
 
 @cache
@@ -86,12 +57,6 @@ def _number(classes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     return np.concatenate([np.arange(np.sum(classes == c)) for c in dict.fromkeys(classes)])
 
 
-def every_other(classes: npt.NDArray[Any]) -> Mask:
-    """The even images of each class."""
-    even: Mask = _number(classes) % 2 == 0
-    return even
-
-
 def drawn_pictures(n_each: int) -> tuple[list[RGB], npt.NDArray[Any]]:
     """Rings, crosses and stripes on noise, and noise alone."""
     random = np.random.default_rng(0)
@@ -111,67 +76,3 @@ def drawn_pictures(n_each: int) -> tuple[list[RGB], npt.NDArray[Any]]:
             images.append(np.clip(image, 0, 255).astype(np.uint8))
             classes.append(name)
     return images, np.array(classes)
-
-
-def _features(descriptor: str, n_patches: int, seed: int) -> LocalFeatures:
-    return LocalFeatures(descriptor, patches=RandomPatches(n_patches), random_state=seed)
-
-
-def training_descriptors(
-    data: Photographs, descriptor: str, seed: int, n_descriptors: int = N_TRAINING
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """About as many descriptors of each training image, and the image each is of."""
-    chosen = [image for image, trains in zip(data.images, data.trains, strict=True) if trains]
-    n_each = -(-n_descriptors // len(chosen))
-    # Other patches than those that are coded afterwards.
-    local = _features(descriptor, n_each, seed + 1000)
-    parts = Parallel(THREADS, prefer="threads")(delayed(local.describe)(i) for i in chosen)
-    rows = np.concatenate([described for described, _ in parts])
-    return rows, np.repeat(np.arange(len(chosen)), [len(described) for described, _ in parts])
-
-
-@dataclass(frozen=True)
-class Coding:
-    """A codebook, and how many patches of each image it codes."""
-
-    codebook: Any
-    n_patches: int
-
-
-def histograms(
-    data: Photographs, descriptor: str, codings: Mapping[str, Coding], seed: int
-) -> dict[str, sparse.csr_array]:
-    """Counts of words per image for each coding; the patches of all are the same."""
-    most = max(coding.n_patches for coding in codings.values())
-    local = _features(descriptor, most, seed)
-
-    def counts(image: RGB) -> list[Any]:
-        rows, _ = local.describe(image)
-        return [c.codebook.encode([rows[: c.n_patches]]) for c in codings.values()]
-
-    parts = Parallel(THREADS, prefer="threads")(delayed(counts)(image) for image in data.images)
-    columns = zip(*parts, strict=True)
-    return {
-        name: sparse.csr_array(sparse.vstack(column))
-        for name, column in zip(codings, columns, strict=True)
-    }
-
-
-def equal_error_score(
-    data: Photographs, name: str, counts: sparse.csr_array, pooling: str = "binary"
-) -> float:
-    """Rate at equal error, in percent, of a linear SVM that tells a class from background."""
-    wanted = (data.classes == name) | (data.classes == BACKGROUND)
-    positive, trains = data.classes[wanted] == name, data.trains[wanted]
-    pooled = pool(counts[np.flatnonzero(wanted)], pooling, trains, positive)
-    svm = LinearSVC(random_state=0).fit(pooled[trains], positive[trains])
-    return 100 * equal_error_rate(svm.decision_function(pooled[~trains]), positive[~trains])
-
-
-def pool(counts: sparse.csr_array, pooling: str, trains: Mask, positive: Mask) -> Any:
-    """Pool, with thresholds learnt from the training images where there are any."""
-    chosen, thresholds = POOLINGS[pooling], None
-    if chosen.learns:
-        codes = positive[trains].astype(np.int32)
-        thresholds = mutual_information_thresholds(counts[np.flatnonzero(trains)], codes)
-    return chosen.pool(counts, thresholds)

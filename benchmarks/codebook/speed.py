@@ -27,9 +27,8 @@ def run(quick: bool) -> None:
     """Measure on descriptors of photographs, or of drawn pictures."""
     data = photographs(quick)
     n_words = 50 if quick else 1000
-    rows, image = training_descriptors(data, "haar", 0, 2000 if quick else 20_000)
-    classes = data.classes[data.trains][image]
-    _words(data.name, rows, classes, n_words, quick)
+    given = training_descriptors(data, "haar", 0, 2000 if quick else 20_000)
+    _words(data.name, given.rows, given.classes, n_words, quick)
     _whole_images(data, n_words, quick)
 
 
@@ -82,9 +81,10 @@ def _nearest_centre_seconds(rows: Rows, centres: Rows) -> float:
 
 def _sift_rate(n_words: int, quick: bool) -> float:
     data = photographs(quick)
-    rows, image = training_descriptors(data, "sift", 0, 2000 if quick else 100_000)
+    given = training_descriptors(data, "sift", 0, 2000 if quick else 100_000)
+    rows = given.rows
     forest = ERCForest(n_words=n_words, random_state=0, n_jobs=THREADS)
-    forest.fit(rows[::5], data.classes[data.trains][image][::5])
+    forest.fit(rows[::5], given.classes[::5])
     forest.set_params(n_jobs=1)
     return len(rows) / median_seconds(lambda: forest.transform(rows), 5)
 
@@ -96,9 +96,9 @@ def _whole_images(data: Photographs, n_words: int, quick: bool) -> None:
     files = [_as_jpeg(image) for image in some.images]
     table, slowest = [], {}
     for descriptor in DESCRIPTORS:
-        rows, image = training_descriptors(data, descriptor, 0, 2000 if quick else 20_000)
+        given = training_descriptors(data, descriptor, 0, 2000 if quick else 20_000)
         forest = ERCForest(n_words=n_words, random_state=0)
-        forest.fit(rows, data.classes[data.trains][image])
+        forest.fit(given.rows, given.classes)
         seconds = _stages(files, descriptor, n_patches, forest)
         table.append((descriptor, *(len(files) / s for s in seconds), len(files) / sum(seconds)))
         slowest[descriptor] = max(seconds[:-1]) / seconds[-1]

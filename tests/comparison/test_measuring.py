@@ -1,5 +1,6 @@
 """What is measured of a learner is what using it directly gives."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.linear_model import RidgeClassifier
 from evergrow import NCMClassifier
 from evergrow.comparison import Contender, Estimator, choose, difference, make_plan, measure
 from evergrow.comparison import measuring as module
-from evergrow.streams import mixture, model_bytes
+from evergrow.streams import Retrained, mixture, model_bytes
 from tests.comparison.made_up import standing
 
 
@@ -61,11 +62,31 @@ def test_a_learner_whose_time_is_up_is_stopped_between_updates(plan):
     assert np.isnan(result.accuracy)
 
 
-def test_a_training_that_would_take_too_long_is_not_begun(plan, monkeypatch):
-    clock = iter(np.cumsum([0.0] + [1.0] * 1000))
-    monkeypatch.setattr(module.time, "perf_counter", lambda: float(next(clock)))
-    result = measure(one("ridge"), plan, time_limit=25.0)
-    assert result.stopped_at == plan.checkpoints[1]
+class _TenSeconds:
+    """Takes ten seconds of a made-up clock to train."""
+
+    now = 0.0
+
+    def fit(self, X, y):
+        _TenSeconds.now += 10
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X), dtype=int)
+
+
+@pytest.mark.parametrize(("limit", "begun"), [(25.0, False), (35.0, True)])
+def test_a_training_that_would_take_too_long_is_not_begun(monkeypatch, limit, begun):
+    monkeypatch.setattr(_TenSeconds, "now", 0.0)
+    monkeypatch.setattr(module.time, "perf_counter", lambda: _TenSeconds.now)
+    clocked = module._Clocked(Retrained(_TenSeconds), limit)
+    X, y = np.zeros((5, 1)), np.zeros(5, dtype=int)
+    clocked.partial_fit(X, y).predict(X)
+    # Twice the examples are expected to take twice as long, after the ten seconds spent.
+    clocked.partial_fit(X, y)
+    with nullcontext() if begun else pytest.raises(module._OutOfTimeError):
+        clocked.predict(X)
+    assert _TenSeconds.now == (20 if begun else 10)
 
 
 def test_examples_that_a_model_holds_are_counted_once(plan):

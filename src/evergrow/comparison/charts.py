@@ -51,7 +51,7 @@ def accuracy_chart(standings: Sequence[Standing], numbers: Sequence[int]) -> str
             for place, (n, a) in zip(places, each.curve, strict=True)
         ]
         parts.append(path([(end_x + 5, end_y), (right + 14, label_y)], "leader"))
-        said = f"{percent(each.curve[-1][1])}  {number} {each.contender.title}"
+        said = f"{percent(each.curve[-1][1])} \N{MIDDLE DOT} {number} {each.contender.title}"
         parts.append(text(right + 18, label_y + 4, said, f"label {kind}"))
     return svg(_WIDTH, height, "Accuracy over the number of classes known", parts)
 

@@ -80,7 +80,7 @@ def _recommendation(found: Comparison) -> list[str]:
         parts.append("<div class='cards'>" + "".join(_card(a, "card") for a in others) + "</div>")
     if found.remarks:
         remarks = "".join(f"<li>{escape(remark)}</li>" for remark in found.remarks)
-        parts.append(f"<h3>About these data</h3><ul>{remarks}</ul>")
+        parts.append(f"<h3>To keep in mind</h3><ul>{remarks}</ul>")
     return parts
 
 

@@ -19,6 +19,8 @@ main { max-width: 70rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
 h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .5rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.25rem; margin: 2.5rem 0 .6rem; }
 h3 { font-size: .85rem; margin: 0 0 .3rem; color: var(--faint); font-weight: 600; }
+p, li { overflow-wrap: anywhere; }
+.cards + h3 { margin-top: 1.2rem; }
 .lead { color: var(--faint); max-width: 46rem; margin: 0; }
 code { font: .85em/1.4 ui-monospace, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 .cards { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fit, minmax(17rem, 1fr)); }

@@ -21,7 +21,7 @@ _N_UPDATES = 10
 _N_POINTS = 11
 # Those who train anew are measured at the first, a middle and the last point only.
 _N_CHECKPOINTS = 3
-# A subsample holds so many numbers: river takes a tenth of a second for an example of a thousand.
+# A subsample holds so many numbers: river takes tens of milliseconds for an example of a thousand.
 _SAMPLE_VALUES, _QUICK_SAMPLE_VALUES = 256_000, 64_000
 _SAMPLE_EXAMPLES, _SAMPLE_PER_CLASS = 2000, 10
 _QUICK_CLASSES, _QUICK_PER_CLASS = 20, 20

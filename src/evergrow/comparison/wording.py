@@ -38,8 +38,7 @@ def duration(seconds: float) -> str:
     """
     if math.isnan(seconds):
         return MISSING
-    least, factor, unit = next(each for each in _DURATIONS if seconds >= each[0])
-    del least
+    _, factor, unit = next(each for each in _DURATIONS if seconds >= each[0])
     return f"{_two_digits(seconds * factor)} {unit}"
 
 

@@ -262,13 +262,19 @@ EXPERIMENT = Experiment(
         "The paper prints no accuracies of this figure, only its curves, so none are drawn beside "
         "ours. Its total training times go to 1000 classes; ours to 100.",
         "Panel a has visual words up to 50 classes only, panels b and c features only: more would "
-        "take hours.",
+        "take longer than all the rest.",
         "On the built-in mixture, which quick runs use, plain class means are as good as can be.",
-        "RF is our forest of random thresholds, which here beats scikit-learn's random forest. "
-        "The multi-class SVM is that of Crammer and Singer on standardised features with "
-        "C = 0.001, kNN asks 10 neighbours; both were tried on 50 classes.",
-        "The paper's metric is a projection of low rank. Ours keeps all dimensions by default and "
-        "starts from Fisher's discriminants; both that and one with an eighth of the dimensions "
-        "are measured.",
+        "RF is our forest of random thresholds; on 50 classes of features, one seed, it had 65.8 % "
+        "and scikit-learn's random forest 64.1 %.",
+        "The paper chose parameters by cross-validation, we did not. The multi-class SVM is that "
+        "of Crammer and Singer on standardised features with C = 0.001; 0.01 gave the same on the "
+        "test images of 50 classes, nothing else was tried. kNN asks 10 neighbours, the only "
+        "number tried. All others have their defaults.",
+        "The paper's metric is a projection of low rank, which rank it does not print. Ours keeps "
+        "all dimensions by default and starts from Fisher's discriminants. Both that and one with "
+        "an eighth of the dimensions are measured and judged apart, because the claim depends on "
+        "it. The eighth is the only low rank tried, and it was set after the default had come out "
+        "above IGT. With all dimensions and `shrinkage=1`, one seed had 56.0 % from 10 and 58.6 % "
+        "from 20 initial classes.",
     ),
 )

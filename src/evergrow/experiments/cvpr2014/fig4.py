@@ -122,5 +122,5 @@ EXPERIMENT = Experiment(
     exact=("accuracy", "newest", "comparisons", "n_distances"),
     timed=("seconds",),
     size=(7.5, 3.0),
-    notes=(*NOTES, "On features only: RUST on visual words takes five times as long."),
+    notes=(*NOTES, "On features only: RUST on visual words takes nearly four times as long."),
 )

@@ -23,8 +23,10 @@ __all__ = [
     "N_TRAINING",
     "Coding",
     "Descriptors",
+    "centres_on",
     "equal_error_score",
     "histograms",
+    "is_plain",
     "local_features",
     "pool",
     "seconds_of",
@@ -36,6 +38,8 @@ N_TRAINING = 20_000
 # Other patches than those that are coded afterwards.
 _OTHER_SEED = 1000
 _MOST_PASSES = 20_000
+# Standard deviation of the greys, of 255, of a patch in which nothing is seen.
+_PLAIN = 8.0
 
 Rows = npt.NDArray[np.float32]
 RGB = npt.NDArray[np.uint8]
@@ -138,6 +142,36 @@ def _columns(codebook: Any, rows: Rows) -> npt.NDArray[np.int64]:
 def _counted(columns: npt.NDArray[np.int64], n_words: int) -> sparse.csr_array:
     counts = np.bincount(columns.ravel(), minlength=n_words).astype(np.int32)
     return sparse.csr_array(counts[None])
+
+
+def centres_on(boxes: Rows, outline: Mask) -> Mask:
+    """Which patches have their centre on the object."""
+    x, y = (boxes[:, :2] + boxes[:, 2:] / 2).astype(np.int64).T
+    on: Mask = outline[y, x]
+    return on
+
+
+def is_plain(image: RGB, boxes: Rows) -> Mask:
+    """Which patches show next to nothing: no part of a thing can be seen in them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> image = np.zeros((20, 40, 3), dtype=np.uint8)
+    >>> image[5:15, 25:35] = 255
+    >>> is_plain(image, np.array([[0, 0, 20], [20, 0, 20]], dtype=np.float32))
+    array([ True, False])
+    """
+    grey = image.mean(axis=2)
+    tables = [np.pad(v.cumsum(0).cumsum(1), ((1, 0), (1, 0))) for v in (grey, grey**2)]
+    left, top, side = np.rint(boxes).astype(np.int64).T
+    right, bottom = np.minimum(left + side, grey.shape[1]), np.minimum(top + side, grey.shape[0])
+    area = (right - left) * (bottom - top)
+    mean, of_squares = (
+        (t[bottom, right] - t[top, right] - t[bottom, left] + t[top, left]) / area for t in tables
+    )
+    plain: Mask = of_squares - mean**2 < _PLAIN**2
+    return plain
 
 
 def equal_error_score(

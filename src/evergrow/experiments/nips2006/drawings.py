@@ -230,13 +230,15 @@ def drawn_scenes(n_each: int = _N_EACH) -> Dataset:
     >>> drawn_scenes(4).X_train.shape
     (6, 120, 160, 3)
     """
-    parts = []
-    for first in (0, 1):
-        numbers = range(first, n_each, 2)
-        kinds = [kind for kind in (*_THINGS, BACKGROUND) for _ in numbers]
-        pixels = [d.pixels for k in (*_THINGS, BACKGROUND) for d in drawings(k, numbers)]
-        parts += [np.stack(pixels), np.array(kinds)]
-    return Dataset("drawn scenes", *parts)
+    X_train, y_train = _scenes(range(0, n_each, 2))
+    X_test, y_test = _scenes(range(1, n_each, 2))
+    return Dataset("drawn scenes", X_train, y_train, X_test, y_test)
+
+
+def _scenes(numbers: range) -> tuple[RGB, npt.NDArray[np.str_]]:
+    kinds = (*_THINGS, BACKGROUND)
+    pixels = [drawing.pixels for kind in kinds for drawing in drawings(kind, numbers)]
+    return np.stack(pixels), np.repeat(np.array(kinds), len(numbers))
 
 
 def outlines(kind: str, n_test: int) -> list[Mask]:

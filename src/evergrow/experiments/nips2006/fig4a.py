@@ -51,7 +51,7 @@ class _Kind:
 
 _KINDS = {
     ERC: _Kind(
-        lambda n_words, seed, lab: sweeps.forest(n_words, seed, lab),
+        sweeps.forest,
         (BINARY, INFORMATION, SHARES),
     ),
     UNSUPERVISED: _Kind(
@@ -271,9 +271,7 @@ EXPERIMENT = Experiment(
     keys=("data", "object", "seed", "codebook", "pooling", "windows"),
     exact=("rate", "filled"),
     timed=sweeps.TIMED,
-    published=(
-        {"codebook": ERC, "pooling": BINARY, "windows": 8000, "rate": sweeps.PAPER_RATE},
-    ),
+    published=({"codebook": ERC, "pooling": BINARY, "windows": 8000, "rate": sweeps.PAPER_RATE},),
     size=(10.5, 4.2),
     notes=(
         *sweeps.NOTES,

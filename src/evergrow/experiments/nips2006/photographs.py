@@ -21,9 +21,12 @@ __all__ = [
     "BACKGROUND",
     "PHOTOGRAPHS",
     "SOURCES",
+    "SOURCES_WITH_OUTLINES",
     "Photographs",
     "even_and_odd",
     "every_other",
+    "names_with_outlines",
+    "outlines_of",
     "photographs",
 ]
 
@@ -116,10 +119,27 @@ PHOTOGRAPHS = Source("caltech_images", drawings.drawn_scenes, even_and_odd)
 
 SOURCES = {"photographs": PHOTOGRAPHS}
 
+# Photographs come without outlines of the object; where they matter, drawn scenes are added.
+_DRAWINGS = "drawings"
+SOURCES_WITH_OUTLINES = {**SOURCES, _DRAWINGS: Source(None, drawings.drawn_scenes)}
 
-def photographs(
-    lab: Lab, name: str, n_objects: int = 1, n_each: int | None = None
-) -> Photographs:
+
+def names_with_outlines(lab: Lab) -> list[str]:
+    """The sources to measure on: drawn scenes once, also where they stand for photographs."""
+    return [n for n in lab.names if n != _DRAWINGS or not lab.is_built_in("photographs")]
+
+
+def outlines_of(lab: Lab, source: str, classes: Array, name: str) -> list[Mask | None]:
+    """Where the object is in each test image, as far as it is known."""
+    found: list[Mask | None] = [None] * len(classes)
+    if lab.is_built_in(source):
+        mine = np.flatnonzero(classes == name)
+        for i, outline in zip(mine, drawings.outlines(name, len(mine)), strict=True):
+            found[i] = outline
+    return found
+
+
+def photographs(lab: Lab, name: str, n_objects: int = 1, n_each: int | None = None) -> Photographs:
     """Images of the first objects and of background, as many of each for training and testing.
 
     Where no class is called "background", all other classes are it.

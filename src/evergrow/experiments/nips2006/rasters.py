@@ -52,7 +52,7 @@ def smaller(pixels: Pixels, width: int, height: int) -> Pixels:
     return coarse
 
 
-def show(axes: Axes, pixels: Pixels, **options: Any) -> Any:
+def show(axes: Axes, pixels: npt.NDArray[Any], **options: Any) -> Any:
     """Draw an image as it is, without ticks; gives what a colour bar needs."""
     axes.set(xticks=[], yticks=[])
     axes.grid(visible=False)
