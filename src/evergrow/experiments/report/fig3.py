@@ -95,7 +95,7 @@ EXPERIMENT = Experiment(
     notes=(
         "The report leaves the spirals' constants open; they are those of "
         "`evergrow.streams.spirals`, drawn anew for each seed, and come in the order of angles.",
-        "The report names no number of trees and no smallest leaf: here 20 trees (10 in a quick "
+        "The report names no number of trees and no smallest leaf: here 50 trees (10 in a quick "
         "run) and 5 samples. RTST chooses nodes uniformly, RTSTQ by quality, each 80 % of them.",
     ),
 )

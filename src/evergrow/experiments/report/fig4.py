@@ -161,7 +161,7 @@ EXPERIMENT = Experiment(
     notes=(
         "The report's times are of its own Matlab code on another machine: only their ratios "
         "can be compared. Training time is that of the last step.",
-        "The report names no number of trees and no smallest leaf: here 20 trees (10 in a quick "
+        "The report names no number of trees and no smallest leaf: here 50 trees (10 in a quick "
         "run) and 5 samples. Spirals are drawn anew for each seed.",
     ),
 )

@@ -92,7 +92,7 @@ EXPERIMENT = Experiment(
         "The report takes 20 classes of ILSVRC 2010 as counts of 1000 SIFT words. Here they are "
         "20 classes of CIFAR-100, chosen anew for each seed, as square roots of counts of 1000 "
         "words of small patches; without that file, and in quick runs, a generated mixture.",
-        "500 training and 100 test samples per class, as in the report; 20 trees (10 in a quick "
+        "500 training and 100 test samples per class, as in the report; 50 trees (10 in a quick "
         "run) and leaves of at least 5 samples, which it does not name.",
     ),
 )

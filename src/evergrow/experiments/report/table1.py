@@ -20,6 +20,8 @@ __all__ = ["EXPERIMENT", "MEASURED_AT", "PRINTED"]
 
 MEASURED_AT = (12, 16, 20)
 FORESTS = ("NCM", "SVM")
+# How far below a printed number ours may be and still agree.
+SHORT = 0.03
 
 # Accuracy of forests trained anew at 12, 16 and 20 classes.
 BASELINES = {"SVM": (0.97, 0.96, 0.96), "NCM": (0.95, 0.95, 0.98)}
@@ -178,29 +180,33 @@ def _initial_classes(table: Table) -> list[Finding]:
 
 
 def _beside_the_report(table: Table) -> list[Finding]:
-    gaps: dict[str, list[float]] = {"ULS": [], "the others": []}
+    gaps: dict[str, dict[str, float]] = {"ULS": {}, "the others": {}}
     for row in PUBLISHED:
         if "relative" not in row:
             continue
         where = {key: row[key] for key in ("forest", "initial", "strategy", "n_classes")}
-        group = "ULS" if row["strategy"] == "ULS" else "the others"
-        gaps[group].append(table.mean("relative", **where) - row["relative"])
-    return [
-        Finding(
-            f"The report's table holds for {group}.",
-            f"Here relative accuracy is {100 * np.nanmin(found):+.1f} to "
-            f"{100 * np.nanmax(found):+.1f} points from the printed ones, "
-            f"{100 * np.nanmean(found):+.1f} on average.",
-            bool(np.nanmin(found) >= -0.03),
-        )
-        if np.isfinite(found).any()
-        else Finding(
-            f"The report's table holds for {group}.",
-            "These data do not reach its numbers of classes.",
-            None,
-        )
-        for group, found in gaps.items()
-    ]
+        gap = table.mean("relative", **where) - row["relative"]
+        if np.isfinite(gap):
+            cell = (
+                f"{row['forest']} {row['strategy']} from {row['initial']} to {row['n_classes']} "
+                f"classes, printed {100 * row['relative']:.1f} %"
+            )
+            gaps["ULS" if row["strategy"] == "ULS" else "the others"][cell] = gap
+    return [_holds(group, found) for group, found in gaps.items()]
+
+
+def _holds(group: str, gaps: dict[str, float]) -> Finding:
+    claim = f"The report's table holds for {group}."
+    if not gaps:
+        return Finding(claim, "These data do not reach its numbers of classes.", None)
+    lowest = min(gaps, key=lambda cell: gaps[cell])
+    return Finding(
+        claim,
+        f"Here relative accuracy is {100 * gaps[lowest]:+.1f} ({lowest}) to "
+        f"{100 * max(gaps.values()):+.1f} points from the printed ones, "
+        f"{100 * np.mean([*gaps.values()]):+.1f} on average.",
+        gaps[lowest] >= -SHORT,
+    )
 
 
 EXPERIMENT = Experiment(
@@ -220,8 +226,11 @@ EXPERIMENT = Experiment(
     notes=(
         "A number counts as holding when ours is at most 3 points below it: the report is one run "
         "of other code on spirals whose constants it does not print.",
-        "The report names no number of trees and no smallest leaf: here 20 trees (10 in a quick "
+        "The report names no number of trees and no smallest leaf: here 50 trees (10 in a quick "
         "run) and 5 samples; with 10 samples ULS from 6 to 16 classes falls 4 points short. "
         "Spirals are drawn anew for each seed.",
+        "ULS depends on the number of trees: 20 were tried first, and there NCM forests with ULS "
+        "from 6 to 16 classes fell 4.8 points short of the report, with 50 they are 0.4 short. "
+        "Seeds differ by about 3 points in these cells, so a verdict near the limit says little.",
     ),
 )
