@@ -209,3 +209,10 @@ def test_words_that_speak_from_bare_patches_differ() -> None:
     experiment = fig3.EXPERIMENT
     assert verdicts(experiment, maps(on_plain=0.7, on_structure=0.4)) == ["differs"]
     assert verdicts(experiment, maps(on_plain=0.4, on_structure=0.7)) == ["open"]
+
+
+def test_rates_that_shall_be_alike_stay_open_where_noise_hides_a_difference() -> None:
+    alike, apart, hidden = (
+        sweeps.Difference(mean, noise).is_little for mean, noise in ((0.5, 3), (4, 3), (2, 3))
+    )
+    assert (alike, apart, hidden) == (True, False, None)

@@ -26,6 +26,7 @@ __all__ = [
     "centres_on",
     "equal_error_score",
     "histograms",
+    "in_unmixed",
     "is_plain",
     "local_features",
     "pool",
@@ -142,6 +143,22 @@ def _columns(codebook: Any, rows: Rows) -> npt.NDArray[np.int64]:
 def _counted(columns: npt.NDArray[np.int64], n_words: int) -> sparse.csr_array:
     counts = np.bincount(columns.ravel(), minlength=n_words).astype(np.int32)
     return sparse.csr_array(counts[None])
+
+
+def in_unmixed(forest: Any, words: npt.NDArray[np.int32], name: str) -> Mask:
+    """For each patch and tree, whether all training patches of the leaf are of one class.
+
+    Examples
+    --------
+    >>> from evergrow import ERCForest
+    >>> forest = ERCForest(1, random_state=0).fit([[0], [1], [8], [9]], ["a", "a", "b", "b"])
+    >>> in_unmixed(forest, forest.transform([[0], [9]]), "b").tolist()
+    [[False], [True]]
+    """
+    column = forest.classes_.tolist().index(name)
+    shares = forest.word_shares_[forest.word_columns_, column]
+    found: Mask = shares[words + word_offsets(forest.words_per_tree_)[:-1]] == 1.0
+    return found
 
 
 def centres_on(boxes: Rows, outline: Mask) -> Mask:

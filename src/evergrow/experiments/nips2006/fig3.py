@@ -16,6 +16,7 @@ from evergrow.experiments.lab import Lab
 from evergrow.experiments.nips2006 import rasters, sweeps
 from evergrow.experiments.nips2006.coding import (
     centres_on,
+    in_unmixed,
     is_plain,
     local_features,
     training_descriptors,
@@ -54,9 +55,8 @@ def _measure(lab: Lab, run: Run) -> Sequence[Row]:
     tests = task.where(~task.trains)
     outlines = outlines_of(lab, run["data"], tests.classes, name)
     local = local_features(sweeps.DESCRIPTOR, size.n_windows, seed)
-    column = forest.classes_.tolist().index(name)
     said = Parallel(lab.n_jobs, prefer="threads")(
-        delayed(_said)(forest, local, column, image, outline)
+        delayed(_said)(forest, local, name, image, outline)
         for image, outline in zip(tests.images, outlines, strict=True)
     )
     shown = _shown(tests.classes == name) if seed == 0 else []
@@ -80,14 +80,11 @@ def _shown(mine: npt.NDArray[np.bool_]) -> list[int]:
     return [int(found[k * len(found) // _N_SHOWN]) for k in range(min(_N_SHOWN, len(found)))]
 
 
-def _said(forest: ERCForest, local: Any, column: int, image: Any, outline: Any) -> dict[str, Any]:
+def _said(forest: ERCForest, local: Any, name: str, image: Any, outline: Any) -> dict[str, Any]:
     """What the patches of an image say of the object, on it and beside it."""
     rows, boxes = local.describe(image)
-    posterior = forest.predict_proba(rows)[:, column]
-    # Shares of single leaves: whether all of their training patches are of the object.
-    shares = forest.word_shares_[forest.word_columns_, column]
-    starts = np.cumsum(forest.words_per_tree_) - forest.words_per_tree_
-    unmixed = shares[forest.transform(rows) + starts] == 1.0
+    posterior = forest.predict_proba(rows)[:, forest.classes_.tolist().index(name)]
+    unmixed = in_unmixed(forest, forest.transform(rows), name)
     plain = is_plain(image, boxes)
     on = None if outline is None else centres_on(boxes, outline)
     return {

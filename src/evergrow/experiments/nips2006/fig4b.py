@@ -68,14 +68,13 @@ def _judge(table: Table) -> list[Finding]:
     best = max([*sizes, ALL], key=lambda leaves: table.mean("rate", leaves=leaves))
     more = difference(table, {"leaves": best}, {"leaves": enough})
     rate = table.mean("rate", leaves=enough)
-    suffices = best == enough or more.mean <= 1.0 or not more.is_clear
     few = difference(table, {"leaves": enough}, {"leaves": sizes[0]})
     return [
         Finding(
             "The paper finds that about 5000 words, 1000 per tree, are enough.",
             f"Here {N_TREES} x {enough} leaves give {rate:.1f} %; the best size, "
             f"{_named(best)}, adds {more.mean:+.1f} points (noise {more.noise:.1f}).",
-            suffices,
+            more.is_little,
         ),
         sweeps.tell_higher(
             "The paper's rates fall with much smaller codebooks.",
