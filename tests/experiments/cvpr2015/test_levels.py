@@ -93,6 +93,16 @@ def test_more_labels_are_those_of_fewer_and_others(data):
     assert rows_of(few.X[~few.known]) == rows_of(many.X[~many.known])
 
 
+def test_told_samples_come_in_the_same_order_whatever_comes_beside(data):
+    few, many = (draw(data, 3, 0.5, share) for share in (0.1, 0.5))
+    assert np.array_equal(few.X[few.known], many.X[many.known])
+
+
+def test_the_order_of_rows_is_that_of_no_class(data):
+    shown = draw(data, 3, 0.5, 0.5)
+    assert (np.diff(shown.fine) != 0).mean() > 0.5
+
+
 def test_no_sample_is_shown_twice(data):
     shown = draw(data, 1, 0.5, 0.5)
     assert len(rows_of(shown.X)) == len(shown.X) == len(data.X)

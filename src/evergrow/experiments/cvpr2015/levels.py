@@ -130,6 +130,7 @@ def draw(data: TwoLevels, seed: int, fine_share: float, coarse_share: float) -> 
         untold.append(rest[: round(coarse_share * len(mine))])
     rows = np.concatenate([*told, *untold])
     known = np.arange(len(rows)) < sum(len(part) for part in told)
-    order = rng.permutation(len(rows))
+    # Ranks of all samples, drawn or not: the told ones keep their order whatever comes beside.
+    order = np.argsort(rng.permutation(len(data.fine))[rows])
     rows = rows[order]
     return Draw(data.X[rows], data.coarse[rows], data.fine[rows], known[order])

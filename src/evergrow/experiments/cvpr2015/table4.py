@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evergrow.experiments.cvpr2015.comparing import compare, methods, printed, relative_to
-from evergrow.experiments.cvpr2015.contenders import LABELS, METHODS, PAPERS_METHODS
+from evergrow.experiments.cvpr2015.contenders import METHODS, PAPERS_METHODS
 from evergrow.experiments.cvpr2015.contrasts import by_data, combined, contrast
 from evergrow.experiments.cvpr2015.dots import draw_methods
-from evergrow.experiments.cvpr2015.orders import best_is
+from evergrow.experiments.cvpr2015.orders import best_is, in_words
 from evergrow.experiments.cvpr2015.sources import (
     CHANCE_NOTE,
     DATA_NOTE,
@@ -81,13 +81,12 @@ def _gains(table: Table) -> tuple[str, bool | None]:
     few, many = {"coarse": SHARES[0]}, {"coarse": SHARES[-1]}
     # The baseline sees none of them.
     found = {
-        name: contrast(table.where(method=name), "relative", many, few)
+        name: contrast(table.where(method=name), "accuracy", many, few)
         for name in PAPERS_METHODS[1:]
     }
-    points = {
-        name: contrast(table.where(method=name), "accuracy", many, few).difference for name in found
-    }
-    text = ", ".join(f"{LABELS[name]} {100 * gain:+.1f}" for name, gain in points.items())
+    text = ", ".join(
+        f"{in_words(name)} {100 * each.difference:+.1f}" for name, each in found.items()
+    )
     return f"{text} points", combined(each.verdict for each in found.values())
 
 
