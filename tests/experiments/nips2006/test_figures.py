@@ -176,14 +176,14 @@ def test_codebooks_differ_where_all_is_the_other_way_round() -> None:
 
 def leaf(**found: Any) -> list[dict[str, Any]]:
     where = {"data": "made", "object": "bike", "on_object_images": 99.0}
-    return [
-        {**where, "seed": s, "leaf": r, **found} for s in (0, 1) for r in ("unmixed", "surplus")
-    ]
+    rules = (fig2.ALL_UNMIXED, fig2.UNMIXED, fig2.SURPLUS)
+    return [{**where, "seed": seed, "leaf": rule, **found} for seed in (0, 1) for rule in rules]
 
 
 def test_a_leaf_of_patches_beside_the_object_does_not_agree_however_pure_it_is() -> None:
     experiment = fig2.EXPERIMENT
     assert verdicts(experiment, leaf(on_object=60.0, all_on_object=20.0)) == ["agrees"]
+    assert verdicts(experiment, leaf(on_object=30.0, all_on_object=20.0)) == ["open"]
     assert verdicts(experiment, leaf(on_object=10.0, all_on_object=20.0)) == ["differs"]
 
 

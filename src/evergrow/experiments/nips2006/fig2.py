@@ -43,6 +43,8 @@ _N_EXAMPLES = 4
 _SHEET = (6, 5)
 # All leaves of the object alone, and two rules to choose one leaf by.
 ALL_UNMIXED, UNMIXED, SURPLUS = "all unmixed", "largest unmixed", "largest surplus"
+# Percent of the patches that are most of them.
+_MOST = 50.0
 # A patch of another class weighs as many of the own one.
 _ALMOST = 10
 # Added to the seed of the patches that forests grow on, for further ones.
@@ -276,13 +278,16 @@ def _parts_of_it(table: Table, name: str) -> Finding:
 
 
 def _on_object(table: Table) -> tuple[str, bool | None]:
-    """Where outlines are known they decide."""
+    """Where outlines are known they decide: most patches must lie on the object."""
     apart, noise = _apart(table, "on_object", "all_on_object")
+    on = table.mean("on_object")
+    # More than chance, but mostly beside the object, neither agrees nor differs.
+    agrees = None if abs(apart) <= noise or (apart > 0 and on <= _MOST) else apart > 0
     return (
-        f"Of these, {table.mean('on_object'):.0f} % lie on the object, "
+        f"Of these, {on:.0f} % lie on the object, "
         f"{table.mean('all_on_object'):.0f} % of all patches of these images do (noise "
         f"{noise:.0f} points)."
-    ), apart > 0 if abs(apart) > noise else None
+    ), agrees
 
 
 def _bare(table: Table) -> tuple[str, bool | None]:

@@ -74,7 +74,7 @@ NOTES = (
 )
 
 FEWER_WINDOWS = (
-    "1000 windows per image are coded, 8000 in the paper, which figure 4 a shows to matter little."
+    "1000 windows per image are coded, 8000 in the paper; what that changes is in figure 4 a."
 )
 
 
