@@ -210,6 +210,9 @@ EXPERIMENT = Experiment(
         "squares on samples of these Gaussians, with 300 random Fourier features, are ours: they "
         "test what the paper says of recoding. A learnt radius is the median over directions: at "
         "three deviations from the rare class hardly a sample says where its border is.",
+        "Width of the features and penalty were chosen among five pairs by how near the radii came "
+        "to the exact ones; with the others they were up to 20 % off. So learnt boundaries show "
+        "that least squares can find the exact ones, not that they do at any setting.",
         "Data given by `--data` have no use here.",
     ),
 )
