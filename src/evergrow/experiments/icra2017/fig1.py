@@ -40,7 +40,7 @@ N_DIRECTIONS = 72
 N_TEST = 5000
 N_DRAWN = 250
 # How near a learnt radius must come, as a share of the exact one.
-NEAR = 0.15
+NEAR = 0.1
 
 
 def _runs(lab: Lab) -> list[dict[str, Any]]:
