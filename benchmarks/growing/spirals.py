@@ -12,57 +12,17 @@ from benchmarks.growing.protocol import Meter, Stream
 from benchmarks.measure import THREADS, Figure, report, show_table
 from benchmarks.peers import N_TREES
 from evergrow import IGT, RTST, ULS
+from evergrow.experiments.report.table1 import MEASURED_AT, PRINTED
 
 __all__ = ["run", "spirals"]
 
 N_CLASSES = 20
-MEASURED_AT = (12, 16, 20)
 
 STRATEGIES = {
     "ULS": ULS(),
     "IGT": IGT(),
     "RTST": RTST(nodes="uniform"),
     "RTSTQ": RTST(nodes="quality"),
-}
-
-# Relative accuracy in % at 12, 16 and 20 classes, by kind of forest and initial classes.
-PUBLISHED: dict[tuple[str, int], dict[str, tuple[float, float, float]]] = {
-    ("NCM", 4): {
-        "ULS": (61.2, 50.3, 42.4),
-        "IGT": (94.3, 92.3, 92.9),
-        "RTST": (98.8, 94.6, 94.9),
-        "RTSTQ": (96.7, 97.0, 97.0),
-    },
-    ("NCM", 6): {
-        "ULS": (75.5, 70.2, 57.2),
-        "IGT": (102.6, 96.7, 93.6),
-        "RTST": (99.6, 97.5, 95.7),
-        "RTSTQ": (102.0, 96.5, 96.3),
-    },
-    ("NCM", 10): {
-        "ULS": (94.7, 79.9, 69.7),
-        "IGT": (101.6, 100.3, 97.0),
-        "RTST": (98.5, 100.3, 97.7),
-        "RTSTQ": (102.9, 101.4, 97.7),
-    },
-    ("SVM", 4): {
-        "ULS": (39.1, 32.4, 26.7),
-        "IGT": (98.9, 95.6, 97.4),
-        "RTST": (92.3, 94.1, 98.1),
-        "RTSTQ": (95.9, 97.2, 99.3),
-    },
-    ("SVM", 6): {
-        "ULS": (60.4, 49.0, 40.1),
-        "IGT": (96.4, 96.1, 97.9),
-        "RTST": (100.3, 100.2, 99.0),
-        "RTSTQ": (98.5, 98.8, 99.4),
-    },
-    ("SVM", 10): {
-        "ULS": (85.9, 71.3, 58.7),
-        "IGT": (92.5, 95.4, 97.9),
-        "RTST": (100.1, 100.3, 100.1),
-        "RTSTQ": (100.0, 100.3, 99.8),
-    },
 }
 
 # The report stops at this gain and names no smallest leaf. Of 1, 2, 5 and 10 samples all but 10
@@ -112,7 +72,7 @@ def _beside_the_report(kind: str, forest_class: Any, streams: list[Stream], quic
         for name, strategy in STRATEGIES.items():
             grown = [_grown(forest_class, stream, initial, strategy) for stream in streams]
             relative = (100 * np.array(grown) / baseline).mean(axis=0)
-            published = PUBLISHED[kind, initial][name]
+            published = PRINTED[kind, initial][name]
             rows.append((f"{initial}, {name}", *relative.tolist(), *published))
             lowest = float((relative - published).min())
             figure = f"{kind}, {initial} initial, {name}: points above the report, lowest of three"

@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks.data import Array, Split, mnist
 from benchmarks.measure import Figure, report, show_table
 from evergrow import RLSClassifier
+from evergrow.experiments.icra2017.table1 import PRINTED
 from evergrow.linear import RebalancedRLSClassifier
 
 __all__ = ["METHODS", "NEW_COUNTS", "imbalanced", "run"]
@@ -17,15 +18,6 @@ __all__ = ["METHODS", "NEW_COUNTS", "imbalanced", "run"]
 NEW = 8
 NEW_COUNTS = (1, 5, 10, 50, 100, 500)
 METHODS = ("naive", "rebalanced", "recoded", "auto")
-
-# The MNIST block of table I in percent; the paper's text lacks the row for 500.
-PAPER = {
-    1: ((79.2, 79.7, 79.7), (0.0, 7.4, 9.5)),
-    5: ((79.1, 82.5, 80.3), (0.0, 39.6, 17.5)),
-    10: ((79.2, 83.6, 81.0), (0.0, 49.5, 25.1)),
-    50: ((79.2, 85.5, 83.9), (0.0, 73.5, 49.1)),
-    100: ((79.2, 85.9, 85.1), (2.0, 75.5, 62.7)),
-}
 
 
 @dataclass(frozen=True)
@@ -103,7 +95,7 @@ def run(quick: bool) -> None:
         rows = []
         for n in counts:
             ours = [round(float(means[name, n][which]), 1) for name in METHODS]
-            theirs = PAPER[n][which] if is_mnist and n in PAPER else ()
+            theirs = PRINTED[n][which] if is_mnist and n in PRINTED else ()
             printed = [f"{a} ({b})" for a, b in zip(ours, theirs, strict=False)]
             rows.append((n, *(printed or ours[:3]), ours[3]))
         show_table(

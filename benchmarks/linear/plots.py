@@ -14,12 +14,13 @@ from sklearn.metrics import roc_curve
 from threadpoolctl import threadpool_limits
 
 from benchmarks.data import bird_features, image_features, mixture, mnist, object_features
-from benchmarks.linear.imbalance import METHODS, PAPER, imbalanced
+from benchmarks.linear.imbalance import METHODS, imbalanced
 from benchmarks.linear.one_example import seconds_per_example
 from benchmarks.linear.rejection import novelties
 from benchmarks.measure import THREADS, median_seconds
 from evergrow import NCMClassifier, NCMMetric
 from evergrow.drawing import BLACK, BLUE, GREEN, ORANGE, PINK, RED, STYLE
+from evergrow.experiments.icra2017.table1 import PRINTED
 
 __all__ = ["main"]
 
@@ -97,8 +98,8 @@ def imbalance(folder: Path, quick: bool) -> None:
             axes.plot(counts, accuracies, "o-", color=looks[name], label=names[name])
         if is_mnist:
             for place, name in enumerate(METHODS[:3]):
-                printed = [PAPER[n][which][place] for n in PAPER]
-                axes.plot([*PAPER], printed, "x", color=looks[name], alpha=0.8)
+                printed = [PRINTED[n][which][place] for n in PRINTED]
+                axes.plot([*PRINTED], printed, "x", color=looks[name], alpha=0.8)
         axes.set_xscale("log")
         axes.set_xticks(counts, [str(n) for n in counts])
         axes.minorticks_off()

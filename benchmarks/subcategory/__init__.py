@@ -1,14 +1,15 @@
-"""Coarse and fine classes: forests that learn from both, and what fine labels are worth.
+"""Coarse and fine classes: what forests that learn from both must reach.
+
+The tables and figures of the paper are experiments: ``evergrow experiment cvpr2015``.
 
 ``python -m benchmarks.subcategory NAME ...`` runs parts of it and keeps results.
 """
 
 from __future__ import annotations
 
+from benchmarks.subcategory.bench import Bench, Results
 from benchmarks.subcategory.data import data_sets
 from benchmarks.subcategory.measures import MEASURES
-from benchmarks.subcategory.results import Results
-from benchmarks.subcategory.runs import Bench
 
 __all__ = ["run"]
 

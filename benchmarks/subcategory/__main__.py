@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
+from benchmarks.subcategory.bench import Bench, Results
 from benchmarks.subcategory.data import DATA_SETS, data_sets
 from benchmarks.subcategory.measures import MEASURES
-from benchmarks.subcategory.results import Results
-from benchmarks.subcategory.runs import Bench
 
 
 @click.command()

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.data import Array
+from benchmarks.measure import show_table
+from benchmarks.subcategory.bench import Bench, made
 from benchmarks.subcategory.data import TwoLevels
-from benchmarks.subcategory.results import Summary, Values
-from benchmarks.subcategory.runs import CONTENDERS, Bench, prepared
+from evergrow.experiments import Table
+from evergrow.experiments.cvpr2015.levels import draw
+from evergrow.experiments.cvpr2015.trials import Values
 
 __all__ = ["THRESHOLDS", "answers_at", "back_off", "curve"]
 
@@ -25,14 +28,13 @@ def answers_at(
     return float(np.where(specific, fine_right, coarse_right).mean()), float(specific.mean())
 
 
-def curve(bench: Bench, data: TwoLevels, method: str, share: float) -> Summary:
+def curve(bench: Bench, data: TwoLevels, method: str, share: float) -> Table:
     """Accuracy and specificity at every threshold."""
 
     def measure(seed: int) -> Values:
-        shown, X_test = prepared(data, seed, share, 0.5, "none")
-        model = CONTENDERS[method].make(bench.n_trees, seed)
-        CONTENDERS[method].teach(model, shown)
-        fine, coarse = (model.predict_proba(X_test, level=level) for level in ("fine", "coarse"))
+        shown = draw(data, seed, share, 0.5)
+        model = made(method, bench.n_trees, seed).fit(shown.X, shown.labels)
+        fine, coarse = (model.predict_proba(data.X_test, level=a) for a in ("fine", "coarse"))
         fine_right = model.classes_[fine.argmax(axis=1)] == data.fine_test
         coarse_right = model.coarse_classes_[coarse.argmax(axis=1)] == data.coarse_test
         values = {}
@@ -48,7 +50,7 @@ def curve(bench: Bench, data: TwoLevels, method: str, share: float) -> Summary:
             {**key, "trees": bench.n_trees, "seed": seed}, lambda: measure(seed)
         )
 
-    return Summary(tuple(run(seed) for seed in bench.seeds))
+    return Table(run(seed) for seed in bench.seeds)
 
 
 def back_off(bench: Bench, data: TwoLevels) -> None:
@@ -68,4 +70,4 @@ def back_off(bench: Bench, data: TwoLevels) -> None:
     heads = [
         f"{share:.0%} fine: {what}" for share in curves for what in ("right, %", "specific, %")
     ]
-    bench.results.show(f"back off: {data.name}, ridge-h", ["", *heads], rows)
+    show_table(f"back off: {data.name}, ridge-h", ["", *heads], rows)

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from benchmarks.subcategory import (
     backing_off,
-    coarse_term,
+    fine_labels,
     guesses,
     refining,
     regularised,
-    tables,
 )
+from benchmarks.subcategory.bench import Bench
 from benchmarks.subcategory.data import DATA_SETS, TwoLevels
-from benchmarks.subcategory.runs import Bench
 
 __all__ = ["MEASURES", "Measure"]
 
@@ -30,17 +29,12 @@ class Measure:
 # What is most wanted comes first.
 MEASURES: dict[str, Measure] = {
     "regularised": Measure(regularised.against_plain),
-    "fine-share": Measure(tables.by_fine_share),
+    "fine-share": Measure(fine_labels.by_fine_share),
     "guesses": Measure(guesses.how_often_right),
     "refine": Measure(refining.refine, ("cifar",)),
-    "metric": Measure(tables.by_metric),
-    "coarse-classes": Measure(tables.on_coarse_classes),
-    "leaves": Measure(tables.by_leaf_size),
+    "coarse-classes": Measure(fine_labels.on_coarse_classes),
+    "leaves": Measure(fine_labels.by_leaf_size),
     "scoring-samples": Measure(regularised.scoring_samples, ("cifar",)),
     "back-off": Measure(backing_off.back_off),
-    "class-means": Measure(coarse_term.class_means),
-    "coarse-weight": Measure(coarse_term.coarse_weight, ("cifar", "words")),
-    "parameters": Measure(regularised.parameters, ("cifar", "cub")),
     "guess-forests": Measure(guesses.forests_after_guessing),
-    "coarse-share": Measure(tables.by_coarse_share),
 }

@@ -11,12 +11,10 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 from benchmarks.subcategory.backing_off import THRESHOLDS, curve
-from benchmarks.subcategory.coarse_term import over_weights
+from benchmarks.subcategory.bench import Bench, Results, Setting
 from benchmarks.subcategory.data import DATA_SETS, TwoLevels, data_sets
-from benchmarks.subcategory.regularised import SWEEPS, everything, sweep
-from benchmarks.subcategory.results import Results, Summary
-from benchmarks.subcategory.runs import Bench, Setting
 from evergrow.drawing import BLACK, BLUE, GREEN, ORANGE, PINK, RED, STYLE
+from evergrow.experiments import Table
 
 __all__ = ["main"]
 
@@ -84,69 +82,6 @@ def labels(bench: Bench, sets: list[TwoLevels]) -> None:
     _legend(axes[0], len(LINES))
 
 
-def parameters(bench: Bench, sets: list[TwoLevels]) -> None:
-    """Accuracy over comparisons, as each parameter of the regularised forest changes."""
-    figure, grid = plt.subplots(
-        len(sets), len(SWEEPS), figsize=(3.0 * len(SWEEPS), 2.9 * len(sets)), squeeze=False
-    )
-    for row, data in zip(grid, sets, strict=True):
-        plain = bench.summary(data, everything("plain"))
-        for panel, parameter in zip(row, SWEEPS, strict=True):
-            found = sweep(bench, data, parameter)
-            x = [summary.mean("comparisons") for summary in found.values()]
-            y = [100 * summary.mean("accuracy") for summary in found.values()]
-            panel.plot(x, y, "o-", color=BLUE, label="regularised")
-            for value, place in zip(found, zip(x, y, strict=True), strict=True):
-                panel.annotate(
-                    f"{value:g}", place, xytext=(3, 4), textcoords="offset points", size=7
-                )
-            at = (plain.mean("comparisons"), 100 * plain.mean("accuracy"))
-            panel.plot(*at, "s", color=ORANGE, label="plain NCM forest")
-            panel.set(title=f"{parameter}: {data.name}", xlabel="comparisons per tree and sample")
-        row[0].set_ylabel("accuracy, %")
-    handles, names = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", ncols=2)
-
-
-def coarse_weight(bench: Bench, sets: list[TwoLevels]) -> None:
-    """Accuracy over the weight of the coarse term (fig. 3 of Ristin 2015)."""
-    axes = _panels(len(sets))
-    colours = {"joint": ORANGE, "hierarchical": BLUE}
-    for panel, data in zip(axes, sets, strict=True):
-        for share, line in ((0.1, "--"), (0.5, "-")):
-            for method, by_weight in over_weights(bench, data, share).items():
-                found = list(by_weight.values())
-                label = f"{method}, {share:.0%} fine"
-                _line(panel, list(by_weight), found, label=label, color=colours[method], ls=line)
-        panel.set_xscale("log")
-        panel.set(title=data.name, xlabel="coarse_weight")
-    axes[0].set_ylabel("accuracy on fine classes, %")
-    _legend(axes[0], 2)
-
-
-def class_means(bench: Bench, sets: list[TwoLevels]) -> None:
-    """Accuracy with means of both levels at the nodes, and of fine classes only."""
-    axes = _panels(len(sets))
-    methods = ("joint", "hierarchical", "nn-h", "ridge-h")
-    looks = {"both": (BLUE, "o", "both levels"), "fine": (ORANGE, "s", "fine classes only")}
-    for panel, data in zip(axes, sets, strict=True):
-        for level, (colour, marker, label) in looks.items():
-            for share, fill in ((0.1, "none"), (0.5, "full")):
-                settings = [Setting(m, share, parameters={"class_means": level}) for m in methods]
-                y = [100 * bench.summary(data, setting).mean("accuracy") for setting in settings]
-                look: dict[str, Any] = {
-                    "color": colour,
-                    "marker": marker,
-                    "fillstyle": fill,
-                    "ls": "",
-                }
-                panel.plot(range(len(methods)), y, label=f"{label}, {share:.0%} fine", **look)
-        panel.set_xticks(range(len(methods)), methods)
-        panel.set(title=data.name, xlim=(-0.5, len(methods) - 0.5))
-    axes[0].set_ylabel("accuracy on fine classes, %")
-    _legend(axes[0], 2)
-
-
 def back_off(bench: Bench, sets: list[TwoLevels]) -> None:
     """Right answers over the share of answers that name a fine class."""
     _, panel = plt.subplots(figsize=(5.4, 3.6))
@@ -163,7 +98,7 @@ def back_off(bench: Bench, sets: list[TwoLevels]) -> None:
     panel.legend(fontsize=7)
 
 
-def _line(panel: Axes, x: list[float], found: list[Summary], **look: Any) -> None:
+def _line(panel: Axes, x: list[float], found: list[Table], **look: Any) -> None:
     y = [100 * summary.mean("accuracy") for summary in found]
     spread = [100 * summary.deviation("accuracy") for summary in found]
     panel.errorbar(x, y, spread, marker="o", **look)
@@ -184,9 +119,6 @@ def _legend(panel: Axes, n_entries: int) -> None:
 
 PICTURES: dict[str, tuple[Callable[[Bench, list[TwoLevels]], None], tuple[str, ...]]] = {
     "labels": (labels, ("cifar", "cub", "words")),
-    "parameters": (parameters, ("cifar", "cub")),
-    "coarse_weight": (coarse_weight, ("cifar", "words")),
-    "class_means": (class_means, ("cifar", "cub")),
     "back_off": (back_off, ("cifar", "cub", "words")),
 }
 

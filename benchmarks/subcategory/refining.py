@@ -10,16 +10,19 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data import Array
-from benchmarks.measure import Figure, report
+from benchmarks.measure import Figure, report, show_table
+from benchmarks.subcategory.bench import Bench, made
 from benchmarks.subcategory.data import TwoLevels
-from benchmarks.subcategory.protocol import MISSING, Draw, draw
-from benchmarks.subcategory.results import Summary, Values
-from benchmarks.subcategory.runs import CONTENDERS, Bench
+from evergrow.experiments import Table
+from evergrow.experiments.cvpr2015.levels import MISSING, Draw, draw
+from evergrow.experiments.cvpr2015.trials import Values
 
 __all__ = ["refine", "refined_and_refitted"]
 
 METHOD = "hierarchical"
 N_DIVIDED = 6
+# The data set that bars are promised on.
+REAL = "CIFAR-100 features"
 
 
 @lru_cache(maxsize=1)
@@ -31,7 +34,7 @@ def _running(data: TwoLevels, seed: int, n_trees: int) -> tuple[Draw, Any]:
 
 def _fitted(shown: Draw, known: Array, seed: int, n_trees: int) -> Any:
     labels = np.column_stack([shown.coarse, np.where(known, shown.fine, MISSING)])
-    return CONTENDERS[METHOD].make(n_trees, seed).fit(shown.X, labels)
+    return made(METHOD, n_trees, seed).fit(shown.X, labels)
 
 
 def refined_and_refitted(data: TwoLevels, divided: int, seed: int, n_trees: int) -> Values:
@@ -68,7 +71,7 @@ def refine(bench: Bench, data: TwoLevels) -> None:
                     lambda d=divided, s=seed: refined_and_refitted(data, d, s, bench.n_trees),  # type: ignore[misc]
                 )
             )
-    found = Summary(tuple(runs))
+    found = Table(runs)
     rows = [
         (name, 100 * found.mean(name), 100 * found.mean(f"{name}, coarse"), found.mean(seconds))
         for name, seconds in (("refined", "refine s"), ("refitted", "refit s"))
@@ -77,7 +80,7 @@ def refine(bench: Bench, data: TwoLevels) -> None:
         f"{data.name}, one coarse class divided, {len(chosen)} classes, {len(bench.seeds)} seeds"
     )
     columns = ["", "fine, of that class, %", "coarse, all classes, %", "s"]
-    bench.results.show(f"refine: {title}", columns, rows)
+    show_table(f"refine: {title}", columns, rows)
     figures = [
         Figure(
             "refined / refitted: accuracy on that class",
@@ -91,4 +94,4 @@ def refine(bench: Bench, data: TwoLevels) -> None:
             "at most",
         ),
     ]
-    report("subcategory", title, figures, bars=data.is_real and not bench.quick)
+    report("subcategory", title, figures, bars=data.name == REAL and not bench.quick)

@@ -1,4 +1,4 @@
-"""The regularised forest beside the plain one, and what its parameters do."""
+"""The regularised forest beside the plain one, and on how many samples its splits are scored."""
 
 from __future__ import annotations
 
@@ -6,63 +6,38 @@ import statistics
 import time
 from typing import Any
 
-from benchmarks.measure import Figure, report
+from benchmarks.measure import Figure, report, show_table
+from benchmarks.subcategory.bench import Bench, Setting, made, percent
 from benchmarks.subcategory.data import TwoLevels
-from benchmarks.subcategory.protocol import draw
-from benchmarks.subcategory.published import TABLE_1, disagreements
-from benchmarks.subcategory.results import Summary, Values
-from benchmarks.subcategory.runs import CONTENDERS, Bench, Setting
+from evergrow.experiments import Table
+from evergrow.experiments.cvpr2015.levels import draw
+from evergrow.experiments.cvpr2015.trials import Values
 
-__all__ = ["SWEEPS", "against_plain", "everything", "parameters", "scoring_samples", "sweep"]
-
-# Fig. 2 and fig. 4 of Ristin 2015; each line leaves the other parameters as they are.
-SWEEPS: dict[str, tuple[Any, ...]] = {
-    "n_subsets": (10, 100, 500, 1000),
-    "n_assignments": (10, 50, 100),
-    "cost_weight": (0.1, 0.01, 0.005, 0.001, 0.0),
-    "subset_scale": (1.0, 1.5, 3.0, 5.0, 10.0, 20.0),
-}
-QUICK_SWEEPS: dict[str, tuple[Any, ...]] = {name: values[:2] for name, values in SWEEPS.items()}
+__all__ = ["against_plain", "scoring_samples"]
 
 # Points above the plain forest, and share of its comparisons.
-BARS = {"cifar": (0.5, 0.8), "cub": (0.0, 1.0)}
+BARS = {"CIFAR-100 features": (0.5, 0.8), "CUB-200 features": (0.0, 1.0)}
+TIME_BARS = {"CIFAR-100 features": 3.0}
 N_ALTERNATE = 3
 
 
-def everything(contender: str, metric: str = "none", **parameters: Any) -> Setting:
+def everything(contender: str, **parameters: Any) -> Setting:
     """All samples with their fine labels."""
-    return Setting(contender, 1.0, 0.0, metric, parameters)
+    return Setting(contender, 1.0, 0.0, parameters)
 
 
 def against_plain(bench: Bench, data: TwoLevels) -> None:
-    """Table 1: plain and regularised forests and other classifiers, with and without a metric."""
-    names = ("class means", "5 neighbours", "ridge classifier", "plain", "regularised")
-    summaries: dict[tuple[str, str], Summary] = {}
-    for metric in ("none", "all"):
-        for name in names:
-            summaries[name, metric] = bench.summary(data, everything(name, metric))
-    rows = []
-    for name in names:
-        plain, learnt = (summaries[name, metric] for metric in ("none", "all"))
-        printed = TABLE_1.get(name, ("", ""))
-        rows.append((SHOWN.get(name, name), plain.percent(), learnt.percent(), *printed))
-    columns = ["", "no metric, %", "learnt metric, %", "paper", "paper, metric"]
-    notes = [
-        f"metric {metric}: {line}"
-        for column, metric in enumerate(("none", "all"))
-        for line in disagreements(
-            {name: summaries[name, metric] for name in names}, TABLE_1, column
-        )
+    """Accuracy, comparisons and time to fit of both."""
+    plain, regularised = (
+        bench.summary(data, everything(name)) for name in ("plain", "regularised")
+    )
+    rows = [
+        ("NCM forest", *_cells(plain)),
+        ("regularised NCM forest", *_cells(regularised)),
     ]
-    bench.results.show(f"table 1: {data.name}, all labels fine", columns, rows, notes)
-    _figures(bench, data, summaries["plain", "none"], summaries["regularised", "none"])
-
-
-SHOWN = {"plain": "NCM forest", "regularised": "regularised NCM forest"}
-
-
-def _figures(bench: Bench, data: TwoLevels, plain: Summary, regularised: Summary) -> None:
-    points, share = BARS.get(data.key, (None, None))
+    columns = ["", "accuracy, %", "comparisons", "fit s"]
+    show_table(f"regularised: {data.name}, all labels fine", columns, rows)
+    points, share = BARS.get(data.name, (None, None))
     seconds = fit_seconds(bench, data)
     gained = 100 * (regularised.mean("accuracy") - plain.mean("accuracy"))
     comparisons = regularised.mean("comparisons") / plain.mean("comparisons")
@@ -73,12 +48,12 @@ def _figures(bench: Bench, data: TwoLevels, plain: Summary, regularised: Summary
         Figure(
             "regularised: fit time / plain",
             seconds["regularised s"] / seconds["plain s"],
-            3.0 if data.key == "cifar" else None,
+            TIME_BARS.get(data.name),
             "at most",
         ),
         Figure("plain: fit s", seconds["plain s"]),
     ]
-    report("subcategory", data.name, figures, bars=data.is_real and not bench.quick)
+    report("subcategory", data.name, figures, bars=not bench.quick)
 
 
 def fit_seconds(bench: Bench, data: TwoLevels) -> Values:
@@ -89,7 +64,7 @@ def fit_seconds(bench: Bench, data: TwoLevels) -> Values:
         times: dict[str, list[float]] = {"plain": [], "regularised": []}
         for seed in range(N_ALTERNATE):
             for name, seconds in times.items():
-                model = CONTENDERS[name].make(bench.n_trees, seed)
+                model = made(name, bench.n_trees, seed)
                 start = time.perf_counter()
                 model.fit(shown.X, shown.fine)
                 seconds.append(time.perf_counter() - start)
@@ -100,29 +75,8 @@ def fit_seconds(bench: Bench, data: TwoLevels) -> Values:
     return bench.results.of(key, measure)
 
 
-def sweep(bench: Bench, data: TwoLevels, parameter: str) -> dict[Any, Summary]:
-    """Runs over the values of one parameter of the regularised forest."""
-    values = (QUICK_SWEEPS if bench.quick else SWEEPS)[parameter]
-    return {
-        value: bench.summary(data, everything("regularised", **{parameter: value}))
-        for value in values
-    }
-
-
-def parameters(bench: Bench, data: TwoLevels) -> None:
-    """Fig. 2 and fig. 4: number of subsets and assignments, cost weight and size of subsets."""
-    rows = []
-    plain = bench.summary(data, everything("plain"))
-    rows.append(("NCM forest", *_cells(plain)))
-    for parameter in SWEEPS:
-        for value, summary in sweep(bench, data, parameter).items():
-            rows.append((f"{parameter}={value}", *_cells(summary)))
-    columns = ["", "accuracy, %", "comparisons", "fit s"]
-    bench.results.show(f"fig. 2 and 4: {data.name}, regularised forest", columns, rows)
-
-
-def _cells(summary: Summary) -> tuple[str, float, float]:
-    return summary.percent(), summary.mean("comparisons"), summary.mean("fit s")
+def _cells(summary: Table) -> tuple[str, float, float]:
+    return percent(summary), summary.mean("comparisons"), summary.mean("seconds")
 
 
 def scoring_samples(bench: Bench, data: TwoLevels) -> None:
@@ -132,14 +86,13 @@ def scoring_samples(bench: Bench, data: TwoLevels) -> None:
         for name, value in (("auto", "auto"), ("1024", 1024), ("4096", 4096), ("all", None))
     }
     rows = [(name, *_cells(summary)) for name, summary in by_number.items()]
-    bench.results.show(
-        f"max_scoring_samples: {data.name}", ["", "accuracy, %", "comparisons", "fit s"], rows
-    )
+    columns = ["", "accuracy, %", "comparisons", "fit s"]
+    show_table(f"max_scoring_samples: {data.name}", columns, rows)
     few, every = by_number["auto"], by_number["all"]
     lost = 100 * (every.mean("accuracy") - few.mean("accuracy"))
-    saved = few.mean("fit s") / every.mean("fit s")
+    saved = few.mean("seconds") / every.mean("seconds")
     figures = [
         Figure("auto scored: points lost to all", lost, 0.3, "at most"),
         Figure("auto scored: fit time / all", saved),
     ]
-    report("subcategory", data.name, figures, bars=data.is_real and not bench.quick)
+    report("subcategory", data.name, figures, bars=data.name in BARS and not bench.quick)

@@ -12,7 +12,7 @@ import pytest
 from evergrow.experiments import Experiment, Finding, Lab, Source, Table, perform
 from evergrow.experiments.index import write_index
 from evergrow.experiments.kept import KeptRuns
-from evergrow.experiments.page import page
+from evergrow.experiments.page import beside_published, page
 from evergrow.streams import mixture
 
 
@@ -157,6 +157,17 @@ def test_the_page_shows_the_papers_numbers_beside_ours(done):
     assert "| size 9 | accuracy | 0.25 | not measured |" in text
 
 
+def test_the_page_has_a_column_for_each_data_set_that_the_paper_does_not_name():
+    rows = [
+        {"data": data, "seed": seed, "size": 1, "accuracy": accuracy}
+        for data, accuracy in (("letters", 0.25), ("digits", 0.75))
+        for seed in (0, 1)
+    ]
+    lines = beside_published(made_up(), Table(rows)).splitlines()
+    assert lines[0] == "| setting | what | paper | here, letters | here, digits |"
+    assert lines[2] == "| size 1 | accuracy | 0.5 | 0.25 ± 0 | 0.75 ± 0 |"
+
+
 def test_the_page_says_what_agrees(done):
     assert "Agrees. All is well. It is 0." in (done / "made-up.md").read_text()
 
@@ -211,7 +222,10 @@ def test_what_is_missing_is_left_empty():
 
 def test_the_index_counts_what_agrees(tmp_path):
     (tmp_path / "icra2017-fig1.md").write_text("# Boundaries\n")
-    findings = [{"agrees": agrees} for agrees in (True, True, False, None)]
+    verdicts = (True, True, False, None)
+    findings = [{"claim": "So.", "here": f"{v}.", "agrees": v} for v in verdicts]
     (tmp_path / "icra2017-fig1.json").write_text(json.dumps({"findings": findings}))
     text = write_index(tmp_path).read_text()
     assert "| [Boundaries](icra2017-fig1.md) | 2 | 1 | 1 |" in text
+    assert text.count("So.") == 1
+    assert "- [icra2017-fig1](icra2017-fig1.md): So. False." in text

@@ -8,6 +8,7 @@ from __future__ import annotations
 import click
 
 from evergrow.cli.add import add
+from evergrow.cli.compare import compare
 from evergrow.cli.download import download
 from evergrow.cli.evaluate import evaluate
 from evergrow.cli.experiment import experiment
@@ -44,5 +45,5 @@ def main(traceback: bool) -> None:
     """
 
 
-for command in (fit, add, predict, evaluate, info, forget, experiment, download):
+for command in (fit, add, predict, evaluate, info, forget, experiment, compare, download):
     main.add_command(command)

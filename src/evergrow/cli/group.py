@@ -54,6 +54,6 @@ def _warnings_in_one_line() -> Iterator[None]:
 
 def _one_line(message: str) -> str:
     # Messages quote names of files, which may hold what a terminal obeys.
-    from evergrow.features.sources import printable
+    from evergrow.naming import printable
 
     return printable(" ".join(message.splitlines()))

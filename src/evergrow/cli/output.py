@@ -20,7 +20,7 @@ def _write(text: str) -> None:
 
 def write_fields(fields: Iterable[Any]) -> None:
     """One line of fields with tabs between; tabs and line breaks within them are escaped."""
-    from evergrow.features.sources import printable
+    from evergrow.naming import printable
 
     _write("\t".join(printable(str(field)) for field in fields))
 

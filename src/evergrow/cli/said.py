@@ -26,7 +26,7 @@ def say_learnt(model: ImageClassifier, path: str) -> None:
 
 def say_size(model: ImageClassifier, path: str) -> None:
     """What the model knows now."""
-    from evergrow.features.sources import printable
+    from evergrow.naming import printable
 
     counts = model.class_counts_
     classes, images = _several(len(counts), "class"), _several(int(counts.sum()), "image")

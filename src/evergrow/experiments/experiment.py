@@ -74,6 +74,8 @@ class Experiment:
     exact: tuple[str, ...]
     timed: tuple[str, ...] = ()
     published: tuple[Row, ...] = ()
+    complete: Callable[[Table], Table] | None = None
+    """Adds columns that need the rows of several runs, such as shares of a baseline's accuracy."""
     size: tuple[float, float] = (9.0, 3.2)
     """Width and height of the picture in inches."""
     notes: tuple[str, ...] = ()

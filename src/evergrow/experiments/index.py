@@ -27,6 +27,9 @@ def write_index(folder: str | os.PathLike[str]) -> Path:
         lines = _lines(paper, target, found)
         if lines:
             parts += [f"## {paper.citation}", "\n".join(lines)]
+    differing = _differing(target, found)
+    if differing:
+        parts += ["## Where it differs", "\n".join(differing)]
     parts.append("\n".join(["```{toctree}", ":hidden:", "", *found, "```"]))
     with written_whole(target / "index.md") as file:
         file.write(("\n\n".join(parts) + "\n").encode())
@@ -45,6 +48,16 @@ def _lines(paper: Paper, folder: Path, found: list[str]) -> list[str]:
         lines.append(f"| [{title}]({name}.md) | {' | '.join(map(str, counts))} |")
         found.append(name)
     return lines if len(lines) > 2 else []
+
+
+def _differing(folder: Path, names: list[str]) -> list[str]:
+    """Every claim that was not found again, so that nobody has to look for them."""
+    return [
+        f"- [{name}]({name}.md): {finding['claim']} {finding['here']}"
+        for name in names
+        for finding in _findings(folder / f"{name}.json")
+        if finding["agrees"] is False
+    ]
 
 
 def _findings(record: Path) -> list[dict[str, Any]]:

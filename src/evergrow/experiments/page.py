@@ -37,21 +37,33 @@ def page(
 
 
 def beside_published(experiment: Experiment, table: Table) -> str:
-    """A table of the printed numbers with ours for the same setting, mean and deviation."""
+    """A table of the printed numbers with ours for the same setting, mean and deviation.
+
+    Where the printed rows do not tell data sets apart, each of ours has a column of its own.
+    """
+    apart = any("data" in row for row in experiment.published)
+    names = [] if apart else table.values("data")
+    columns = {name: table.where(data=name) for name in names} or {"here": table}
     lines = []
     for row in experiment.published:
         where = {key: row[key] for key in experiment.keys if key in row}
+        setting = ", ".join(f"{key} {value}" for key, value in where.items())
         for name in (*experiment.exact, *experiment.timed):
-            if row.get(name) is None:
-                continue
-            ours = table.where(**where)
-            mean, deviation = ours.mean(name), ours.deviation(name)
-            shown = "not measured" if mean != mean else f"{mean:.4g} ± {deviation:.2g}"  # noqa: PLR0124
-            setting = ", ".join(f"{key} {value}" for key, value in where.items())
-            lines.append(f"| {setting} | {name} | {row[name]:.4g} | {shown} |")
+            if row.get(name) is not None:
+                ours = [_mean(mine.where(**where), name) for mine in columns.values()]
+                lines.append(f"| {setting} | {name} | {row[name]:.4g} | {' | '.join(ours)} |")
     if not lines:
         return ""
-    return "\n".join(["| setting | what | paper | here |", "|---|---|---|---|", *lines])
+    heads = [name if name == "here" else f"here, {name}" for name in columns]
+    rule = "|---|---|---|" + "---|" * len(heads)
+    return "\n".join([f"| setting | what | paper | {' | '.join(heads)} |", rule, *lines])
+
+
+def _mean(table: Table, name: str) -> str:
+    found = table.column(name)
+    if not len(found):
+        return "not measured"
+    return f"{table.mean(name):.4g} ± {table.deviation(name):.2g}"
 
 
 def _measured(experiment: Experiment, record: Mapping[str, Any]) -> str:

@@ -79,7 +79,7 @@ def perform(
                 found = kept.keep(setting, experiment.measure(lab, run))
                 n_measured += 1
             rows += found
-    table = Table(rows)
+    table = Table(rows) if experiment.complete is None else experiment.complete(Table(rows))
     outcome = Outcome(
         experiment,
         table,

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.errors import ImageError
+from evergrow.naming import name_of, printable
 
 __all__ = ["DEFAULT_LIMITS", "ReadLimits", "content_of", "name_of", "printable"]
 
@@ -66,41 +67,6 @@ class ReadLimits:
 
 
 DEFAULT_LIMITS = ReadLimits()
-
-
-def printable(text: str) -> str:
-    r"""Text with what a terminal would obey, or could not show, written as escapes.
-
-    >>> print(printable("two\nlines"))
-    two\nlines
-    """
-    return "".join(
-        one if one.isprintable() else one.encode("unicode_escape", "surrogatepass").decode()
-        for one in text
-    )
-
-
-def name_of(source: object) -> str:
-    """What to call a source in messages."""
-    named = source if isinstance(source, (str, os.PathLike)) else _file_name(source)
-    if named is not None:
-        return f"'{printable(os.fsdecode(named))}'"
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        return f"<{len(source)} bytes>"
-    if isinstance(source, np.ndarray):
-        return f"<array of shape {source.shape}>"
-    if hasattr(source, "size") and hasattr(source, "mode"):
-        return f"<image of size {source.size}>"
-    return f"<{type(source).__name__}>"
-
-
-def _file_name(source: object) -> str | None:
-    # Open files tell where they come from in name, Pillow's images in filename.
-    for attribute in ("filename", "name"):
-        name = getattr(source, attribute, None)
-        if isinstance(name, str) and name:
-            return name
-    return None
 
 
 def content_of(source: object, limits: ReadLimits) -> bytes | npt.NDArray[Any] | Any:

@@ -7,11 +7,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.params import Integer, Nothing, Number, check_parameters
 from evergrow.streams.dataset import Dataset
 
 __all__ = ["digits", "mixture", "spirals"]
 
 Array = npt.NDArray[Any]
+
+_SIZES = {
+    "n_classes": (Integer(1),),
+    "n_train": (Integer(1),),
+    "n_test": (Integer(1),),
+    "random_state": (Integer(0),),
+}
 
 
 def digits() -> Dataset:
@@ -46,6 +54,8 @@ def spirals(
     >>> spirals(4, n_train=10).X_train.shape
     (40, 2)
     """
+    given = {"n_classes": n_classes, "n_train": n_train, "n_test": n_test}
+    check_parameters({**given, "random_state": random_state}, _SIZES)
     rng = np.random.default_rng(random_state)
     labels = np.repeat(np.arange(n_classes), n_train + n_test)
     radius = 2 * (rng.standard_normal(len(labels)) + 3)
@@ -85,6 +95,16 @@ def mixture(
     >>> mixture(6, n_groups=2).parents
     {0: 0, 1: 0, 2: 0, 3: 1, 4: 1, 5: 1}
     """
+    given = {"n_classes": n_classes, "n_train": n_train, "n_test": n_test}
+    check_parameters({**given, "random_state": random_state}, _SIZES)
+    check_parameters(
+        {"n_features": n_features, "distance": distance, "n_groups": n_groups},
+        {
+            "n_features": [Integer(1)],
+            "distance": [Number(0.0)],
+            "n_groups": [Integer(1, n_classes), Nothing()],
+        },
+    )
     rng = np.random.default_rng(random_state)
     centres = distance * rng.standard_normal((n_classes, n_features))
     parents = None

@@ -13,8 +13,8 @@ from typing import Any, BinaryIO, Protocol
 from urllib.parse import urlsplit
 
 from evergrow.errors import DatasetError
-from evergrow.features.sources import name_of
 from evergrow.files import sync_folder
+from evergrow.naming import name_of
 from evergrow.params import Choice, Flag, Integer, check_parameters
 from evergrow.progress import progress_bar
 from evergrow.streams.published import PUBLISHED, PublishedFile

@@ -1,1 +1,1 @@
-"""Experiments of Camoriano et al. 2017: least squares that take in new classes."""
+"""Camoriano et al. 2017: least squares that learn new objects in fixed time."""

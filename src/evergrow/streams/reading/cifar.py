@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.errors import DatasetError
-from evergrow.features.sources import name_of
+from evergrow.naming import name_of
 from evergrow.streams.dataset import Dataset
 from evergrow.streams.reading.cifar_layouts import LAYOUTS, Batch, Layout
 from evergrow.streams.reading.columns import as_rows
-from evergrow.streams.reading.dividing import check_tested
 from evergrow.streams.reading.features import parents_of_pairs
 from evergrow.streams.reading.members import contents_of, members_of_archive
 from evergrow.streams.reading.opening import MAX_BYTES, Budget, Expected, opened
@@ -100,7 +99,6 @@ def _dataset(
         budget.take(batch.X.size * _FLOAT_BYTES, name)
     train, test = _joined(batches[:-1]), _joined(batches[-1:])
     y_train, y_test = train.labels[0], test.labels[0]
-    check_tested(y_train, y_test, name)
     classes, parents, names = np.unique(y_train), None, _names(contents, layout)
     if len(layout.n_classes) > 1:
         levels = [np.concatenate(pair) for pair in zip(train.labels, test.labels, strict=True)]

@@ -72,7 +72,7 @@ def check_tested(y_train: Array, y_test: Array, what: str) -> None:
             f"{what} has {_several(untested)} without test samples, a single sample perhaps, "
             f"which are learnt but never tested: {_listed(untested)}",
             DatasetWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
 
 

@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.errors import DatasetError
-from evergrow.features.sources import name_of
+from evergrow.naming import name_of
 from evergrow.streams.dataset import Dataset
 from evergrow.streams.reading.columns import as_labels, as_rows, check_lengths, named_by_place
 from evergrow.streams.reading.dividing import (
     check_division,
-    check_tested,
     divided,
     refuse_division,
 )
@@ -71,7 +70,6 @@ def _from_two_files(
     X, y = as_rows(X, name_of(path)), as_labels(y, name_of(labels))
     check_lengths(X, y, (name_of(path), name_of(labels)))
     train, test = divided(y, *division)
-    check_tested(y[train], y[test], name_of(path))
     return Dataset(path.stem, X[train], y[train], X[test], y[test], sha256=found.sha256)
 
 
@@ -86,7 +84,6 @@ def _from_archive(
     read = _divided_samples if "X_train" in arrays else _whole_samples
     _check_names(arrays, _DIVIDED if "X_train" in arrays else _WHOLE, what)
     X_train, y_train, X_test, y_test = read(arrays, what, division)
-    check_tested(y_train, y_test, what)
     classes = np.unique(y_train)
     parents = _parents(arrays, classes, what)
     return Dataset(

@@ -5,26 +5,25 @@ from __future__ import annotations
 import os
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.errors import DatasetWarning
-from evergrow.features import LabelledImages, find_labelled
-from evergrow.features.many import warn_of
-from evergrow.features.sources import name_of
-from evergrow.features.walking import entries_of
+from evergrow.naming import name_of
 from evergrow.params import Flag, Integer, check_parameters
 from evergrow.progress import progress_bar
 from evergrow.streams.dataset import Dataset
 from evergrow.streams.reading.dividing import (
     check_division,
-    check_tested,
     divided,
     refuse_division,
 )
 from evergrow.streams.reading.opening import Expected, checked_digest, digest_of, open_regular
+
+if TYPE_CHECKING:
+    from evergrow.features import LabelledImages
 
 __all__ = ["read_image_folder"]
 
@@ -46,28 +45,33 @@ def read_image_folder(
     check_parameters({"verbose": verbose}, {"verbose": [Integer(0), Flag()]})
     if not path.is_dir():
         raise NotADirectoryError(f"{name_of(path)} is not a folder")
+    # What reads images takes seconds to import, and other data do without.
+    from evergrow.features import find_labelled
+
     if all((path / part).is_dir() for part in _PARTS):
         refuse_division(test_share, name_of(path))
         _warn_of_others(path)
-        X_train, y_train, X_test, y_test = (
-            array for part in _PARTS for array in _listed(find_labelled(path / part))
-        )
+        X_train, y_train = _listed(find_labelled(path / "train"))
+        X_test, y_test = _listed(find_labelled(path / "test"))
     else:
         X, y = _listed(find_labelled(path))
         train, test = divided(y, test_share, random_state)
         X_train, y_train, X_test, y_test = X[train], y[train], X[test], y[test]
-    check_tested(y_train, y_test, name_of(path))
     digest = _digest(path, [*X_train.tolist(), *X_test.tolist()], sha256, verbose)
     name = path.resolve().name
     return Dataset(name, X_train, y_train, X_test, y_test, sha256=digest)
 
 
 def _listed(found: LabelledImages) -> tuple[Array, Array]:
-    warn_of(found.problems, stacklevel=5)
+    from evergrow.features.many import warn_of
+
+    warn_of(found.problems, stacklevel=6)
     return np.array([os.fspath(path) for path in found.paths]), found.labels
 
 
 def _warn_of_others(root: Path) -> None:
+    from evergrow.features.walking import entries_of
+
     others = sorted(
         entry.name
         for entry in entries_of(root)
@@ -78,7 +82,7 @@ def _warn_of_others(root: Path) -> None:
             f"{name_of(root)} holds the folders train and test, which are read, and others, which "
             f"are not: {', '.join(map(name_of, others[:5]))}",
             DatasetWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 

@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.errors import DatasetError
-from evergrow.features.sources import name_of
+from evergrow.naming import name_of
 from evergrow.streams.dataset import Dataset
 from evergrow.streams.reading.columns import as_labels, as_rows, check_lengths
-from evergrow.streams.reading.dividing import check_tested
 from evergrow.streams.reading.opening import MAX_BYTES, Budget, Expected, fill, opened
 
 __all__ = ["read_idx", "read_mnist"]
@@ -61,7 +60,6 @@ def read_mnist(path: Path, *, max_bytes: int = MAX_BYTES, sha256: Expected = Non
         )
     X_train, X_test = (as_rows(arrays[key], names[key]) for key in ("X_train", "X_test"))
     y_train, y_test = (as_labels(arrays[key], names[key]) for key in ("y_train", "y_test"))
-    check_tested(y_train, y_test, name_of(path))
     return Dataset("mnist", X_train, y_train, X_test, y_test, sha256=found.sha256)
 
 
@@ -98,9 +96,11 @@ def _read_array(
             f"{what} is no IDX file of bytes in {n_dimensions} dimensions: it begins with "
             f"{header[:_WORD].hex() or 'nothing'}, not {magic.hex()}"
         )
+    if len(header) != _WORD * (1 + n_dimensions):
+        raise DatasetError(f"{what} is cut off: its header ends after {len(header)} bytes")
     shape = tuple(np.frombuffer(header[_WORD:], dtype=">u4").tolist())
     n_values = math.prod(shape)
-    if len(shape) != n_dimensions or n_values > most:
+    if n_values > most:
         raise DatasetError(f"{what} is cut off: its header claims {n_values} bytes of values")
     budget.take(n_values * _FLOAT_BYTES, what)
     values = np.empty(n_values, np.uint8)

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
 from evergrow.errors import DatasetError
-from evergrow.features.sources import name_of
+from evergrow.naming import name_of
 from evergrow.streams.reading.opening import Budget
 
 __all__ = ["contents_of", "members_of_archive"]

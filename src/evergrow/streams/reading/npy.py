@@ -77,7 +77,7 @@ def _header(file: BinaryIO, what: str) -> tuple[tuple[int, ...], bool, np.dtype[
     try:
         shape, fortran_order, dtype = read(io.BytesIO(size + file.read(n_header)))
     # Whatever goes wrong in the text of a header of unknown origin.
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+    except Exception as error:
         raise DatasetError(f"{what} has a damaged header: {error}") from error
     if any(side < 0 for side in shape):
         raise DatasetError(f"{what} has a damaged header: its shape is {shape}")

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.errors import DatasetError
-from evergrow.features.sources import name_of
+from evergrow.naming import name_of
 from evergrow.params import Integer, check_parameters
 
 __all__ = [

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from evergrow.errors import DatasetError
-from evergrow.features.sources import name_of
+from evergrow.naming import name_of
 from evergrow.streams.built_in import digits, mixture, spirals
 from evergrow.streams.dataset import Dataset
 from evergrow.streams.reading.cifar import read_cifar10, read_cifar100
+from evergrow.streams.reading.dividing import check_tested
 from evergrow.streams.reading.features import read_features
 from evergrow.streams.reading.folders import read_image_folder
 from evergrow.streams.reading.idx import read_mnist
@@ -139,10 +140,10 @@ def load_dataset(
     >>> import numpy as np, pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder, "pets.npz")
-    ...     np.savez(file, X=np.eye(8), y=["cat", "dog"] * 4)
+    ...     np.savez(file, X=np.eye(8), y=["cat"] * 4 + ["dog"] * 4)
     ...     data = load_dataset(file)
     >>> data.name, data.y_train.tolist(), data.y_test.tolist()
-    ('pets', ['cat', 'dog', 'cat', 'dog', 'cat', 'dog'], ['cat', 'dog'])
+    ('pets', ['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], ['cat', 'dog'])
     """
     key, where = _resolved(source, path)
     reader = _SOURCES[key]
@@ -152,6 +153,7 @@ def load_dataset(
             f"{key!r} takes no option {unknown[0]!r}; it takes {', '.join(sorted(reader.options))}"
         )
     found = reader.load(key, where, sha256, options)
+    check_tested(found.y_train, found.y_test, name_of(key if where is None else where))
     return found if name is None else replace(found, name=name)
 
 

@@ -1,0 +1,182 @@
+"""Comparing learners on somebody's own features."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from evergrow.cli.options import JOBS, QUIET, examples, verbosity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from evergrow.comparison import Comparison, Standing
+
+__all__ = ["compare"]
+
+
+@click.command(
+    epilog=examples(
+        "evergrow compare features.npz",
+        "evergrow compare features.npz --quick",
+        "evergrow compare features.npz --only lda --only ncm-forest --repetitions 5",
+        "evergrow compare digits --skip river --out digits_comparison",
+    )
+)
+@click.argument("features", type=click.Path())
+@click.option(
+    "--out",
+    type=click.Path(),
+    default="comparison",
+    show_default=True,
+    help="Folder for page, tables and what is kept of a comparison that was stopped.",
+)
+@click.option("--quick", is_flag=True, help="Some classes and examples only.")
+@click.option("--only", multiple=True, metavar="NAME", help="Only this learner; may be repeated.")
+@click.option("--skip", multiple=True, metavar="NAME", help="Not this one; may be repeated.")
+@click.option(
+    "--list",
+    "listing",
+    is_flag=True,
+    is_eager=True,
+    help="Name the learners and end.",
+    expose_value=False,
+    callback=lambda ctx, _, value: _list(ctx) if value else None,
+)
+@click.option("--initial", type=click.IntRange(1), help="Classes to begin with; a tenth of them.")
+@click.option("--chunk", type=click.IntRange(1), help="Classes per update; for ten updates.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31),
+    default=0,
+    show_default=True,
+    help="Seed of the order of the classes and of the learners.",
+)
+@click.option(
+    "--repetitions",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Orders of the classes.",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    default=120.0,
+    show_default=True,
+    help="Seconds for each learner and order.",
+)
+@click.option("--fresh", is_flag=True, help="Measure again what is kept from before.")
+@JOBS
+@QUIET
+def compare(
+    features: str,
+    out: str,
+    quick: bool,
+    only: tuple[str, ...],
+    skip: tuple[str, ...],
+    initial: int | None,
+    chunk: int | None,
+    seed: int,
+    repetitions: int,
+    time_limit: float,
+    fresh: bool,
+    jobs: int,
+    quiet: bool,
+) -> None:
+    """Compare all learners on FEATURES and say which to take.
+
+    FEATURES is an .npz file with X_train, y_train, X_test and y_test, or with X and y, or the
+    name of a built-in data set such as digits. All learners of this package, scikit-learn's and
+    river's go through one stream in which classes come some at a time. Writes a table, and
+    comparison.html, comparison.csv and comparison.json to the folder of --out. Learners that are
+    finished are kept there: after an interruption the same command goes on with the next.
+    """
+    from evergrow.comparison import choose
+    from evergrow.comparison import compare as compare_learners
+    from evergrow.experiments.running import check_folder
+    from evergrow.streams import load_dataset
+
+    contenders = choose(only, skip)
+    check_folder(out)
+    found = compare_learners(
+        load_dataset(features),
+        out,
+        contenders=contenders,
+        initial=initial,
+        chunk=chunk,
+        seed=seed,
+        repetitions=repetitions,
+        quick=quick,
+        time_limit=time_limit,
+        fresh=fresh,
+        n_jobs=jobs,
+        verbose=verbosity(quiet),
+    )
+    _write(found)
+    if not quiet:
+        click.echo(f"{click.format_filename(out)}/comparison.html", err=True)
+
+
+def _list(ctx: click.Context) -> None:
+    from evergrow.comparison import CONTENDERS
+
+    for contender in CONTENDERS:
+        click.echo(f"{contender.name:22} {contender.family:24} {contender.title}")
+    ctx.exit()
+
+
+def _write(found: Comparison) -> None:
+    from rich.console import Console
+
+    from evergrow.features.sources import printable
+
+    # A file or a pipe has no width of its own: lines are not to be broken there.
+    console = Console(highlight=False, markup=False)
+    console = console if console.is_terminal else Console(highlight=False, markup=False, width=140)
+    facts = found.facts
+    title = f"{found.name}: {facts.n_train} samples, {facts.n_classes} classes"
+    console.print(_table(printable(title), found.standings))
+    if found.on_sample and found.sample_facts is not None:
+        facts = found.sample_facts
+        console.print(
+            _table(
+                f"a subsample: {facts.n_train} samples, {facts.n_classes} classes", found.on_sample
+            )
+        )
+    _write_notes([*found.standings, *found.on_sample])
+    for advice in found.advice:
+        choice = advice.choice
+        name = "" if choice is None else f"{choice.contender.title}, {choice.contender.recipe.code}"
+        click.echo(f"{advice.need}: {name}" if name else f"{advice.need}:")
+        click.echo(f"  {advice.reason}")
+    for remark in found.remarks:
+        click.echo(f"Note: {remark}")
+
+
+def _table(title: str, standings: Sequence[Standing]) -> Table:
+    from rich.table import Table
+
+    from evergrow.comparison.columns import SHOWN
+
+    table = Table(title=title, title_justify="left")
+    table.add_column("learner")
+    for column in SHOWN:
+        table.add_column(column.heading, justify="left" if column.name == "way" else "right")
+    for standing in standings:
+        table.add_row(standing.contender.title, *(column.shown(standing) for column in SHOWN))
+    return table
+
+
+def _write_notes(standings: Sequence[Standing]) -> None:
+    from evergrow.comparison.columns import said_of
+    from evergrow.features.sources import printable
+
+    said = dict.fromkeys((each.contender.title, said_of(each)) for each in standings)
+    for title, note in said:
+        if note:
+            click.echo(printable(f"{title}: {note}"))
+    click.echo("")

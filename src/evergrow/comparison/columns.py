@@ -1,0 +1,132 @@
+"""The columns of a comparison's table, the same in the terminal, on the page and in the CSV."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evergrow.comparison.result import Standing
+from evergrow.comparison.wording import MISSING, duration, percent, size
+
+__all__ = ["COLUMNS", "SHOWN", "WAYS", "Column", "said_of"]
+
+WAYS = {"grows": "grows", "told": "told all classes", "retrained": "trained anew"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: a name for files, a heading, the value, and how it is shown."""
+
+    name: str
+    heading: str
+    explained: str
+    value: Callable[[Standing], float | str]
+    shown: Callable[[Standing], str]
+    only_in_files: bool = False
+    """Whether it would only make the tables wider for people."""
+
+
+def _accuracy(standing: Standing) -> str:
+    said = percent(standing.accuracy)
+    if math.isnan(standing.deviation) or said == MISSING:
+        return said
+    return f"{said} ± {100 * standing.deviation:.1f}"
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column(
+        "way",
+        "updates",
+        "whether new classes are learnt in place",
+        lambda s: s.contender.way,
+        lambda s: WAYS[s.contender.way],
+    ),
+    Column(
+        "accuracy",
+        "accuracy",
+        "right answers over all classes in the end",
+        lambda s: s.accuracy,
+        _accuracy,
+    ),
+    Column(
+        "mean_accuracy",
+        "on the way",
+        "mean of the accuracy at the beginning, half way and in the end",
+        lambda s: s.mean_accuracy,
+        lambda s: percent(s.mean_accuracy),
+    ),
+    Column(
+        "newest",
+        "newest",
+        "right answers over the five classes that came last",
+        lambda s: s.newest,
+        lambda s: percent(s.newest),
+    ),
+    Column(
+        "forgetting",
+        "forgotten",
+        "how far classes fell from the best they were, mean over classes",
+        lambda s: s.forgetting,
+        lambda s: percent(s.forgetting),
+    ),
+    Column(
+        "seconds_per_update",
+        "update",
+        "time of an update, or of one training anew",
+        lambda s: s.seconds,
+        lambda s: duration(s.seconds),
+    ),
+    Column(
+        "last_seconds",
+        "last",
+        "time of the last of them",
+        lambda s: s.last_seconds,
+        lambda s: duration(s.last_seconds),
+    ),
+    Column(
+        "answer_seconds",
+        "answer",
+        "time per answer, asked for many at once",
+        lambda s: s.answer_seconds,
+        lambda s: duration(s.answer_seconds),
+    ),
+    Column(
+        "bytes",
+        "kept",
+        "all that must be kept to learn on: the model, and the examples of those that need them",
+        lambda s: s.n_bytes,
+        lambda s: size(s.n_bytes),
+    ),
+    Column(
+        "model_bytes",
+        "model",
+        "what answers alone",
+        lambda s: s.model_bytes,
+        lambda s: size(s.model_bytes),
+        only_in_files=True,
+    ),
+    Column(
+        "cpu_seconds_per_update",
+        "processor",
+        "processor time of an update over all threads, which other work hardly changes",
+        lambda s: s.cpu_seconds,
+        lambda s: duration(s.cpu_seconds),
+        only_in_files=True,
+    ),
+)
+SHOWN = tuple(column for column in COLUMNS if not column.only_in_files)
+
+
+def said_of(standing: Standing) -> str:
+    """What must be known beside the numbers, in one line."""
+    said = standing.remarks
+    for result in standing.results:
+        if result.stopped_at is not None:
+            reached = (
+                f"{percent(result.points[-1].accuracy)} at {result.stopped_at} classes"
+                if result.points
+                else "nothing learnt"
+            )
+            said.append(f"stopped after {duration(result.time_limit)}: {reached}")
+    return "; ".join(dict.fromkeys(said))

@@ -1,0 +1,174 @@
+"""Small plots as SVG that a page carries in itself and colours by its own style sheet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+__all__ = ["Axis", "Frame", "circle", "line", "mark", "path", "spread", "svg", "text"]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Numbers from ``low`` to ``high`` on a length, evenly or by powers of ten."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    @classmethod
+    def over(cls, values: Iterable[float], start: float, end: float, *, log: bool = False) -> Axis:
+        """An axis that holds some values, with round ends."""
+        found = [value for value in values if math.isfinite(value) and (value > 0 or not log)]
+        low, high = (min(found), max(found)) if found else (1.0, 10.0)
+        if log:
+            return cls(
+                10.0 ** math.floor(math.log10(low)),
+                10.0 ** max(math.ceil(math.log10(high)), math.floor(math.log10(low)) + 1),
+                start,
+                end,
+                True,
+            )
+        step = _step(high - low or 1.0)
+        return cls(
+            step * math.floor(low / step),
+            max(step * math.ceil(high / step), low + step),
+            start,
+            end,
+        )
+
+    def place(self, value: float) -> float:
+        """Where a value lies."""
+        turn = math.log10 if self.log else float
+        share = (turn(value) - turn(self.low)) / (turn(self.high) - turn(self.low))
+        return self.start + share * (self.end - self.start)
+
+    @property
+    def ticks(self) -> list[float]:
+        """Round numbers on the axis."""
+        if self.log:
+            first, last = round(math.log10(self.low)), round(math.log10(self.high))
+            return [10.0**power for power in range(first, last + 1)]
+        step = _step(self.high - self.low)
+        n = math.floor((self.high - self.low) / step + 1e-9)
+        first_tick = step * math.ceil(self.low / step - 1e-9)
+        return [first_tick + i * step for i in range(n + 1)]
+
+
+def _step(width: float) -> float:
+    """A round number of which about five fill a width."""
+    rough = width / 5
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Two axes with grid, ticks and names."""
+
+    x: Axis
+    y: Axis
+    x_name: str
+    y_name: str
+    x_labels: Sequence[str]
+    y_labels: Sequence[str]
+
+    def draw(self) -> list[str]:
+        """The grid and all that is written along the axes."""
+        left, right = self.x.start, self.x.end
+        bottom, top = self.y.start, self.y.end
+        parts = []
+        for tick, label in zip(self.x.ticks, self.x_labels, strict=True):
+            at = self.x.place(tick)
+            parts.append(line(at, bottom, at, top, "grid"))
+            parts.append(text(at, bottom + 18, label, "tick", anchor="middle"))
+        for tick, label in zip(self.y.ticks, self.y_labels, strict=True):
+            at = self.y.place(tick)
+            parts.append(line(left, at, right, at, "grid"))
+            parts.append(text(left - 8, at + 4, label, "tick", anchor="end"))
+        parts.append(line(left, bottom, right, bottom, "axis"))
+        parts.append(line(left, bottom, left, top, "axis"))
+        parts.append(text((left + right) / 2, bottom + 38, self.x_name, "name", anchor="middle"))
+        parts.append(text(left - 8, top - 12, self.y_name, "name", anchor="start"))
+        return parts
+
+
+def svg(width: float, height: float, title: str, parts: Iterable[str]) -> str:
+    """A picture that grows with the page, read aloud by its title."""
+    return (
+        f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(title)}">'
+        + "".join(parts)
+        + "</svg>"
+    )
+
+
+def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+    """A straight line."""
+    return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+
+
+def path(points: Sequence[tuple[float, float]], kind: str) -> str:
+    """A line through points."""
+    coordinates = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return f'<polyline class="{kind}" points="{coordinates}"/>'
+
+
+def text(x: float, y: float, words: str, kind: str, *, anchor: str = "start") -> str:
+    """Words, whatever they are."""
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f'<text class="{kind}" {place}>{escape(words)}</text>'
+
+
+def circle(x: float, y: float, radius: float, kind: str, title: str = "") -> str:
+    """A dot."""
+    inside = f"<title>{escape(title)}</title>" if title else ""
+    return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}">{inside}</circle>'
+
+
+# Corners of marks around their middle, by shape; what is not here is a circle.
+_CORNERS = {
+    "square": ((-1, -1), (1, -1), (1, 1), (-1, 1)),
+    "triangle": ((0, -1.25), (1.2, 0.9), (-1.2, 0.9)),
+    "diamond": ((0, -1.35), (1.35, 0), (0, 1.35), (-1.35, 0)),
+}
+
+
+def mark(shape: str, x: float, y: float, radius: float, kind: str, title: str = "") -> str:
+    """A circle, square, triangle or diamond."""
+    if shape not in _CORNERS:
+        return circle(x, y, radius, kind, title)
+    corners = " ".join(f"{x + radius * dx:.1f},{y + radius * dy:.1f}" for dx, dy in _CORNERS[shape])
+    return f'<polygon class="{kind}" points="{corners}"><title>{escape(title)}</title></polygon>'
+
+
+def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Places moved apart as little as it takes so that labels there do not overlap.
+
+    >>> spread([10, 10, 30], 12, 0, 100)
+    [4.0, 16.0, 30.0]
+    """
+    order = sorted(range(len(places)), key=lambda i: places[i])
+    groups: list[tuple[list[int], float]] = []
+    for i in order:
+        group, middle = [i], float(places[i])
+        while groups:
+            before, middle_before = groups[-1]
+            apart = gap * (len(before) + len(group)) / 2
+            if middle - middle_before >= apart:
+                break
+            groups.pop()
+            total = len(before) + len(group)
+            middle = (middle_before * len(before) + middle * len(group)) / total
+            group = before + group
+        half = gap * (len(group) - 1) / 2
+        middle = min(max(middle, low + half), max(high - half, low + half))
+        groups.append((group, middle))
+    found = [0.0] * len(places)
+    for group, middle in groups:
+        for place, i in enumerate(group):
+            found[i] = middle + gap * (place - (len(group) - 1) / 2)
+    return found

@@ -1,0 +1,86 @@
+"""Pictures of this paper: methods side by side with the paper's, and lines over a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evergrow.drawing import COLOURS, GREY, MARKERS
+from evergrow.experiments.cvpr2015.contenders import LABELS
+from evergrow.experiments.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_methods", "legend_above", "panels"]
+
+# How far apart groups of one method stand, and the paper's dot from ours.
+_STEP, _ASIDE = 0.24, 0.1
+
+
+def panels(figure: Figure, table: Table) -> dict[str, Axes]:
+    """One panel for each data set, side by side."""
+    names = table.values("data")
+    axes = figure.subplots(1, len(names), squeeze=False)[0]
+    for name, panel in zip(names, axes, strict=True):
+        panel.set_title(name)
+    return dict(zip(names, axes, strict=True))
+
+
+def legend_above(figure: Figure, panel: Axes, n_columns: int) -> None:
+    """One legend for all panels, above them, where it covers nothing."""
+    handles, labels = panel.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=n_columns)
+
+
+def draw_methods(
+    figure: Figure,
+    table: Table,
+    published: Table,
+    *,
+    group: str,
+    groups: Mapping[Any, str],
+    ylabel: str,
+    column: str = "relative",
+) -> None:
+    """Methods along the axis; groups by colour; ours filled, the paper's hollow beside."""
+    places = panels(figure, table)
+    for name, panel in places.items():
+        mine = table.where(data=name)
+        methods = mine.values("method")
+        for number, (value, label) in enumerate(groups.items()):
+            offset = _STEP * (number - (len(groups) - 1) / 2)
+            look: dict[str, Any] = {"color": COLOURS[number], "ls": ""}
+            x, y, spread = _points(mine.where(**{group: value}), methods, column)
+            at = [place + offset - _ASIDE / 2 for place in x]
+            panel.errorbar(at, y, spread, marker=MARKERS[number], label=label, **look)
+            x, y, _ = _points(published.where(**{group: value}), methods, column)
+            at = [place + offset + _ASIDE / 2 for place in x]
+            panel.plot(at, y, marker=MARKERS[number], fillstyle="none", **look)
+        # Error bars stand last in a legend; this one without any stands behind those with.
+        panel.errorbar([], [], marker="o", ls="", color=GREY, fillstyle="none", label="paper")
+        panel.axhline(1.0, color=GREY, lw=0.8, zorder=0)
+        panel.set_xticks(range(len(methods)), [LABELS[each] for each in methods], fontsize=7)
+        panel.set_xlim(-0.5, len(methods) - 0.5)
+        panel.grid(visible=False, axis="x")
+        for place in range(1, len(methods)):
+            panel.axvline(place - 0.5, color=GREY, lw=0.4, alpha=0.4)
+    first = next(iter(places.values()))
+    first.set_ylabel(ylabel)
+    legend_above(figure, first, len(groups) + 1)
+
+
+def _points(
+    table: Table, methods: Sequence[str], column: str
+) -> tuple[list[int], list[float], list[float]]:
+    there = [
+        (place, method)
+        for place, method in enumerate(methods)
+        if len(table.where(method=method).column(column))
+    ]
+    return (
+        [place for place, _ in there],
+        [table.mean(column, method=method) for _, method in there],
+        [table.deviation(column, method=method) for _, method in there],
+    )

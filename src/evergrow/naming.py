@@ -1,0 +1,44 @@
+"""What to call files and other sources in messages."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+__all__ = ["name_of", "printable"]
+
+
+def printable(text: str) -> str:
+    r"""Text with what a terminal would obey, or could not show, written as escapes.
+
+    >>> print(printable("two\nlines"))
+    two\nlines
+    """
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape", "surrogatepass").decode()
+        for one in text
+    )
+
+
+def name_of(source: object) -> str:
+    """What to call a source in messages."""
+    named = source if isinstance(source, (str, os.PathLike)) else _file_name(source)
+    if named is not None:
+        return f"'{printable(os.fsdecode(named))}'"
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return f"<{len(source)} bytes>"
+    if isinstance(source, np.ndarray):
+        return f"<array of shape {source.shape}>"
+    if hasattr(source, "size") and hasattr(source, "mode"):
+        return f"<image of size {source.size}>"
+    return f"<{type(source).__name__}>"
+
+
+def _file_name(source: object) -> str | None:
+    # Open files tell where they come from in name, Pillow's images in filename.
+    for attribute in ("filename", "name"):
+        name = getattr(source, attribute, None)
+        if isinstance(name, str) and name:
+            return name
+    return None
