@@ -238,9 +238,9 @@ def _draw_examples(figure: SubFigure, examples: dict[str, list[str]]) -> None:
 def _draw_leaf(figure: SubFigure, row: Row) -> None:
     rows, columns = _SHEET
     figure.suptitle(f"test patches of one “{row['object']}” leaf", fontsize=9)
-    # A frame around each patch, as one picture.
+    # One picture, with a grey frame around each patch: many are white.
     side = _PATCH_SIDE + 2
-    sheet = np.full((rows * side, columns * side, 3), 255, dtype=np.uint8)
+    sheet = np.full((rows * side, columns * side, 3), 150, dtype=np.uint8)
     for k, text in enumerate(row["patches"]):
         top, start = k // columns * side, k % columns * side
         patch = rasters.from_text(text)
