@@ -127,6 +127,13 @@ def test_coarse_classes_are_found_by_samples(tmp_path: Path) -> None:
     assert data.parents == {5: "cat", 7: "dog"}
 
 
+def test_coarse_classes_that_all_samples_agree_on_are_found(tmp_path: Path) -> None:
+    coarse = np.where(Y == 5, 1, 2)
+    listed = np.array([0, 0, 0, 0, 0, 1, 0, 2])
+    arrays = four(y_coarse_train=coarse, y_coarse_test=coarse[::2], fine_to_coarse=listed)
+    assert load_dataset(saved(tmp_path, **arrays)).parents == {5: 1, 7: 2}
+
+
 def test_arrays_that_nobody_asks_for_are_left_alone(tmp_path: Path) -> None:
     path = saved(tmp_path, **four(), drawer=np.array([{}], dtype=object))
     assert len(load_dataset(path).X_train) == 8
@@ -160,6 +167,7 @@ BAD_ARRAYS = {
     "fewer labels": (four(y_train=Y[:-1]), "8 samples and .* 7 labels"),
     "missing label": (four(y_train=np.where(Y == 5, np.nan, 7.0)), "no label in row 0"),
     "empty label": (four(y_train=np.array(["a", ""] * 4)), "no label in row 1"),
+    "blank label": (four(y_train=np.array(["a", " "] * 4)), "no label in row 1"),
     "half a label": (four(y_train=Y + 0.5), "no label in row 0.*whole numbers or strings"),
     "complex": (four(X_train=X * 1j), "'X_train' .* complex128"),
     "text": (four(X_train=X.astype(str)), "'X_train' .* must hold numbers"),
@@ -172,6 +180,13 @@ BAD_ARRAYS = {
     "no labels": ({"X": X}, "lacks y"),
     "no test labels": ({"X_train": X, "y_train": Y, "X_test": X}, "lacks y_test"),
     "nothing of it": ({"a": X}, "lacks X, y: .* it holds 'a'"),
+    "a test set beside X and y": (
+        {"X": X, "y": Y, "X_test": X[::2], "y_test": Y[::2]},
+        "holds X, y beside X_test, y_test, .* either X_train",
+    ),
+    "both layouts": (four(X=X, y=Y), "holds X, y beside X_train"),
+    "a split of what is divided": (four(split=np.array(["train"] * 8)), "holds split beside"),
+    "a test set alone": ({"X_test": X, "y_test": Y}, "lacks X_train, y_train"),
     "other split": (
         {"X": X, "y": Y, "split": np.array(["train", "val"] * 4)},
         r"'test' .* \['val'\]",
@@ -185,6 +200,22 @@ BAD_ARRAYS = {
     "names of negative labels": (
         four(y_train=Y - 6, y_test=Y[::2] - 6, class_names=np.array(["a", "b"])),
         "labels go from -1 to 1",
+    ),
+    "other parents of test samples": (
+        four(y_coarse_train=Y + 1, y_coarse_test=Y[::2] + 2),
+        r"class 5 two coarse classes: \[6, 7\]",
+    ),
+    "other parents by label": (
+        four(y_coarse_train=Y, fine_to_coarse=np.array([0, 0, 0, 0, 0, 5, 0, 8])),
+        "class 7 two coarse classes: 8 in 'fine_to_coarse' and 7 with its samples",
+    ),
+    "two kinds of parents": (
+        four(y_coarse_train=Y, y_coarse_test=Y[::2].astype(str)),
+        "y_coarse_train and y_coarse_test must be both",
+    ),
+    "few parents of test samples": (
+        four(y_coarse_train=Y, y_coarse_test=Y),
+        "'y_test' .* 4 samples and 'y_coarse_test' .* 8 labels",
     ),
     "two parents": (four(y_coarse_train=np.arange(8)), r"class 5 two coarse classes: \[0, 1\]"),
 }
@@ -307,7 +338,7 @@ def test_options_that_have_no_use_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="labels has no use"):
         load_dataset(path, labels=path)
     np.save(tmp_path / "x.npy", X)
-    with pytest.raises(DatasetError, match=r"has no labels: .* labels="):
+    with pytest.raises(DatasetError, match=r"has no labels: labels must name"):
         load_dataset(tmp_path / "x.npy")
 
 

@@ -82,6 +82,27 @@ def test_what_cannot_be_is_said(parameters, message):
         list(ClassStream(**parameters).steps(LABELS))
 
 
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"order": "sort"}, "order must be 'shuffled', 'sorted' or a sequence of labels"),
+        ({"order": 3}, "order must be"),
+        ({"measure_at": "ab"}, "measure_at must be numbers of classes, .* got 'ab'"),
+        ({"measure_at": [0]}, "measure_at must be"),
+        ({"measure_at": [1.5]}, "measure_at must be"),
+        ({"measure_at": 5}, "measure_at must be"),
+    ],
+)
+def test_wrong_parameters_are_refused_before_any_data(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        ClassStream(initial=1, **parameters)
+
+
+@pytest.mark.parametrize("sizes", [(2, 5), range(2, 6), np.array([2, 5])])
+def test_sizes_to_measure_at_may_be_any_sequence(sizes):
+    assert len([*ClassStream(initial=1, measure_at=sizes).steps(LABELS)]) == 5
+
+
 def test_a_repetition_that_is_not_there_is_said():
     with pytest.raises(ValueError, match="repetition must be from 0 to 1"):
         next(ClassStream(initial=1, repetitions=2).steps(LABELS, 2))

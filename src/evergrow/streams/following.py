@@ -141,7 +141,8 @@ def follow(
     Yields
     ------
     Measured
-        The learner, at every step that is measured.
+        The learner, at every step that is measured; accuracies are NaN as long as none of the
+        classes shown has test samples.
 
     Examples
     --------
@@ -166,16 +167,15 @@ def follow(
 
 def _measured(learner: Learner, data: Dataset, step: Step, meter: _Meter) -> Measured:
     rows = np.flatnonzero(np.isin(data.y_test, step.known))
-    if not len(rows):
-        raise ValueError(f"{data.name!r} has no test samples of the first classes of the stream")
     X, y = data.X_test[rows], data.y_test[rows]
-    right = np.asarray(learner.predict(X)) == y
+    # Classes without test samples may come first: they are learnt, and nothing is asked.
+    right = np.asarray(learner.predict(X)) == y if len(rows) else np.zeros(0, bool)
     newest = right[np.isin(y, step.known[-N_NEWEST:])]
     each = [right[y == label] for label in step.known]
-    count = getattr(learner, "comparisons", None)
+    count = getattr(learner, "comparisons", None) if len(rows) else None
     return Measured(
         n_classes=len(step.known),
-        accuracy=float(right.mean()),
+        accuracy=float(right.mean()) if len(right) else float("nan"),
         newest=float(newest.mean()) if len(newest) else float("nan"),
         class_accuracies=np.array([e.mean() if len(e) else np.nan for e in each]),
         seconds=meter.seconds,

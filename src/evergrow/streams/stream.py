@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,6 +22,9 @@ _RULES = {
     "repetitions": (Integer(1),),
     "random_state": (Integer(0),),
 }
+
+
+_ORDERS = ("shuffled", "sorted")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +84,8 @@ class ClassStream:
 
     def __post_init__(self) -> None:
         check_parameters(vars(self), _RULES)
+        _check_order(self.order)
+        _check_sizes(self.measure_at)
 
     def sizes(self, n_classes: int) -> list[int]:
         """Numbers of classes known after each step, of so many in the data."""
@@ -104,12 +109,8 @@ class ClassStream:
             return _named(self.order, classes)
         if self.order == "sorted":
             return np.sort(classes)
-        if self.order == "shuffled":
-            rng = np.random.default_rng(self.random_state + repetition)
-            return rng.permutation(np.sort(classes))
-        raise ValueError(
-            f"order must be 'shuffled', 'sorted' or a sequence of labels, got {self.order!r}"
-        )
+        rng = np.random.default_rng(self.random_state + repetition)
+        return rng.permutation(np.sort(classes))
 
     def steps(self, y: npt.ArrayLike, repetition: int = 0) -> Iterator[Step]:
         """The batches of one repetition over training labels ``y``."""
@@ -128,6 +129,23 @@ class ClassStream:
             rows = np.flatnonzero(np.isin(labels, order[first:end]))
             yield Step(order[first:end], order[:end], rows, end in measured)
             first = end
+
+
+def _check_order(order: Any) -> None:
+    known = order in _ORDERS if isinstance(order, str) else isinstance(order, Collection)
+    if not known:
+        raise ValueError(
+            f"order must be 'shuffled', 'sorted' or a sequence of labels, got {order!r}"
+        )
+
+
+def _check_sizes(measure_at: Any) -> None:
+    rule = Integer(1)
+    listed = isinstance(measure_at, Collection) and not isinstance(measure_at, (str, bytes))
+    if measure_at is not None and not (listed and all(map(rule.admits, measure_at))):
+        raise ValueError(
+            f"measure_at must be numbers of classes, each {rule}, or None, got {measure_at!r}"
+        )
 
 
 def _named(order: Sequence[Any], classes: Array) -> Array:

@@ -82,7 +82,7 @@ def _text_labels(values: Array, what: str) -> Array:
             values = np.char.decode(values, "utf-8")
         except UnicodeDecodeError as error:
             raise DatasetError(f"{what} holds bytes that are no text: {error}") from error
-    _refuse_first(values == "", values, what, "of at least one letter")
+    _refuse_first(np.char.strip(values) == "", values, what, "of at least one letter")
     return values
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,6 +29,9 @@ Array = npt.NDArray[Any]
 _PARTS = ("train", "test")
 _DIVIDED = tuple(f"{letter}_{part}" for part in _PARTS for letter in "Xy")
 _WHOLE = ("X", "y")
+Read = Callable[[ArrayArchive, str, tuple[Any, Any]], tuple[Array, ...]]
+# Where samples say their coarse class themselves: labels of both kinds.
+_COARSE_PAIRS = (("y_train", "y_coarse_train"), ("y_test", "y_coarse_test"), ("y", "y_coarse"))
 _FINE_NAMES = ("class_names", "fine_names")
 
 
@@ -52,7 +56,7 @@ def read_features(
                 return _from_archive(path, arrays, division, found.sha256)
     if labels is None:
         raise DatasetError(
-            f"{name_of(path)} has no labels: name the .npy file that holds them with labels="
+            f"{name_of(path)} has no labels: labels must name the .npy file that holds them"
         )
     return _from_two_files(path, Path(labels), division, Budget.of(max_bytes), sha256)
 
@@ -81,8 +85,8 @@ def _from_archive(
     path: Path, arrays: ArrayArchive, division: tuple[Any, Any], sha256: str
 ) -> Dataset:
     what = name_of(path)
-    read = _divided_samples if "X_train" in arrays else _whole_samples
-    _check_names(arrays, _DIVIDED if "X_train" in arrays else _WHOLE, what)
+    names, read = _layout(arrays, what)
+    _check_names(arrays, names, what)
     X_train, y_train, X_test, y_test = read(arrays, what, division)
     classes = np.unique(y_train)
     parents = _parents(arrays, classes, what)
@@ -99,6 +103,20 @@ def _from_archive(
         if parents is None
         else _names(arrays, ("coarse_names",), np.unique(list(parents.values())), what),
     )
+
+
+def _layout(arrays: ArrayArchive, what: str) -> tuple[tuple[str, ...], Read]:
+    """Names and reader of the layout that the arrays are of."""
+    parts, whole = (
+        [name for name in names if name in arrays] for names in (_DIVIDED, (*_WHOLE, "split"))
+    )
+    if parts and whole:
+        raise DatasetError(
+            f"{what} holds {', '.join(whole)} beside {', '.join(parts)}, and it is not said which "
+            f"are meant: it must hold either {', '.join(_DIVIDED)}, or X and y and if need be "
+            "split"
+        )
+    return (_DIVIDED, _divided_samples) if parts else (_WHOLE, _whole_samples)
 
 
 def _check_names(arrays: ArrayArchive, needed: tuple[str, ...], what: str) -> None:
@@ -169,20 +187,47 @@ def _names(
 
 
 def _parents(arrays: ArrayArchive, classes: Array, what: str) -> dict[Any, Any] | None:
-    """The coarse class of each class, from a list by label or from the samples' own."""
-    if "fine_to_coarse" in arrays:
-        name = f"'fine_to_coarse' in {what}"
-        return named_by_place(as_labels(arrays["fine_to_coarse"], name), classes, name)
-    for fine, coarse in (("y_train", "y_coarse_train"), ("y", "y_coarse")):
-        if fine in arrays and coarse in arrays:
-            names = (f"{fine!r} in {what}", f"{coarse!r} in {what}")
-            y, y_coarse = (
-                as_labels(arrays[key], name)
-                for key, name in zip((fine, coarse), names, strict=True)
+    """The coarse class of each class, from a list by label and from the samples' own."""
+    of_samples = _parents_of_samples(arrays, what)
+    if "fine_to_coarse" not in arrays:
+        return of_samples
+    name = f"'fine_to_coarse' in {what}"
+    listed = named_by_place(as_labels(arrays["fine_to_coarse"], name), classes, name)
+    for label, coarse in listed.items():
+        other = coarse if of_samples is None else of_samples.get(label, coarse)
+        if other != coarse:
+            raise DatasetError(
+                f"{what} gives class {label!r} two coarse classes: {coarse!r} in 'fine_to_coarse' "
+                f"and {other!r} with its samples"
             )
-            check_lengths(y, y_coarse, names)
-            return parents_of_pairs(y, y_coarse, what)
-    return None
+    return listed
+
+
+def _parents_of_samples(arrays: ArrayArchive, what: str) -> dict[Any, Any] | None:
+    """What training and test samples say together; None if training samples say nothing."""
+    pairs = {
+        fine: _pair(arrays, fine, coarse, what)
+        for fine, coarse in _COARSE_PAIRS
+        if fine in arrays and coarse in arrays
+    }
+    # Test samples alone may leave classes without a coarse one.
+    if not pairs.keys() - {"y_test"}:
+        return None
+    if len({coarse.dtype.kind for _, coarse in pairs.values()}) > 1:
+        raise DatasetError(
+            f"in {what} y_coarse_train and y_coarse_test must be both numbers or both strings"
+        )
+    fine, coarse = (np.concatenate(part) for part in zip(*pairs.values(), strict=True))
+    return parents_of_pairs(fine, coarse, what)
+
+
+def _pair(arrays: ArrayArchive, fine: str, coarse: str, what: str) -> tuple[Array, Array]:
+    names = (f"{fine!r} in {what}", f"{coarse!r} in {what}")
+    y, y_coarse = (
+        as_labels(arrays[key], name) for key, name in zip((fine, coarse), names, strict=True)
+    )
+    check_lengths(y, y_coarse, names)
+    return y, y_coarse
 
 
 def parents_of_pairs(fine: Array, coarse: Array, what: str) -> dict[Any, Any]:

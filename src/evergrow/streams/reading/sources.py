@@ -53,7 +53,7 @@ class _Files:
 
     def load(self, source: str, path: Path | None, sha256: Expected, given: Any) -> Dataset:
         if path is None:
-            raise ValueError(f"{source!r} is read from files: say with path= where they lie")
+            raise ValueError(f"{source!r} is read from files: path must say where they lie")
         return self.read(path, sha256=sha256, **given)
 
 
@@ -180,6 +180,6 @@ def _resolved(
             f"{sorted(_SOURCES)}"
         )
     raise DatasetError(
-        f"{name_of(source)} is no .npz or .npy file and no folder; for the files of a named data "
-        f"set write load_dataset(name, path=...) with one of {sorted(_SOURCES)}"
+        f"{name_of(source)} is no .npz or .npy file and no folder; files of a named data set are "
+        f"given as path, and the name, one of {sorted(_SOURCES)}, as source"
     )
