@@ -88,7 +88,7 @@ def test_a_class_with_one_sample_is_remarked(run: Run, tmp_path: Path) -> None:
     path = saved(tmp_path / "f.npz", X_train=data.X_train[keep], y_train=y[keep])
     result = run("compare", path, *FEW)
     assert result.exit_code == 0, result.output
-    assert "Note: 1 of 6 classes have a single training example." in result.stdout
+    assert "Note: 1 of 6 classes has a single training example." in result.stdout
 
 
 def test_fewer_classes_than_initial_ones_is_an_error(run: Run, tmp_path: Path) -> None:
@@ -110,6 +110,70 @@ def test_a_wrong_learner_is_answered_with_the_near_one(run: Run) -> None:
     result = run("compare", "digits", "--only", "ldaa")
     assert result.exit_code == 1
     assert "did you mean lda" in result.stderr
+
+
+def test_labels_may_lie_in_a_file_of_their_own(run: Run, tmp_path: Path) -> None:
+    data = mixture(6, 8, n_train=15, n_test=10, distance=1.0)
+    np.save(tmp_path / "X.npy", data.X_train)
+    np.save(tmp_path / "y.npy", data.y_train)
+    result = run("compare", "X.npy", "--labels", "y.npy", "--only", "class-means")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("X: 66 samples, 6 classes")
+
+
+@pytest.mark.parametrize(("source", "option"), [("mnist", "--path"), ("X.npy", "--labels")])
+def test_what_is_missing_is_an_option_of_the_command(
+    run: Run, tmp_path: Path, source: str, option: str
+) -> None:
+    np.save(tmp_path / "X.npy", np.eye(4))
+    result = run("compare", source)
+    assert result.exit_code == 1
+    assert f": {option.removeprefix('--')} must " in result.stderr
+    assert "=" not in result.stderr
+    assert option in run("compare", "--help").stdout
+
+
+def test_it_fails_if_every_learner_does(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(comparing, "measure", fail)
+    result = run("compare", saved(tmp_path / "f.npz"), *FEW)
+    assert result.exit_code == 1
+    assert "streaming LDA: " in result.stdout
+    assert "failed: RuntimeError: no luck" in result.stdout
+    assert result.stderr.endswith("Error: no learner could be measured; it is said above why\n")
+
+
+def test_single_samples_that_come_first_leave_no_learner_behind(run: Run, tmp_path: Path) -> None:
+    data = mixture(6, 8, n_train=15, n_test=10, distance=1.0)
+    # Four of six classes have one sample, so that two of them come first in some order.
+    single = np.isin(data.y_train, [0, 1, 2, 3])
+    rows = [*np.flatnonzero(~single), *(int(np.argmax(data.y_train == k)) for k in range(4))]
+    np.savez(tmp_path / "f.npz", X=data.X_train[rows], y=data.y_train[rows])
+    for seed in range(3):
+        result = run("compare", "f.npz", *FEW, "--seed", seed)
+        assert result.exit_code == 0, result.output
+        assert "failed" not in result.stdout
+
+
+def test_river_alone_gets_no_recommendation(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("river")
+    result = run("compare", saved(tmp_path / "f.npz"), "--only", "softmax")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("a subsample: ")
+    assert "nothing is recommended" in result.stdout
+
+
+def test_two_classes_are_compared_with_an_update(run: Run, tmp_path: Path) -> None:
+    data = mixture(2, 8, n_train=15, n_test=10, distance=1.0)
+    np.savez(tmp_path / "f.npz", X=data.X_train, y=data.y_train)
+    result = run("compare", "f.npz", *FEW)
+    assert result.exit_code == 0, result.output
+    assert "In general: " in result.stdout
+    assert "No learner updates" not in result.stdout
 
 
 def test_an_interrupted_comparison_goes_on_with_the_next_learner(

@@ -2,8 +2,11 @@
 
 import csv
 import json
+import math
 import platform
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from evergrow.comparison import Contender, Estimator, choose, compare, comparing
@@ -51,7 +54,7 @@ def test_the_record_tells_versions_and_data_and_no_machine(data, tmp_path):
 
 def test_the_most_accurate_stands_first(data, tmp_path):
     found = compare(data, tmp_path, contenders=choose(only=NAMES))
-    accuracies = [each.accuracy for each in found.standings]
+    accuracies = [each.class_mean for each in found.standings]
     assert accuracies == sorted(accuracies, reverse=True)
 
 
@@ -112,6 +115,106 @@ def test_a_learner_that_fails_leaves_the_others_alone(data, tmp_path):
     found = compare(data, tmp_path, contenders=[failing, *choose(only=["lda"])])
     assert [each.finished for each in found.standings] == [True, False]
     assert found.standings[1].problem.startswith("failed: Expected n_neighbors")
+
+
+def broken(error=KeyError):
+    class Recipe:
+        code, package = f"Broken({error.__name__})", "evergrow"
+
+        def build(self, setting):
+            raise error("weights")
+
+    return Contender("broken", "broken", "forests", Recipe())
+
+
+@pytest.mark.parametrize("error", [KeyError, AttributeError, RuntimeError, TypeError])
+def test_no_error_of_one_learner_stops_the_others(data, tmp_path, error):
+    found = compare(data, tmp_path, contenders=[broken(error), *choose(only=["lda"])])
+    assert [each.finished for each in found.standings] == [True, False]
+    assert found.standings[1].problem.startswith(f"failed: {error.__name__}: ")
+
+
+def test_an_interruption_of_a_learner_is_one(data, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        compare(data, tmp_path, contenders=[broken(KeyboardInterrupt)])
+
+
+def test_whether_anything_was_measured_is_known(data, tmp_path):
+    assert not compare(data, tmp_path, contenders=[broken()]).measured_anything
+    assert compare(data, tmp_path, contenders=choose(only=["lda"])).measured_anything
+
+
+def changed_rows(path, change):
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        line["rows"] = change(line["rows"])
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: [],
+        lambda rows: [{}],
+        lambda rows: [{**rows[0], "points": 3}],
+        lambda rows: [{name: rows[0][name] for name in rows[0] if name != "forgetting"}],
+        lambda rows: [{**rows[0], "answers": rows[0]["answers"][1:]}],
+        lambda rows: [{**rows[0], "answers": ["1", *rows[0]["answers"][1:]]}],
+    ],
+    ids=["none", "empty", "no points", "no forgetting", "a class less", "fewer answers"],
+)
+def test_damaged_rows_count_as_not_done(data, tmp_path, change):
+    first = compare(data, tmp_path, contenders=choose(only=["lda"]))
+    changed_rows(tmp_path / ".runs" / "comparison.jsonl", change)
+    again = compare(data, tmp_path, contenders=choose(only=["lda"]))
+    assert again.standings[0].results[0].answers == first.standings[0].results[0].answers
+
+
+@pytest.mark.parametrize("limit", [-1, 0, float("nan"), None, "10", True])
+def test_a_time_limit_that_is_none_is_refused(data, tmp_path, limit):
+    with pytest.raises(ValueError, match="time_limit must be a number of seconds above 0"):
+        compare(data, tmp_path, contenders=choose(only=["lda"]), time_limit=limit)
+
+
+def test_a_learner_may_take_as_long_as_it_likes(data, tmp_path):
+    lda = choose(only=["lda"])
+    assert compare(data, tmp_path, contenders=lda, time_limit=math.inf).standings[0].finished
+
+
+def test_no_threads_and_no_learners_are_refused(data, tmp_path):
+    with pytest.raises(ValueError, match="n_jobs must be"):
+        compare(data, tmp_path, n_jobs=0)
+    with pytest.raises(ValueError, match="at least one learner"):
+        compare(data, tmp_path, contenders=())
+
+
+def test_who_answers_with_the_large_class_is_not_recommended(tmp_path):
+    plain = mixture(11, 8, n_train=400, n_test=40, distance=0.6)
+    few = np.cumsum(plain.y_train[:, None] == np.arange(11), axis=0)[
+        np.arange(len(plain.y_train)), plain.y_train
+    ]
+    keep = (plain.y_train == 0) | (few <= 8)
+    data = replace(plain, X_train=plain.X_train[keep], y_train=plain.y_train[keep])
+    found = compare(data, tmp_path, contenders=choose(only=["least-squares", "class-means"]))
+    assert any("largest class has 400 training examples" in each for each in found.remarks)
+    for advice in found.advice:
+        assert advice.choice is None or advice.choice.class_mean > 1.5 / 11
+
+
+def test_classes_that_come_at_once_are_said_to_leave_no_updates(data, tmp_path):
+    found = compare(data, tmp_path, contenders=choose(only=NAMES), initial=6)
+    assert "nothing was left to update" in found.remarks[0]
+    needs = [advice.need for advice in found.advice]
+    assert "In general" not in needs
+    assert not any("100 ms" in need for need in needs)
+
+
+def test_river_alone_is_measured_and_nothing_is_recommended(data, tmp_path):
+    pytest.importorskip("river")
+    found = compare(data, tmp_path, contenders=choose(only=["softmax"]))
+    assert found.on_sample[0].finished
+    assert "Only learners on a subsample" in found.advice[0].reason
+    assert "<figure" not in (tmp_path / "comparison.html").read_text(encoding="utf-8")
 
 
 def test_a_package_that_is_not_there_is_named(data, tmp_path):

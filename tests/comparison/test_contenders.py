@@ -6,6 +6,7 @@ import pytest
 import evergrow
 from evergrow.comparison import CONTENDERS, choose, make_plan, measure
 from evergrow.comparison.contender import Setting
+from evergrow.comparison.river_learner import RiverLearner
 from evergrow.streams import mixture
 
 SETTING = Setting(seed=3, n_jobs=1, classes=np.arange(4))
@@ -54,6 +55,24 @@ def test_the_call_that_is_shown_makes_what_was_measured(contender):
         **{k: v for k, v in built.get_params(False).items() if k in ("n_jobs", "random_state")}
     )
     assert repr(shown) == repr(built)
+
+
+class _Silent:
+    def learn_one(self, example, label):
+        pass
+
+    def predict_one(self, example):
+        return "None" if example[0] else None
+
+
+def test_no_answer_of_river_is_no_class():
+    learner = RiverLearner(_Silent()).partial_fit([[0.0]], np.array(["None"]))
+    assert (learner.predict([[0.0], [1.0]]) == np.array(["None", "None"])).tolist() == [False, True]
+
+
+def test_no_answer_of_river_is_no_number():
+    learner = RiverLearner(_Silent()).partial_fit([[0.0]], np.array([0]))
+    assert not (learner.predict([[0.0]]) == np.array([0])).any()
 
 
 def test_seed_and_threads_reach_the_estimator():

@@ -65,7 +65,7 @@ def found():
         "n_cores": 2,
         "versions": {"evergrow": "1"},
     }
-    facts = Facts(100, 50, 8, 10, 10.0, 0, 0, 1.0)
+    facts = Facts(100, 50, 8, 10, 10.0, 10, 0, 0, 1.0)
     advice = tuple(recommend(standings))
     return Comparison(EVIL, facts, standings, standings, facts, advice, ("a & b",), record)
 
@@ -117,6 +117,21 @@ def test_the_recommendation_stands_on_the_page(found):
 
 def test_without_a_subsample_there_is_one_table(found):
     assert parsed(page(replace(found, sample_facts=None))).tags.count("table") == 1
+
+
+def test_without_learners_on_all_data_there_are_no_plots(found):
+    empty = replace(found, standings=(), advice=tuple(recommend([])))
+    tags = parsed(page(empty)).tags
+    assert tags.count("figure") == 0
+    assert tags.count("table") == 1
+
+
+def test_without_updates_their_cost_is_not_plotted(found):
+    alone = (standing("alone", 0.9, seconds=float("nan")),)
+    stream = {**found.record["stream"], "initial": 10}
+    text = page(replace(found, standings=alone, record={**found.record, "stream": stream}))
+    assert parsed(text).tags.count("figure") == 2
+    assert "Learners were shown all of them at once." in text
 
 
 @pytest.mark.parametrize("n", [0, 1, 20])

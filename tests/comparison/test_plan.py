@@ -33,6 +33,18 @@ def test_many_updates_are_measured_at_a_few_points(data):
     assert (plan.points[0], plan.points[-1]) == (2, 40)
 
 
+def test_of_two_classes_one_comes_first_and_both_are_measured_by_everybody(data):
+    plan = make_plan(data.of_classes([3, 4]))
+    assert plan.points == (1, 2)
+    assert plan.checkpoints == (2,)
+    assert plan.sample.points == (1, 2)
+
+
+def test_all_classes_at_once_leave_no_updates(data):
+    assert not make_plan(data, initial=40).has_updates
+    assert make_plan(data).has_updates
+
+
 def test_a_quick_plan_takes_part_of_the_data(data):
     plan = make_plan(data, quick=True)
     assert len(plan.data.classes) == 20
@@ -83,3 +95,4 @@ def test_facts_count_single_and_untested_classes(data):
     )
     facts = Facts.of(few)
     assert (facts.n_single, facts.n_untested, facts.examples_per_class) == (1, 1, 12.0)
+    assert facts.largest_class == 12

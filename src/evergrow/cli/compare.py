@@ -24,9 +24,15 @@ __all__ = ["compare"]
         "evergrow compare features.npz --quick",
         "evergrow compare features.npz --only lda --only ncm-forest --repetitions 5",
         "evergrow compare digits --skip river --out digits_comparison",
+        "evergrow compare X.npy --labels y.npy",
+        "evergrow compare mnist --path mnist_files --quick",
     )
 )
 @click.argument("features", type=click.Path())
+@click.option("--labels", type=click.Path(), help="The .npy file of labels of an .npy file.")
+@click.option(
+    "--path", type=click.Path(), help="Where the files of a data set with a name lie, as of mnist."
+)
 @click.option(
     "--out",
     type=click.Path(),
@@ -74,6 +80,8 @@ __all__ = ["compare"]
 @QUIET
 def compare(
     features: str,
+    labels: str | None,
+    path: str | None,
     out: str,
     quick: bool,
     only: tuple[str, ...],
@@ -89,8 +97,9 @@ def compare(
 ) -> None:
     """Compare all learners on FEATURES and say which to take.
 
-    FEATURES is an .npz file with X_train, y_train, X_test and y_test, or with X and y, or the
-    name of a built-in data set such as digits. All learners of this package, scikit-learn's and
+    FEATURES is an .npz file with X_train, y_train, X_test and y_test, or with X and y; an .npy
+    file with --labels in another; or the name of a data set, such as digits, which is built in, or
+    mnist, whose files --path names. All learners of this package, scikit-learn's and
     river's go through one stream in which classes come some at a time. Writes a table, and
     comparison.html, comparison.csv and comparison.json to the folder of --out. Learners that are
     finished are kept there: after an interruption the same command goes on with the next.
@@ -103,7 +112,7 @@ def compare(
     contenders = choose(only, skip)
     check_folder(out)
     found = compare_learners(
-        load_dataset(features),
+        load_dataset(features, path=path, **({} if labels is None else {"labels": labels})),
         out,
         contenders=contenders,
         initial=initial,
@@ -119,6 +128,8 @@ def compare(
     _write(found)
     if not quiet:
         click.echo(f"{click.format_filename(out)}/comparison.html", err=True)
+    if not found.measured_anything:
+        raise click.ClickException("no learner could be measured; it is said above why")
 
 
 def _list(ctx: click.Context) -> None:
@@ -139,7 +150,8 @@ def _write(found: Comparison) -> None:
     console = console if console.is_terminal else Console(highlight=False, markup=False, width=140)
     facts = found.facts
     title = f"{found.name}: {facts.n_train} samples, {facts.n_classes} classes"
-    console.print(_table(printable(title), found.standings))
+    if found.standings:
+        console.print(_table(printable(title), found.standings))
     if found.on_sample and found.sample_facts is not None:
         facts = found.sample_facts
         console.print(

@@ -22,7 +22,7 @@ FAMILY_STYLES = {
 
 
 def accuracy_chart(standings: Sequence[Standing], numbers: Sequence[int]) -> str:
-    """Accuracy over the number of classes known; lines bear the learners' numbers and names."""
+    """Class mean over the number of classes known; lines bear the learners' numbers and names."""
     numbered = [
         (number, each) for number, each in zip(numbers, standings, strict=True) if each.curve
     ]
@@ -35,7 +35,7 @@ def accuracy_chart(standings: Sequence[Standing], numbers: Sequence[int]) -> str
         x,
         y,
         "classes known",
-        "accuracy over them",
+        "class mean over them",
         [f"{tick:g}" for tick in x.ticks],
         [f"{100 * tick:.0f} %" for tick in y.ticks],
     )
@@ -53,11 +53,11 @@ def accuracy_chart(standings: Sequence[Standing], numbers: Sequence[int]) -> str
         parts.append(path([(end_x + 5, end_y), (right + 14, label_y)], "leader"))
         said = f"{percent(each.curve[-1][1])} \N{MIDDLE DOT} {number} {each.contender.title}"
         parts.append(text(right + 18, label_y + 4, said, f"label {kind}"))
-    return svg(_WIDTH, height, "Accuracy over the number of classes known", parts)
+    return svg(_WIDTH, height, "Class mean over the number of classes known", parts)
 
 
 def cost_chart(standings: Sequence[Standing], numbers: Sequence[int]) -> str:
-    """Accuracy over seconds per update; learners go by their numbers in the table."""
+    """Class mean over seconds per update; learners go by their numbers in the table."""
     height = 420.0
     shown = [
         (number, each)
@@ -65,12 +65,12 @@ def cost_chart(standings: Sequence[Standing], numbers: Sequence[int]) -> str:
         if each.finished and each.seconds > 0
     ]
     x = Axis.over((each.seconds for _, each in shown), 56, _WIDTH - 24, log=True)
-    y = Axis.over((each.accuracy for _, each in shown), height - 56, 34)
+    y = Axis.over((each.class_mean for _, each in shown), height - 56, 34)
     frame = Frame(
         x,
         y,
         "seconds per update (of those trained anew: per training)",
-        "accuracy in the end",
+        "class mean in the end",
         [duration(tick) for tick in x.ticks],
         [f"{100 * tick:.0f} %" for tick in y.ticks],
     )
@@ -78,21 +78,21 @@ def cost_chart(standings: Sequence[Standing], numbers: Sequence[int]) -> str:
     for (number, each), (at_x, at_y) in zip(shown, _apart(shown, x, y), strict=True):
         kind, shape = FAMILY_STYLES[each.contender.family]
         hollow = "" if each.contender.way == "grows" else " hollow"
-        title = f"{each.contender.title}: {percent(each.accuracy)}, {duration(each.seconds)}"
-        true_x, true_y = x.place(each.seconds), y.place(each.accuracy)
+        title = f"{each.contender.title}: {percent(each.class_mean)}, {duration(each.seconds)}"
+        true_x, true_y = x.place(each.seconds), y.place(each.class_mean)
         if math.hypot(at_x - true_x, at_y - true_y) > 1:
             parts.append(line(true_x, true_y, at_x, at_y, "leader"))
             parts.append(circle(true_x, true_y, 2, f"dot {kind}"))
         parts.append(mark(shape, at_x, at_y, 11, f"point {kind}{hollow}", title))
         parts.append(text(at_x, at_y + 4.5, str(number), f"number{hollow}", anchor="middle"))
-    return svg(_WIDTH, height, "Accuracy over seconds per update", parts)
+    return svg(_WIDTH, height, "Class mean over seconds per update", parts)
 
 
 def _apart(shown: Sequence[tuple[int, Standing]], x: Axis, y: Axis) -> list[tuple[float, float]]:
     """Places of marks, each moved up or down until it covers no other."""
     found: list[tuple[float, float]] = []
     for _, each in shown:
-        at_x, at_y = x.place(each.seconds), y.place(each.accuracy)
+        at_x, at_y = x.place(each.seconds), y.place(each.class_mean)
         shifts = sorted(range(-200, 201, 4), key=abs)
         free = (
             (at_x, at_y + shift)

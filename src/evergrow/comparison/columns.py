@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from evergrow.comparison.result import Standing
-from evergrow.comparison.wording import MISSING, duration, percent, size
+from evergrow.comparison.wording import MISSING, duration, percent, several, size
 
 __all__ = ["COLUMNS", "SHOWN", "WAYS", "Column", "said_of"]
 
@@ -27,8 +27,8 @@ class Column:
     """Whether it would only make the tables wider for people."""
 
 
-def _accuracy(standing: Standing) -> str:
-    said = percent(standing.accuracy)
+def _class_mean(standing: Standing) -> str:
+    said = percent(standing.class_mean)
     if math.isnan(standing.deviation) or said == MISSING:
         return said
     return f"{said} ± {100 * standing.deviation:.1f}"
@@ -43,18 +43,25 @@ COLUMNS: tuple[Column, ...] = (
         lambda s: WAYS[s.contender.way],
     ),
     Column(
-        "accuracy",
-        "accuracy",
-        "right answers over all classes in the end",
-        lambda s: s.accuracy,
-        _accuracy,
+        "class_mean",
+        "class mean",
+        "right answers in the end, the mean over classes: each class weighs the same",
+        lambda s: s.class_mean,
+        _class_mean,
     ),
     Column(
-        "mean_accuracy",
+        "accuracy",
+        "accuracy",
+        "right answers in the end over all test samples: large classes weigh more",
+        lambda s: s.accuracy,
+        lambda s: percent(s.accuracy),
+    ),
+    Column(
+        "on_the_way",
         "on the way",
-        "mean of the accuracy at the beginning, half way and in the end",
-        lambda s: s.mean_accuracy,
-        lambda s: percent(s.mean_accuracy),
+        "mean of the class mean at the beginning, half way and in the end",
+        lambda s: s.on_the_way,
+        lambda s: percent(s.on_the_way),
     ),
     Column(
         "newest",
@@ -94,7 +101,8 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "bytes",
         "kept",
-        "all that must be kept to learn on: the model, and the examples of those that need them",
+        "all that must be kept to learn on: of ours the bytes of the saved model, of others those "
+        "of the pickled one, with the examples of those that need them",
         lambda s: s.n_bytes,
         lambda s: size(s.n_bytes),
     ),
@@ -124,7 +132,7 @@ def said_of(standing: Standing) -> str:
     for result in standing.results:
         if result.stopped_at is not None:
             reached = (
-                f"{percent(result.points[-1].accuracy)} at {result.stopped_at} classes"
+                f"{percent(result.points[-1].class_mean)} at {several(result.stopped_at, 'class')}"
                 if result.points
                 else "nothing learnt"
             )

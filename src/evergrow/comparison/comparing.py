@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numbers
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,17 +15,21 @@ from evergrow.comparison.measuring import measure
 from evergrow.comparison.plan import Facts, Plan, make_plan
 from evergrow.comparison.recommending import Advice, recommend, remarks_on, remarks_on_stopped
 from evergrow.comparison.result import Result, Standing
+from evergrow.comparison.wording import shortened
 from evergrow.experiments.kept import KeptRuns
 from evergrow.experiments.record import surroundings
 from evergrow.experiments.running import check_folder
+from evergrow.params import Integer
 from evergrow.progress import progress_bar
 from evergrow.streams import Dataset
 from evergrow.version import __version__
 
 __all__ = ["Comparison", "compare"]
 
-# What a learner may fail with on somebody's data; the others go on.
-_FAILURES = (ValueError, ArithmeticError, MemoryError, IndexError)
+_NO_UPDATES = (
+    "All classes came in the first batch and nothing was left to update: nothing is said of the "
+    "time of updates, and of what is forgotten."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +46,11 @@ class Comparison:
     advice: tuple[Advice, ...]
     remarks: tuple[str, ...]
     record: Mapping[str, Any]
+
+    @property
+    def measured_anything(self) -> bool:
+        """Whether any learner was measured, if not to the end."""
+        return any(each.results for each in (*self.standings, *self.on_sample))
 
 
 def compare(
@@ -101,8 +112,11 @@ def compare(
     """
     from evergrow.comparison.writing import write
 
+    _check(time_limit, n_jobs)
     target = check_folder(folder)
     chosen = tuple(contenders)
+    if not chosen:
+        raise ValueError("contenders must name at least one learner")
     plan = make_plan(
         data, initial=initial, chunk=chunk, seed=seed, repetitions=repetitions, quick=quick
     )
@@ -125,11 +139,29 @@ def compare(
         on_sample=_ranked(on_sample),
         sample_facts=Facts.of(plan.sample.data) if sampled and plan.sample else None,
         advice=tuple(recommend(standings)),
-        remarks=(*remarks_on(facts), *remarks_on_stopped(standings)),
+        remarks=(
+            *(() if plan.has_updates else (_NO_UPDATES,)),
+            *remarks_on(facts),
+            *remarks_on_stopped(standings),
+        ),
         record=_record(data, plan, seed, quick, time_limit, n_jobs),
     )
     write(target, found)
     return found
+
+
+def _check(time_limit: object, n_jobs: object) -> None:
+    number = isinstance(time_limit, numbers.Real) and not isinstance(time_limit, bool)
+    if not number or not time_limit > 0:  # type: ignore[operator]
+        raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
+    if not Integer(-sys.maxsize).admits(n_jobs) or n_jobs == 0:
+        raise ValueError(
+            f"n_jobs must be a number of threads, or -1 for one per processor, got {n_jobs!r}"
+        )
+
+
+class _FailedError(Exception):
+    """A learner could not be measured; the others go on."""
 
 
 @dataclass(frozen=True)
@@ -165,9 +197,8 @@ class _Bench:
         try:
             repetitions = range(plan.stream.repetitions)
             results = tuple(self._result(contender, plan, each) for each in repetitions)
-        except _FAILURES as error:
-            problem = f"failed: {str(error) or type(error).__name__}"
-            return Standing(contender, (), plan.checkpoints, problem)
+        except _FailedError as error:
+            return Standing(contender, (), plan.checkpoints, f"failed: {error}")
         return Standing(contender, results, plan.checkpoints)
 
     def _result(self, contender: Contender, plan: Plan, repetition: int) -> Result:
@@ -185,23 +216,45 @@ class _Bench:
             "n_jobs": self.n_jobs,
             "version": __version__,
         }
-        rows = self.kept.find(setting)
-        if rows is not None:
-            known = Result.from_json(rows[0])
-            # One that was stopped gets its chance when there is more time.
-            if known.stopped_at is None or known.time_limit >= self.time_limit:
-                return known
-        result = measure(
-            contender, plan, repetition, n_jobs=self.n_jobs, time_limit=self.time_limit
-        )
+        known = _sound(self.kept.find(setting), plan)
+        # One that was stopped gets its chance when there is more time.
+        if known and (known.stopped_at is None or known.time_limit >= self.time_limit):
+            return known
+        try:
+            result = measure(
+                contender, plan, repetition, n_jobs=self.n_jobs, time_limit=self.time_limit
+            )
+        # Whatever somebody else's learner may raise on somebody's data.
+        except Exception as error:
+            raise _FailedError(_said_by(error)) from error
         self.kept.keep(setting, [result.to_json()])
         return result
+
+
+def _sound(rows: Sequence[Mapping[str, Any]] | None, plan: Plan) -> Result | None:
+    """A result that is kept, or None if there is none that could have been measured here."""
+    if not rows:
+        return None
+    try:
+        found = Result.from_json(rows[0])
+    except ValueError:
+        return None
+    if found.stopped_at is None and [len(each) for each in found.answers] != plan.test_counts:
+        return None
+    return found
+
+
+def _said_by(error: Exception) -> str:
+    """What went wrong in a line; of most errors the message says nothing without the kind."""
+    message = " ".join(str(error).split())
+    kind = "" if message and isinstance(error, ValueError) else type(error).__name__
+    return shortened(": ".join(filter(None, (kind, message))), 300)
 
 
 def _ranked(standings: Sequence[Standing]) -> tuple[Standing, ...]:
     """The most accurate first, those that did not come to the end last."""
     return tuple(
-        sorted(standings, key=lambda s: (not s.finished, -s.accuracy if s.finished else 0))
+        sorted(standings, key=lambda s: (not s.finished, -s.class_mean if s.finished else 0))
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 import warnings
+from pathlib import Path
 from typing import Any, Literal
 
 import joblib
@@ -13,8 +15,9 @@ from threadpoolctl import threadpool_limits
 
 from evergrow.comparison.contender import Contender, Setting
 from evergrow.comparison.plan import Plan
-from evergrow.comparison.result import Point, Result
-from evergrow.streams import Learner, Measured, Retrained, follow, forgetting, model_bytes
+from evergrow.comparison.result import Point, Result, mean_known
+from evergrow.comparison.wording import shortened
+from evergrow.streams import Dataset, Learner, Measured, Retrained, follow, forgetting, model_bytes
 
 __all__ = ["measure"]
 
@@ -32,6 +35,7 @@ class _Clocked:
         self.learner = learner
         self.n_updates = -1
         self.answer_seconds = float("nan")
+        self.answers: Array = np.array([])
         self._time_limit = time_limit
         self._began = time.perf_counter()
         self._n_rows = 0
@@ -57,6 +61,7 @@ class _Clocked:
         # One answer is asked for as a part of training.
         if len(X) > 1:
             self.answer_seconds = (time.perf_counter() - start) / len(X)
+        self.answers = answers
         return answers
 
     def _train(self, row: Array) -> None:
@@ -120,17 +125,18 @@ def measure(
                 n_updates = clocked.n_updates
         except _OutOfTimeError:
             stopped_at = measured[-1].n_classes if measured else 0
-    order = stream.ordered(data.classes, repetition)
     whole, alone = _sizes(clocked.learner, contender)
-    # Those who train anew do so only where they are measured.
-    count = len(measured) - 1 if contender.way == "retrained" else n_updates
+    retrained = contender.way == "retrained"
+    # Those who train anew do so only where they are measured, the first time included.
+    count = len(measured) - 1 if retrained else n_updates
+    trained = bool(measured) and (retrained or count > 0)
     return Result(
-        points=tuple(Point(m.n_classes, m.accuracy, m.newest) for m in measured),
-        class_accuracies=() if stopped_at is not None else _sorted(measured[-1], order),
+        points=tuple(map(_point, measured)),
+        answers=() if stopped_at is not None else _right_by_class(clocked.answers, data),
         forgetting=_forgotten(measured, plan) if stopped_at is None else float("nan"),
-        seconds_per_update=_per_update([m.seconds for m in measured], count),
-        cpu_seconds_per_update=_per_update([m.cpu_seconds for m in measured], count),
-        last_seconds=measured[-1].last_seconds if len(measured) > 1 else float("nan"),
+        seconds_per_update=_per_update([m.seconds for m in measured], count, retrained),
+        cpu_seconds_per_update=_per_update([m.cpu_seconds for m in measured], count, retrained),
+        last_seconds=measured[-1].last_seconds if trained else float("nan"),
         answer_seconds=clocked.answer_seconds,
         n_bytes=whole,
         model_bytes=alone,
@@ -140,36 +146,60 @@ def measure(
     )
 
 
+def _point(measured: Measured) -> Point:
+    class_mean = mean_known(measured.class_accuracies)
+    return Point(measured.n_classes, measured.accuracy, class_mean, measured.newest)
+
+
 def _forgotten(measured: list[Measured], plan: Plan) -> float:
     """Mean over classes, from the points at which everybody is measured: more find more."""
     shared = [each for each in measured if each.n_classes in plan.checkpoints]
-    return float(np.nanmean(forgetting(shared)))
+    # Who was looked at once cannot be said to have forgotten nothing.
+    return mean_known(forgetting(shared)) if len(shared) > 1 else float("nan")
 
 
 def _warning(message: str) -> str:
     """The first sentence of a warning, for a table."""
     first = " ".join(message.split()).partition(". ")[0].rstrip(".")
-    return f"warned: {first[:100]}"
+    return f"warned: {shortened(first)}"
 
 
-def _sorted(last: Measured, order: Array) -> tuple[float, ...]:
-    """Accuracies of the classes in sorted order, so that other orders can be set beside them."""
-    return tuple(last.class_accuracies[np.argsort(order, kind="stable")].tolist())
+def _right_by_class(answers: Array, data: Dataset) -> tuple[str, ...]:
+    """The last answers, to the samples of all classes, as :class:`Result` keeps them."""
+    y = data.y_test[np.isin(data.y_test, data.classes)]
+    right = np.asarray(answers) == y
+    return tuple(
+        "".join("01"[each] for each in right[y == label].astype(int)) for label in data.classes
+    )
 
 
-def _per_update(totals: list[float], count: int) -> float:
-    """Mean after the first batch, which is as large as the user made it."""
-    return (totals[-1] - totals[0]) / count if count > 0 else float("nan")
+def _per_update(totals: list[float], count: int, retrained: bool) -> float:
+    """Mean after the first batch, which is as large as the user made it.
+
+    Whoever is trained anew once only is trained with all of it.
+    """
+    if count > 0:
+        return (totals[-1] - totals[0]) / count
+    return totals[-1] if totals and retrained else float("nan")
 
 
 def _sizes(learner: Any, contender: Contender) -> tuple[int, int]:
     """Bytes of all that must be kept to learn on, and of what answers."""
     if not isinstance(learner, Retrained):
-        model = getattr(learner, "model", learner)
-        size = model_bytes(model)
+        size = _kept_bytes(getattr(learner, "model", learner))
         return size, size
     if learner.model is None:
         return model_bytes(learner), 0
     model, whole = model_bytes(learner.model), model_bytes(learner)
     # Examples that the model holds itself need not be kept a second time.
     return (model if contender.holds_examples else whole), model
+
+
+def _kept_bytes(model: Any) -> int:
+    """The size of a model's file, which holds no caches; else of its pickled form."""
+    if not hasattr(model, "save"):
+        return model_bytes(model)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model")
+        model.save(path)
+        return path.stat().st_size

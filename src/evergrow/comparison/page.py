@@ -29,25 +29,15 @@ _FAMILY_TITLES = {
 
 def page(found: Comparison) -> str:
     """The page as HTML."""
-    numbers = range(1, len(found.standings) + 1)
     body = "\n".join(
         [
             f"<h1>Which learner for {escape(found.name)}?</h1>",
             f"<p class='lead'>{escape(_data(found.facts, found.record))}</p>",
             *_recommendation(found),
-            "<h2>Accuracy as classes come</h2>",
-            _legend(found.standings),
-            _figure(accuracy_chart(found.standings, numbers)),
-            "<h2>What accuracy costs</h2>",
-            "<p>Numbers are those of the table. Upwards is more accurate, to the left "
-            "faster. Hollow marks do not take new classes in place.</p>",
-            _figure(cost_chart(found.standings, numbers)),
-            "<h2>What must be kept</h2>",
-            _figure(memory_chart(found.standings)),
-            "<h2>All numbers</h2>",
-            _table(found.standings),
-            _explained(),
+            *_plots(found.standings),
+            *(["<h2>All numbers</h2>", _table(found.standings)] if found.standings else []),
             *_subsample(found),
+            _explained(),
             "<h2>How it was measured</h2>",
             *(f"<p>{escape(line)}</p>" for line in _measured(found.record)),
         ]
@@ -66,11 +56,39 @@ def page(found: Comparison) -> str:
 def _data(facts: Facts, record: Any) -> str:
     quick = " A quick run on a part of the data." if record["quick"] else ""
     stream = record["stream"]
+    came = (
+        f"Learners began with {stream['initial']} of them and were then shown {stream['chunk']} "
+        "more at a time."
+        if stream["initial"] < facts.n_classes
+        else "Learners were shown all of them at once."
+    )
     return (
         f"{facts.n_train} training and {facts.n_test} test samples with {facts.n_features} "
-        f"features in {facts.n_classes} classes. Learners began with {stream['initial']} of them "
-        f"and were then shown {stream['chunk']} more at a time.{quick}"
+        f"features in {facts.n_classes} classes. {came}{quick}"
     )
+
+
+def _plots(standings: Sequence[Standing]) -> list[str]:
+    """The plots for which there is anything to show."""
+    numbers = range(1, len(standings) + 1)
+    finished = [each for each in standings if each.finished]
+    parts = []
+    if any(each.curve for each in standings):
+        parts += [
+            "<h2>Accuracy as classes come</h2>",
+            _legend(standings),
+            _figure(accuracy_chart(standings, numbers)),
+        ]
+    if any(each.seconds > 0 for each in finished):
+        parts += [
+            "<h2>What accuracy costs</h2>",
+            "<p>Numbers are those of the table. Upwards is more accurate, to the left "
+            "faster. Hollow marks do not take new classes in place.</p>",
+            _figure(cost_chart(standings, numbers)),
+        ]
+    if finished:
+        parts += ["<h2>What must be kept</h2>", _figure(memory_chart(standings))]
+    return parts
 
 
 def _recommendation(found: Comparison) -> list[str]:
@@ -147,8 +165,8 @@ def _subsample(found: Comparison) -> list[str]:
     said = (
         f"river learns one example at a time in Python. It was shown a subsample: {facts.n_train} "
         f"training and {facts.n_test} test samples of {facts.n_classes} classes. Learners of ours "
-        "on the same subsample stand beside it; these numbers are not to be compared with those "
-        "above."
+        "on the same subsample stand beside it"
+        + ("; these numbers are not to be compared with those above." if found.standings else ".")
     )
     return ["<h2>On a subsample</h2>", f"<p>{escape(said)}</p>", _table(found.on_sample)]
 

@@ -37,6 +37,8 @@ class Facts:
     n_classes: int
     examples_per_class: float
     """The middle class's number of training examples."""
+    largest_class: int
+    """The largest class's number of them."""
     n_single: int
     """Classes with one training example."""
     n_untested: int
@@ -56,6 +58,7 @@ class Facts:
             n_features=data.X_train.shape[1],
             n_classes=len(counts),
             examples_per_class=float(np.median(counts)),
+            largest_class=int(counts.max()),
             n_single=int((counts == 1).sum()),
             n_untested=int((~np.isin(data.classes, data.y_test)).sum()),
             scale_ratio=float(varying.max() / np.median(varying)) if len(varying) else 1.0,
@@ -78,6 +81,16 @@ class Plan:
     def n_classes(self) -> int:
         """Classes that are known in the end."""
         return self.points[-1]
+
+    @property
+    def has_updates(self) -> bool:
+        """Whether anything comes after the first batch."""
+        return len(self.points) > 1
+
+    @property
+    def test_counts(self) -> list[int]:
+        """Test samples of each class, classes sorted."""
+        return [int((self.data.y_test == label).sum()) for label in self.data.classes]
 
     def stream_for(self, contender: Contender) -> ClassStream:
         """The stream, measured where this learner is."""
@@ -123,7 +136,7 @@ def make_plan(
     data : Dataset
         Features and labels.
     initial : int, default=None
-        Classes of the first batch; None for a tenth of them, at least 2.
+        Classes of the first batch; None for a tenth of them, at least 2, and 1 if there are but 2.
     chunk : int, default=None
         Classes of every later batch; None for about ten updates.
     seed : int, default=0
@@ -147,7 +160,7 @@ def make_plan(
     check_data(data)
     stream = _stream(len(data.classes), initial, chunk, seed, repetitions)
     points = _spread(stream.sizes(len(data.classes)), _N_POINTS)
-    plan = Plan(data, stream, points, _spread(points, _N_CHECKPOINTS))
+    plan = Plan(data, stream, points, _checkpoints(points))
     return replace(plan, sample=_sample_plan(data, seed, repetitions, quick))
 
 
@@ -166,13 +179,19 @@ def _sample_plan(data: Dataset, seed: int, repetitions: int, quick: bool) -> Pla
     n = len(small.classes)
     stream = _stream(n, None, max(1, n // 4), seed, repetitions)
     points = _spread(stream.sizes(n), _N_CHECKPOINTS)
-    return Plan(small, stream, points, points)
+    return Plan(small, stream, points, _checkpoints(points))
+
+
+def _checkpoints(points: Sequence[int]) -> tuple[int, ...]:
+    """Where everybody is measured: most who train anew cannot tell one class from nothing."""
+    return _spread([n for n in points if n > 1], _N_CHECKPOINTS)
 
 
 def _stream(
     n_classes: int, initial: int | None, chunk: int | None, seed: int, repetitions: int
 ) -> ClassStream:
-    first = max(2, n_classes // 10) if initial is None else initial
+    # Something must be left to come, or nobody could be seen to learn it.
+    first = min(max(2, n_classes // 10), n_classes - 1) if initial is None else initial
     step = max(1, -(-(n_classes - first) // _N_UPDATES)) if chunk is None else chunk
     return ClassStream(first, step, repetitions=repetitions, random_state=seed)
 

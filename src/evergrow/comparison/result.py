@@ -12,17 +12,20 @@ import numpy.typing as npt
 
 from evergrow.comparison.contender import Contender
 
-__all__ = ["Point", "Result", "Standing", "difference"]
+__all__ = ["Point", "Result", "Standing", "difference", "mean_known"]
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Point:
-    """A learner at some number of classes."""
+    """A learner at some number of classes; NaN where none of them has test samples."""
 
     n_classes: int
     accuracy: float
+    """Share of right answers over all test samples, in which large classes weigh more."""
+    class_mean: float
+    """The mean over classes of the share of right answers: each class weighs the same."""
     newest: float
 
 
@@ -30,41 +33,60 @@ class Point:
 class Result:
     """One learner through one order of the classes; NaN where nothing could be measured."""
 
-    points: tuple[Point, ...] = ()
-    class_accuracies: tuple[float, ...] = ()
-    """Accuracy of each class in the end, classes sorted."""
-    forgetting: float = math.nan
+    points: tuple[Point, ...]
+    answers: tuple[str, ...]
+    """Of each class, classes sorted, a digit for each test sample: 1 if it was right in the end."""
+    forgetting: float
     """How far classes fell from the best they were, the mean over classes."""
-    seconds_per_update: float = math.nan
-    cpu_seconds_per_update: float = math.nan
+    seconds_per_update: float
+    cpu_seconds_per_update: float
     """Processor time of all threads, which other work on the machine hardly changes."""
-    last_seconds: float = math.nan
+    last_seconds: float
     """Seconds of the last update, or of the last retraining."""
-    answer_seconds: float = math.nan
+    answer_seconds: float
     """Seconds per answer, asked for many at once."""
-    n_bytes: int = 0
+    n_bytes: int
     """All that must be kept to learn on: the model, and examples if it needs them."""
-    model_bytes: int = 0
+    model_bytes: int
     """What answers alone."""
-    stopped_at: int | None = None
+    stopped_at: int | None
     """Classes it knew when its time was up; None if it came to the end."""
-    time_limit: float = math.inf
-    remarks: tuple[str, ...] = ()
+    time_limit: float
+    remarks: tuple[str, ...]
 
     @property
     def accuracy(self) -> float:
-        """Accuracy over all classes in the end."""
-        return self.points[-1].accuracy if self.points and self.stopped_at is None else math.nan
+        """Accuracy over all test samples in the end."""
+        return self._last(lambda point: point.accuracy)
+
+    @property
+    def class_mean(self) -> float:
+        """Mean accuracy of the classes in the end."""
+        return self._last(lambda point: point.class_mean)
 
     @property
     def newest(self) -> float:
         """Accuracy over the classes that came last."""
-        return self.points[-1].newest if self.points and self.stopped_at is None else math.nan
+        return self._last(lambda point: point.newest)
 
-    def mean_accuracy(self, checkpoints: Sequence[int]) -> float:
-        """Mean over the points at which everybody is measured; NaN if one is missing."""
-        found = {point.n_classes: point.accuracy for point in self.points}
-        return float(np.mean([found.get(n, math.nan) for n in checkpoints]))
+    def _last(self, value: Callable[[Point], float]) -> float:
+        return value(self.points[-1]) if self.points and self.stopped_at is None else math.nan
+
+    @property
+    def class_accuracies(self) -> Floats:
+        """Accuracy of each class in the end, classes sorted; NaN without test samples."""
+        shares = [each.count("1") / len(each) if each else math.nan for each in self.answers]
+        return np.array(shares, dtype=np.float64)
+
+    def on_the_way(self, checkpoints: Sequence[int]) -> float:
+        """Mean of the classes' mean over the points at which everybody is measured.
+
+        NaN if one was not reached; points at which there is nothing to test do not count.
+        """
+        found = {point.n_classes: point.class_mean for point in self.points}
+        if not all(n in found for n in checkpoints):
+            return math.nan
+        return mean_known([found[n] for n in checkpoints])
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
@@ -72,10 +94,54 @@ class Result:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Self:
-        """Rebuild from :meth:`to_json`."""
-        points = tuple(Point(**point) for point in entry["points"])
-        lists = {name: tuple(entry[name]) for name in ("class_accuracies", "remarks")}
-        return cls(**{**entry, "points": points, **lists})
+        """Rebuild from :meth:`to_json`; a ``ValueError`` unless all of it is there as it should."""
+        try:
+            points = tuple(Point(**point) for point in entry["points"])
+            lists = {name: tuple(entry[name]) for name in ("answers", "remarks")}
+            found = cls(**{**entry, "points": points, **lists})
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"a result is damaged: {error}") from error
+        if not _is_sound(found):
+            raise ValueError("a result is damaged: a value is of another type than was written")
+        return found
+
+
+_NUMBERS = (
+    "forgetting",
+    "seconds_per_update",
+    "cpu_seconds_per_update",
+    "last_seconds",
+    "answer_seconds",
+    "n_bytes",
+    "model_bytes",
+    "time_limit",
+)
+
+
+def _is_sound(found: Any) -> bool:
+    """Whether values that were read are of the types that are written."""
+    values = [getattr(found, name) for name in _NUMBERS]
+    values += [value for point in found.points for value in vars(point).values()]
+    return bool(
+        all(isinstance(each, (int, float)) for each in values)
+        and isinstance(found.stopped_at, (int, type(None)))
+        and all(isinstance(each, str) for each in (*found.answers, *found.remarks))
+        and not set("".join(found.answers)) - {"0", "1"}
+        and (found.stopped_at is not None or (found.points and found.answers))
+    )
+
+
+def mean_known(values: Sequence[float] | Floats) -> float:
+    """The mean of what is no NaN; NaN of nothing.
+
+    Examples
+    --------
+    >>> from evergrow.comparison.result import mean_known
+    >>> mean_known([1.0, float("nan"), 0.5]), mean_known([])
+    (0.75, nan)
+    """
+    known = [value for value in values if not math.isnan(value)]
+    return float(np.mean(known)) if known else math.nan
 
 
 @dataclass(frozen=True)
@@ -97,19 +163,35 @@ class Standing:
 
     @property
     def accuracy(self) -> float:
-        """Accuracy over all classes in the end."""
+        """Accuracy over all test samples in the end."""
         return self._mean(lambda result: result.accuracy)
 
     @property
+    def class_mean(self) -> float:
+        """Mean accuracy of the classes in the end, by which learners are ranked."""
+        return self._mean(lambda result: result.class_mean)
+
+    @property
+    def chance(self) -> float:
+        """The classes' mean of whoever always gives the same answer."""
+        tested = sum(bool(each) for each in self.results[0].answers) if self.finished else 0
+        return 1 / tested if tested else math.nan
+
+    @property
+    def knows_something(self) -> bool:
+        """Whether it came to the end and is better than always giving the same answer."""
+        return self.finished and self.class_mean > self.chance + 1e-9
+
+    @property
     def deviation(self) -> float:
-        """Standard deviation of it over orders; NaN for one order."""
-        found = [result.accuracy for result in self.results]
+        """Standard deviation of the classes' mean over orders; NaN for one order."""
+        found = [result.class_mean for result in self.results]
         return float(np.std(found, ddof=1)) if len(found) > 1 else math.nan
 
     @property
-    def mean_accuracy(self) -> float:
+    def on_the_way(self) -> float:
         """Mean over the points at which everybody is measured."""
-        return self._mean(lambda result: result.mean_accuracy(self.checkpoints))
+        return self._mean(lambda result: result.on_the_way(self.checkpoints))
 
     @property
     def newest(self) -> float:
@@ -153,11 +235,12 @@ class Standing:
 
     @property
     def curve(self) -> list[tuple[int, float]]:
-        """Accuracy over the number of classes, mean over orders where all were measured."""
+        """The classes' mean over the number of classes, where every order could be measured."""
         found: dict[int, list[float]] = {}
         for result in self.results:
             for point in result.points:
-                found.setdefault(point.n_classes, []).append(point.accuracy)
+                if not math.isnan(point.class_mean):
+                    found.setdefault(point.n_classes, []).append(point.class_mean)
         n = len(self.results)
         return [(k, float(np.mean(v))) for k, v in sorted(found.items()) if len(v) == n]
 
@@ -170,21 +253,55 @@ class Standing:
 
 
 def difference(a: Standing, b: Standing) -> tuple[float, float]:
-    """How much more accurate ``a`` is, and how large a difference chance may make.
+    """By how much the classes' mean of ``a`` is higher, and how much chance may make.
 
-    Both answered the same test samples, so classes are compared one by one: twice the standard
-    error of the mean difference over classes, and over orders where there are several.
+    Both answered the same test samples, and every class weighs the same on both sides of it. The
+    second number is the larger of two, each the half-width of a 95 % interval: what other classes
+    would make, from the spread of the difference over classes (and over orders, where there are
+    several), and what other test samples of these classes would make, from those that only one of
+    the two answered rightly.
     """
-    pairs = [
-        np.subtract(one.class_accuracies, other.class_accuracies)
-        for one, other in zip(a.results, b.results, strict=True)
+    by_order = [
+        _sample_differences(one, other) for one, other in zip(a.results, b.results, strict=True)
     ]
-    by_class = np.nanmean(np.array(pairs), axis=0) if len(pairs) > 1 else pairs[0]
-    known = by_class[~np.isnan(by_class)]
-    variance = known.var(ddof=1) / len(known) if len(known) > 1 else math.inf
-    if len(pairs) > 1:
-        by_order = [
-            one.accuracy - other.accuracy for one, other in zip(a.results, b.results, strict=True)
-        ]
-        variance += float(np.var(by_order, ddof=1)) / len(by_order)
-    return a.accuracy - b.accuracy, 2 * math.sqrt(variance)
+    samples = [np.mean(each, axis=0) for each in zip(*by_order, strict=True)]
+    by_class = np.array([each.mean() for each in samples])
+    means = [float(np.mean([each.mean() for each in order])) for order in by_order]
+    noise = max(_noise_of_classes(by_class, means), _noise_of_samples(samples))
+    return float(by_class.mean()), min(1.0, noise)
+
+
+def _sample_differences(one: Result, other: Result) -> list[Floats]:
+    """Of each class that was tested and each sample: 1, 0 or -1 as one, none or the other wins."""
+    return [
+        np.array([int(x) - int(y) for x, y in zip(mine, theirs, strict=True)], dtype=np.float64)
+        for mine, theirs in zip(one.answers, other.answers, strict=True)
+        if mine
+    ]
+
+
+def _noise_of_classes(by_class: Floats, by_order: Sequence[float]) -> float:
+    """Half-width of the interval of the mean, classes and orders being drawn from many."""
+    from scipy.stats import t
+
+    parts = [
+        (float(np.var(values, ddof=1)) / len(values), len(values) - 1)
+        for values in (by_class, by_order)
+        if len(values) > 1
+    ]
+    variance = sum(part for part, _ in parts)
+    if not variance:
+        return 0.0
+    # Welch and Satterthwaite: few values tell little of how far they spread.
+    freedom = variance**2 / sum(part**2 / n for part, n in parts)
+    return float(t.ppf(0.975, freedom)) * math.sqrt(variance)
+
+
+def _noise_of_samples(samples: Sequence[Floats]) -> float:
+    """What is left to chance if each sample might as well have favoured the other learner.
+
+    McNemar's test with its correction for steps, each sample weighing as much as it does in the
+    mean over classes.
+    """
+    weights = np.concatenate([np.abs(each) / (len(samples) * len(each)) for each in samples])
+    return float(1.96 * np.sqrt(np.sum(weights**2)) + weights.max())

@@ -29,9 +29,11 @@ class RiverLearner:
         return self
 
     def predict(self, X: Any) -> Array:
-        """Answer one by one."""
+        """Answer one by one; None, which is no class, where the model gives no answer."""
         answers = [self.model.predict_one(example) for example in _examples(X)]
-        return np.array(answers, dtype=self._dtype)
+        # Else the text "None" might be taken for a class of that name.
+        unsure = any(answer is None for answer in answers)
+        return np.array(answers, dtype=object if unsure else self._dtype)
 
 
 def _examples(X: Any) -> Iterator[dict[int, float]]:

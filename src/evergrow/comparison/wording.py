@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["MISSING", "duration", "percent", "points", "size"]
+__all__ = [
+    "MISSING",
+    "beside",
+    "duration",
+    "percent",
+    "points",
+    "several",
+    "shortened",
+    "size",
+]
 
 MISSING = "\N{EN DASH}"
 
@@ -25,6 +34,39 @@ def points(share: float) -> str:
     '1.2 points'
     """
     return f"{100 * share:.1f} points"
+
+
+def beside(gap: float, name: str) -> str:
+    """How a learner stands beside a named one that it is above by so much.
+
+    >>> beside(0.0123, "LDA"), beside(-0.01, "LDA"), beside(-0.0001, "LDA")
+    ('1.2 points above LDA', '1.0 points below LDA', 'as accurate as LDA')
+    """
+    if points(abs(gap)) == points(0.0):
+        return f"as accurate as {name}"
+    return f"{points(abs(gap))} {'above' if gap > 0 else 'below'} {name}"
+
+
+def several(number: float, what: str) -> str:
+    """A number of things.
+
+    >>> several(1, "example"), several(2.5, "example"), several(3, "class")
+    ('1 example', '2.5 examples', '3 classes')
+    """
+    plural = what + ("es" if what.endswith("s") else "s")
+    return f"{number:g} {what if number == 1 else plural}"
+
+
+def shortened(words: str, length: int = 100) -> str:
+    """Words that fit into a table, cut between two of them.
+
+    >>> shortened("the solver did not come to an end", 20)
+    'the solver did not…'
+    """
+    if len(words) <= length:
+        return words
+    kept = words[:length].rpartition(" ")[0] or words[: length - 1]
+    return kept.rstrip(" ,;:") + "\N{HORIZONTAL ELLIPSIS}"
 
 
 _DURATIONS = ((1.0, 1.0, "s"), (1e-3, 1e3, "ms"), (0.0, 1e6, "µs"))
