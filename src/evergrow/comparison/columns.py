@@ -66,7 +66,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "newest",
         "newest",
-        "right answers over the five classes that came last",
+        "class mean in the end, of the five classes that came last alone",
         lambda s: s.newest,
         lambda s: percent(s.newest),
     ),

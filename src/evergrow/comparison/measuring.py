@@ -18,6 +18,7 @@ from evergrow.comparison.plan import Plan
 from evergrow.comparison.result import Point, Result, mean_known
 from evergrow.comparison.wording import shortened
 from evergrow.streams import Dataset, Learner, Measured, Retrained, follow, forgetting, model_bytes
+from evergrow.streams.following import N_NEWEST
 
 __all__ = ["measure"]
 
@@ -147,8 +148,9 @@ def measure(
 
 
 def _point(measured: Measured) -> Point:
-    class_mean = mean_known(measured.class_accuracies)
-    return Point(measured.n_classes, measured.accuracy, class_mean, measured.newest)
+    each = measured.class_accuracies
+    newest = mean_known(each[-N_NEWEST:])
+    return Point(measured.n_classes, measured.accuracy, mean_known(each), newest)
 
 
 def _forgotten(measured: list[Measured], plan: Plan) -> float:

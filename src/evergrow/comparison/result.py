@@ -27,6 +27,7 @@ class Point:
     class_mean: float
     """The mean over classes of the share of right answers: each class weighs the same."""
     newest: float
+    """The same over the classes that came last."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Result:
 
     @property
     def newest(self) -> float:
-        """Accuracy over the classes that came last."""
+        """Mean accuracy of the classes that came last."""
         return self._last(lambda point: point.newest)
 
     def _last(self, value: Callable[[Point], float]) -> float:
@@ -195,7 +196,7 @@ class Standing:
 
     @property
     def newest(self) -> float:
-        """Accuracy over the classes that came last."""
+        """Mean accuracy of the classes that came last."""
         return self._mean(lambda result: result.newest)
 
     @property
