@@ -267,3 +267,17 @@ def test_a_single_training_anew_has_a_time_and_a_single_batch_no_update(plan):
     assert measure(one("ridge"), at_once).seconds_per_update > 0
     alone = measure(one("lda"), at_once)
     assert np.isnan([alone.seconds_per_update, alone.last_seconds, alone.forgetting]).all()
+
+
+def test_a_learner_is_made_once_before_the_clock_runs_so_that_imports_do_not_count(plan):
+    built = []
+
+    class Recipe:
+        code, package = "RidgeClassifier()", "sklearn"
+
+        def build(self, setting):
+            built.append(setting)
+            return RidgeClassifier()
+
+    measure(Contender("late", "late", "scikit-learn", Recipe(), way="retrained"), plan)
+    assert len(built) == 1 + len(plan.checkpoints)

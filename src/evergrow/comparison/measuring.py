@@ -110,6 +110,9 @@ def measure(
     """
     data, stream = plan.data, plan.stream_for(contender)
     setting = Setting(stream.random_state + repetition, n_jobs, data.classes)
+    if contender.way == "retrained":
+        # One that is made only to be trained would import its package on the clock.
+        contender.recipe.build(setting)
     clocked = _Clocked(contender.learner(setting), time_limit)
     ask: Literal["always", "measured"] = "measured" if contender.way == "retrained" else "always"
     measured: list[Measured] = []

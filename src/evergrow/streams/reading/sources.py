@@ -150,7 +150,8 @@ def load_dataset(
     unknown = sorted(set(options) - set(reader.options))
     if unknown:
         raise TypeError(
-            f"{key!r} takes no option {unknown[0]!r}; it takes {', '.join(sorted(reader.options))}"
+            f"{key!r} takes no option {unknown[0]!r}; it takes "
+            f"{', '.join(sorted(reader.options)) or 'none'}"
         )
     found = reader.load(key, where, sha256, options)
     check_tested(found.y_train, found.y_test, name_of(key if where is None else where))
