@@ -42,7 +42,7 @@ N_DRAWN = 250
 # How near a learnt radius must come, as a share of the exact one.
 NEAR = 0.1
 # Both classes' centres and the learnt outlines, which run far where there are no samples.
-FRAME = ((-2.4, 3.2), (-2.4, 2.4))
+FRAME = ((-2.4, 3.7), (-2.4, 2.4))
 
 
 def _runs(lab: Lab) -> list[dict[str, Any]]:
