@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from evergrow.experiments.contrasts import by_data, combined, contrast
 from evergrow.experiments.cvpr2015.comparing import compare
-from evergrow.experiments.cvpr2015.contrasts import by_data, combined, contrast
 from evergrow.experiments.cvpr2015.sources import (
     CHANCE_NOTE,
     DATA_NOTE,

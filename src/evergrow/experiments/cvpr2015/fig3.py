@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from evergrow.drawing import BLUE, GREEN, RED
+from evergrow.experiments.contrasts import by_data, contrast, shown
 from evergrow.experiments.cvpr2015.comparing import compare, relative_to
-from evergrow.experiments.cvpr2015.contrasts import by_data, contrast, shown
 from evergrow.experiments.cvpr2015.dots import legend_above, panels
 from evergrow.experiments.cvpr2015.sources import (
     CHANCE_NOTE,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evergrow.experiments.contrasts import by_data, contrast
 from evergrow.experiments.cvpr2015.comparing import compare
-from evergrow.experiments.cvpr2015.contrasts import by_data, contrast
 from evergrow.experiments.cvpr2015.dots import panels
 from evergrow.experiments.cvpr2015.sources import (
     CHANCE_NOTE,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from evergrow.experiments.contrasts import combined, contrast, leads, shown
 from evergrow.experiments.cvpr2015.contenders import LABELS, PAPERS_METHODS
-from evergrow.experiments.cvpr2015.contrasts import combined, contrast, leads, shown
 from evergrow.experiments.table import Table
 
 __all__ = ["above_baseline", "best_is", "in_words", "percent", "with_hierarchy"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evergrow.experiments.contrasts import by_data, combined, contrast
 from evergrow.experiments.cvpr2015.comparing import compare, methods, printed, relative_to
 from evergrow.experiments.cvpr2015.contenders import METHODS, PAPERS_METHODS
-from evergrow.experiments.cvpr2015.contrasts import by_data, combined, contrast
 from evergrow.experiments.cvpr2015.dots import draw_methods
 from evergrow.experiments.cvpr2015.orders import best_is, in_words
 from evergrow.experiments.cvpr2015.sources import (

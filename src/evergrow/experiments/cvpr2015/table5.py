@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evergrow.experiments.contrasts import by_data, contrast, shown
 from evergrow.experiments.cvpr2015.comparing import compare, methods, printed, relative_to
 from evergrow.experiments.cvpr2015.contenders import METHODS
-from evergrow.experiments.cvpr2015.contrasts import by_data, contrast, shown
 from evergrow.experiments.cvpr2015.dots import draw_methods
 from evergrow.experiments.cvpr2015.orders import with_hierarchy
 from evergrow.experiments.cvpr2015.sources import (

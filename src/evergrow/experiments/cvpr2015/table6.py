@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from evergrow.experiments.contrasts import by_data, combined, contrast
 from evergrow.experiments.cvpr2015.comparing import compare, printed, relative_to
-from evergrow.experiments.cvpr2015.contrasts import by_data, combined, contrast
 from evergrow.experiments.cvpr2015.dots import draw_methods
 from evergrow.experiments.cvpr2015.orders import above_baseline, best_is
 from evergrow.experiments.cvpr2015.sources import (

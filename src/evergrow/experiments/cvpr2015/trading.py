@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from evergrow.drawing import COLOURS, MARKERS
-from evergrow.experiments.cvpr2015.contrasts import shown
+from evergrow.experiments.contrasts import shown
 from evergrow.experiments.table import Table
 
 if TYPE_CHECKING:

@@ -1,9 +1,18 @@
 """Orders are told from chance."""
 
+import numpy as np
 import pytest
 
 from evergrow.experiments import Table
-from evergrow.experiments.cvpr2015.contrasts import by_data, combined, contrast, leads, shown
+from evergrow.experiments.contrasts import (
+    Contrast,
+    by_data,
+    combined,
+    contrast,
+    contrast_of,
+    leads,
+    shown,
+)
 
 
 def table(**accuracies):
@@ -41,6 +50,41 @@ def test_seeds_are_compared_with_themselves():
 def test_what_was_not_measured_is_open():
     rows = table(a=[0.5, 0.6, 0.7])
     assert contrast(rows, "accuracy", {"method": "a"}, {"method": "b"}).verdict is None
+
+
+def test_a_single_seed_decides_nothing_where_it_may_be_off_by_anything():
+    sides = ({"method": "a"}, {"method": "b"})
+    found = contrast(table(a=[9.0], b=[1.0]), "accuracy", *sides, few_seeds_noise=float("inf"))
+    assert (found.difference, found.verdict) == (8.0, None)
+
+
+def test_three_seeds_of_pure_noise_are_rarely_taken_for_a_difference():
+    noise = np.random.default_rng(0).normal(size=(2000, 3))
+    decided = [contrast_of(each).verdict is not None for each in noise]
+    assert np.mean(decided) == pytest.approx(0.05, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("difference", "noise", "within"),
+    [
+        (0.01, 0.005, True),
+        (-0.01, 0.005, True),
+        (0.04, 0.005, False),
+        (-0.04, 0.005, False),
+        # Not told apart, yet not known to be the same.
+        (0.01, 0.05, None),
+        (0.025, 0.01, None),
+    ],
+)
+def test_the_same_is_what_noise_cannot_carry_beyond_the_bound(difference, noise, within):
+    assert Contrast(difference, noise).within(0.03) is within
+
+
+@pytest.mark.parametrize(("difference", "above"), [(0.15, True), (0.05, False), (0.11, None)])
+def test_a_lead_is_told_from_a_bound_too(difference, above):
+    found = Contrast(difference, 0.02)
+    assert found.above(0.1) is above
+    assert found.below(0.1) is (None if above is None else not above)
 
 
 @pytest.mark.parametrize(
