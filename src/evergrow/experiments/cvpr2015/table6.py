@@ -144,7 +144,7 @@ EXPERIMENT = Experiment(
         "sets for features of many dimensions: subsets of up to 10 times the root of the number "
         "of classes, a weight of 100 on coarse classes, 100 subsets. Metrics are learnt in 15 "
         "epochs at most. In the picture the paper's marks of a network are hollow, those of Fisher "
-        "vectors half filled.",
+        "vectors crosses.",
         "Ridge-H, which guesses fine labels by ridge regression, is ours.",
     ),
 )
