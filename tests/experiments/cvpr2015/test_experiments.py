@@ -8,7 +8,7 @@ import pytest
 
 from evergrow.experiments import PAPERS, Lab, Source, Table, find_experiments, perform
 from evergrow.experiments.cvpr2015 import comparing
-from evergrow.experiments.cvpr2015.comparing import printed, relative_to
+from evergrow.experiments.cvpr2015.comparing import relative_to
 from evergrow.experiments.cvpr2015.sources import settings, sources
 from evergrow.streams import mixture
 

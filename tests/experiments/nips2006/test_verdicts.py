@@ -187,13 +187,18 @@ def leaf(n_seeds: int = 3, **found: Any) -> list[dict[str, Any]]:
 def test_a_leaf_of_patches_beside_the_object_does_not_agree_however_pure_it_is() -> None:
     experiment = fig2.EXPERIMENT
     assert verdicts(experiment, leaf(on_object=60.0, all_on_object=20.0)) == ["agrees"]
-    assert verdicts(experiment, leaf(on_object=30.0, all_on_object=20.0)) == ["open"]
-    assert verdicts(experiment, leaf(on_object=10.0, all_on_object=20.0)) == ["differs"]
+    assert verdicts(experiment, leaf(on_object=30.0, all_on_object=20.0)) == ["differs"]
+    assert verdicts(experiment, leaf(1, on_object=60.0, all_on_object=20.0)) == ["open"]
 
 
 def test_patches_of_other_images_are_no_parts_of_the_object() -> None:
     # Seven of ten on it, but of seven of ten alone that are of its images.
     rows = leaf(on_object_images=70.0, on_object=70.0, all_on_object=20.0)
+    assert verdicts(fig2.EXPERIMENT, rows) == ["differs"]
+
+
+def test_most_patches_on_the_object_say_nothing_where_they_are_so_everywhere() -> None:
+    rows = leaf(on_object=60.0, all_on_object_images=90.0, all_on_object=60.0)
     assert verdicts(fig2.EXPERIMENT, rows) == ["open"]
 
 

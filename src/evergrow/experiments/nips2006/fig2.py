@@ -274,7 +274,10 @@ def _parts_of_it(table: Table, name: str) -> Finding:
         f"{table.mean(column, leaf=rule):.0f} % {what} ({rule})"
         for rule in (UNMIXED, SURPLUS)
     )
-    claim = "The paper shows leaves whose test patches are parts of one object (more than half of them)."
+    claim = (
+        "The paper shows leaves whose test patches are parts of one object (here more than half of "
+        "them)."
+    )
     return Finding(claim, f"{here} {place} For single leaves it is {single}.", agrees)
 
 
@@ -288,13 +291,11 @@ def _on_object(table: Table) -> tuple[str, bool | None]:
         contrast_of([*differences], few_seeds_noise=_ONE_SEED)
         for differences in (parts - of_all, parts - _MOST)
     )
-    # More than chance, but mostly beside the object, neither agrees nor differs.
-    agrees = combined([more.verdict, most.verdict or None])
     return (
         f"{table.mean('on_object'):.0f} % of these lie on the object, so that {parts.mean():.0f} % "
         f"of the patches in the leaves are parts of it (noise {most.noise:.0f} points), "
         f"{of_all.mean():.0f} % of all patches are."
-    ), agrees
+    ), combined([more.verdict, most.verdict])
 
 
 def _bare(table: Table) -> tuple[str, bool | None]:
