@@ -44,11 +44,14 @@ def beside_published(experiment: Experiment, table: Table) -> str:
     apart = any("data" in row for row in experiment.published)
     names = [] if apart else table.values("data")
     columns = {name: table.where(data=name) for name in names} or {"here": table}
+    measured = (*experiment.exact, *experiment.timed)
     lines = []
     for row in experiment.published:
         where = {key: row[key] for key in experiment.keys if key in row}
-        setting = ", ".join(f"{key} {value}" for key, value in where.items())
-        for name in (*experiment.exact, *experiment.timed):
+        # What only the paper tells apart, as its features from other ones, is said as well.
+        told = where | {key: row[key] for key in row if key not in measured}
+        setting = ", ".join(f"{key} {value}" for key, value in told.items())
+        for name in measured:
             if row.get(name) is not None:
                 ours = [_mean(mine.where(**where), name) for mine in columns.values()]
                 lines.append(f"| {setting} | {name} | {row[name]:.4g} | {' | '.join(ours)} |")
