@@ -216,6 +216,5 @@ EXPERIMENT = Experiment(
         "Width of the features and penalty were chosen among five pairs by how near the radii came "
         "to the exact ones; with the others they were up to 20 % off. So learnt boundaries show "
         "that least squares can find the exact ones, not that they do at any setting.",
-        "Data given by `--data` have no use here.",
     ),
 )
