@@ -10,6 +10,7 @@ from evergrow.experiments import PAPERS, Lab, Source, Table, find_experiments, p
 from evergrow.experiments.cvpr2015 import comparing
 from evergrow.experiments.cvpr2015.comparing import relative_to
 from evergrow.experiments.cvpr2015.sources import settings, sources
+from evergrow.experiments.page import beside_published
 from evergrow.streams import mixture
 
 NAMES = next(paper.names for paper in PAPERS if paper.name == "cvpr2015")
@@ -133,6 +134,12 @@ def test_samples_are_cut_of_our_files_only(tmp_path, monkeypatch):
 def test_what_the_paper_prints(name, where, column, expected):
     published = Table(experiment_of(name).published)
     assert published.mean(column, **where) == pytest.approx(expected)
+
+
+def test_numbers_of_a_network_are_told_from_those_of_visual_words():
+    text = beside_published(experiment_of("table1"), Table([]))
+    assert "metric none, method svm, features network | accuracy | 0.7167 |" in text
+    assert "metric none, method svm, features visual words | accuracy | 0.1811 |" in text
 
 
 def test_relations_are_those_that_the_paper_prints_in_brackets():

@@ -146,6 +146,11 @@ def test_codebooks_agree_where_they_are_as_in_the_paper() -> None:
     assert verdicts(fig4a.EXPERIMENT, codebooks(AS_IN_THE_PAPER, 10.0)) == ["agrees"] * 8
 
 
+def test_rates_with_few_windows_are_those_of_binary_codes() -> None:
+    finding = fig4a.EXPERIMENT.judge(Table(codebooks(AS_IN_THE_PAPER, 10.0)))[2]
+    assert "k-means reaches 75.0 % and they 75.0 %" in finding.here
+
+
 def test_codebooks_differ_where_all_is_the_other_way_round() -> None:
     rates: dict[tuple[str, str], tuple[Rates, Rates]] = {
         (fig4a.ERC, fig4a.BINARY): (80.0, 70.0),

@@ -69,9 +69,8 @@ def draw_methods(
                 panel.plot(at, y, **(look | theirs[kind]))
         # Error bars stand last in a legend; these without any stand behind those with.
         for kind, own in theirs.items():
-            panel.errorbar(
-                [], [], **({"marker": "o", "ls": "", "color": GREY, "label": kind} | own)
-            )
+            grey: dict[str, Any] = {"marker": "o", "ls": "", "color": GREY} | own
+            panel.errorbar([], [], label=kind, **grey)
         panel.axhline(1.0, color=GREY, lw=0.8, zorder=0)
         panel.set_xticks(range(len(methods)), [LABELS[each] for each in methods], fontsize=7)
         panel.set_xlim(-0.5, len(methods) - 0.5)

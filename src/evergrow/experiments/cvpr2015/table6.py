@@ -140,11 +140,10 @@ EXPERIMENT = Experiment(
         CHANCE_NOTE,
         "The paper's table is of Fisher vectors of ILSVRC 2010, which are not freely at hand; here "
         "are features of a network, of which the paper's text gives six numbers by this protocol "
-        "(three more are with table 1), with what it "
-        "sets for features of many dimensions: subsets of up to 10 times the root of the number "
-        "of classes, a weight of 100 on coarse classes, 100 subsets. Metrics are learnt in 15 "
-        "epochs at most. In the picture the paper's marks of a network are hollow, those of Fisher "
-        "vectors crosses.",
+        "(three more are with table 1), with what it sets for features of many dimensions: subsets "
+        "of up to 10 times the root of the number of classes, a weight of 100 on coarse classes, "
+        "100 subsets. Metrics are learnt in 15 epochs at most. In the picture the paper's marks of "
+        "a network are hollow, those of Fisher vectors crosses.",
         "Ridge-H, which guesses fine labels by ridge regression, is ours.",
     ),
 )
