@@ -11,6 +11,7 @@ from evergrow.experiments.contrasts import contrast
 from evergrow.experiments.contrasts import shown as shown_of
 from evergrow.experiments.experiment import Experiment, Finding, Run
 from evergrow.experiments.guide.learners import (
+    FIXED_SQUARES,
     RECOMMENDED_FOREST,
     draw_curves,
     learner_of,
