@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ __all__ = [
     "SKY",
     "STYLE",
     "YELLOW",
+    "check_drawing",
     "drawn",
 ]
 
@@ -64,6 +66,14 @@ STYLE: dict[Any, Any] = {
 }
 
 
+def check_drawing() -> None:
+    """Say before any work that pictures cannot be drawn, if so."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ImportError(
+            'pictures need matplotlib: pip install "evergrow[plot]"', name="matplotlib"
+        )
+
+
 @contextmanager
 def drawn(path: str | os.PathLike[str], width: float, height: float) -> Iterator[Figure]:
     """Give an empty figure in our style and write it as SVG when the block is done.
@@ -71,13 +81,10 @@ def drawn(path: str | os.PathLike[str], width: float, height: float) -> Iterator
     No window is opened and no global state of matplotlib is left changed. Width and height are
     in inches.
     """
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(
-            'pictures need matplotlib: pip install "evergrow[plot]"', name="matplotlib"
-        ) from error
+    check_drawing()
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(width, height))
         yield figure

@@ -37,6 +37,12 @@ def test_an_experiment_says_what_agrees_and_where_its_picture_is(run, features, 
     assert "guide-nightly.md" in (tmp_path / "found" / "index.md").read_text()
 
 
+def test_data_of_ones_own_have_no_use_where_none_are_taken(run, features):
+    result = run("experiment", "guide-many-classes", "--data", features)
+    assert result.exit_code == 2
+    assert "makes its own data" in result.output
+
+
 def test_without_a_name_it_says_what_to_do(run):
     result = run("experiment")
     assert result.exit_code == 2

@@ -177,6 +177,7 @@ def test_the_page_says_what_agrees(done):
 )
 def test_each_verdict_has_its_words(agrees, word):
     record = {"data": {}, "seeds": [], "quick": True, "versions": {}, "processor": "", "n_cores": 1}
+    record |= {"own_data": False, "n_jobs": -1, "n_seeds": None}
     text = page(made_up(), Table([]), [Finding("Claim.", "Here.", agrees)], record)
     assert f"- {word} Claim. Here." in text
 
@@ -218,6 +219,51 @@ def test_means_and_deviations_are_over_seeds():
 def test_what_is_missing_is_left_empty():
     text = Table([{"a": None, "b": float("nan"), "c": 0.1}]).to_csv(("a", "b", "c"))
     assert text == "a,b,c\n,,0.1\n"
+
+
+def test_a_quick_run_does_not_take_the_place_of_a_full_one(done):
+    before = (done / "made-up.csv").read_bytes()
+    experiment = made_up()
+    with pytest.raises(ValueError, match="name another folder"):
+        perform(experiment, done, lab_of(experiment, quick=True))
+    assert (done / "made-up.csv").read_bytes() == before
+
+
+def test_the_page_tells_the_command(tmp_path):
+    experiment = made_up()
+    perform(experiment, tmp_path, lab_of(experiment, n_seeds=2, quick=True))
+    text = (tmp_path / "made-up.md").read_text()
+    assert "    evergrow experiment made-up --quick --seeds 2\n" in text
+
+
+def test_without_matplotlib_it_says_so_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    calls = []
+    experiment = made_up(lambda lab, run: calls.append(run))
+    with pytest.raises(ImportError, match="evergrow\\[plot\\]"):
+        perform(experiment, tmp_path, lab_of(experiment))
+    assert calls == []
+
+
+def test_a_damaged_record_is_left_out_of_the_index(done):
+    (done / "made-up.json").write_text("{")
+    assert "made-up" not in write_index(done).read_text()
+
+
+def test_a_byte_that_is_no_text_costs_one_run(done):
+    runs = done / ".runs" / "made-up.jsonl"
+    content = bytearray(runs.read_bytes())
+    content[5] = 0xFF
+    runs.write_bytes(content)
+    experiment = made_up()
+    assert perform(experiment, done, lab_of(experiment)).n_measured == 1
+
+
+def test_the_index_says_which_runs_are_quick(tmp_path):
+    (tmp_path / "icra2017-fig1.md").write_text("# Boundaries\n")
+    record = {"findings": [], "quick": True, "own_data": True}
+    (tmp_path / "icra2017-fig1.json").write_text(json.dumps(record))
+    assert "**a quick run**, on your own data" in write_index(tmp_path).read_text()
 
 
 def test_the_index_counts_what_agrees(tmp_path):

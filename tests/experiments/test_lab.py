@@ -53,6 +53,23 @@ def test_the_users_own_data_replace_all_others(sources, folder):
     assert lab.dataset("features").X_train.shape[1] == 3
 
 
+def test_a_data_folder_that_is_none_is_said(sources, tmp_path, monkeypatch):
+    monkeypatch.setenv("EVERGROW_DATA", str(tmp_path / "typo"))
+    with pytest.raises(FileNotFoundError, match="EVERGROW_DATA names"):
+        Lab(sources).dataset("features")
+
+
+def test_a_full_run_tells_what_built_in_data_stand_in_for(sources, folder, monkeypatch):
+    monkeypatch.setenv("EVERGROW_DATA", str(folder))
+    assert Lab(sources).stand_ins == ("other.npz",)
+    assert Lab(sources, quick=True).stand_ins == ()
+
+
+def test_an_experiment_without_sources_takes_no_data():
+    with pytest.raises(ValueError, match="makes its own data"):
+        Lab({}, data="features.npz")
+
+
 def test_data_are_read_once(sources):
     lab = Lab(sources, quick=True)
     assert lab.dataset("features") is lab.dataset("features")

@@ -165,6 +165,19 @@ def test_groups_of_a_mixture_are_nearer_than_other_classes():
     assert distances[same].mean() < 0.85 * distances[group[:, None] != group[None]].mean()
 
 
+@pytest.mark.parametrize("strange", [["bbX"], ["c"], [3.7]])
+def test_a_class_that_is_not_there_is_said(strange):
+    data = Dataset("odd", np.eye(2), np.array(["a", "bb"]), np.eye(2), np.array(["a", "bb"]))
+    with pytest.raises(ValueError, match="has no classes"):
+        data.of_classes(strange)
+
+
+@pytest.mark.parametrize("numbers", [(0, None), (-1, 2), (2, 0)])
+def test_a_class_needs_a_sample(numbers):
+    with pytest.raises(ValueError, match="at least one sample"):
+        digits().per_class(*numbers)
+
+
 def test_every_sample_needs_a_label():
     with pytest.raises(ValueError, match="4 train samples and 3 labels"):
         Dataset("odd", np.eye(4), np.arange(3), np.eye(4), np.arange(4))

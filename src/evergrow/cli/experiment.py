@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from evergrow.cli.options import JOBS, QUIET, examples, verbosity
+
+if TYPE_CHECKING:
+    from evergrow.experiments import Experiment
 
 __all__ = ["experiment"]
 
@@ -26,9 +31,7 @@ __all__ = ["experiment"]
 @click.option(
     "--out",
     type=click.Path(),
-    default="results",
-    show_default=True,
-    help="Folder for tables, pictures, pages and what is kept of a run that was stopped.",
+    help="Folder for tables, pictures, pages and runs that are kept: results, or results-quick.",
 )
 @click.option("--seeds", type=click.IntRange(1, 1000), help="How often to repeat, mostly 3.")
 @click.option("--fresh", is_flag=True, help="Do runs again that are kept from before.")
@@ -39,7 +42,7 @@ def experiment(
     listing: bool,
     data: str | None,
     quick: bool,
-    out: str,
+    out: str | None,
     seeds: int | None,
     fresh: bool,
     jobs: int,
@@ -61,10 +64,15 @@ def experiment(
     from evergrow.experiments.index import write_index
     from evergrow.experiments.running import check_folder
 
+    out = out or ("results-quick" if quick else "results")
     found = find_experiments(names)
+    if data is not None:
+        found = _taking_data(found)
     check_folder(out)
     for each in found:
         lab = Lab(each.sources, quick=quick, data=data, n_seeds=seeds, n_jobs=jobs)
+        for file in lab.stand_ins:
+            click.echo(f"{each.name}: built-in data stand in for {file}", err=True)
         try:
             outcome = perform(each, out, lab, fresh=fresh, verbose=verbosity(quiet))
         except KeyboardInterrupt:
@@ -76,6 +84,17 @@ def experiment(
         if not quiet:
             click.echo(f"  {out}/{each.name}.svg", err=True)
     write_index(out)
+
+
+def _taking_data(experiments: list[Experiment]) -> list[Experiment]:
+    """Those that can be done on a user's data; the others are named."""
+    taking = [each for each in experiments if each.sources]
+    left_out = [each.name for each in experiments if not each.sources]
+    if not taking:
+        raise click.UsageError(f"{', '.join(left_out)}: makes its own data, --data has no use")
+    for name in left_out:
+        click.echo(f"{name}: left out, it makes its own data", err=True)
+    return taking
 
 
 def _write_list() -> None:

@@ -17,6 +17,9 @@ _INTRODUCTION = """# Results
 Every table and figure of the papers that was measured, beside what the paper says of it. A claim
 agrees, differs, or cannot be decided on these data."""
 
+# What a reader must know of a result beside its verdicts.
+_MARKS = {"quick": "**a quick run**", "own_data": "on your own data"}
+
 
 def write_index(folder: str | os.PathLike[str]) -> Path:
     """Write ``index.md`` over the experiments whose results lie in a folder."""
@@ -43,9 +46,13 @@ def _lines(paper: Paper, folder: Path, found: list[str]) -> list[str]:
         if not (page.exists() and record.exists()):
             continue
         title = page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-        agrees = [f["agrees"] for f in _findings(record)]
+        content = _read(record)
+        if content is None:
+            continue
+        agrees = [finding["agrees"] for finding in content["findings"]]
         counts = (agrees.count(True), agrees.count(False), agrees.count(None))
-        lines.append(f"| [{title}]({name}.md) | {' | '.join(map(str, counts))} |")
+        said = "".join(f", {word}" for key, word in _MARKS.items() if content.get(key))
+        lines.append(f"| [{title}]({name}.md){said} | {' | '.join(map(str, counts))} |")
         found.append(name)
     return lines if len(lines) > 2 else []
 
@@ -55,11 +62,19 @@ def _differing(folder: Path, names: list[str]) -> list[str]:
     return [
         f"- [{name}]({name}.md): {finding['claim']} {finding['here']}"
         for name in names
-        for finding in _findings(folder / f"{name}.json")
+        for finding in (_read(folder / f"{name}.json") or {"findings": []})["findings"]
         if finding["agrees"] is False
     ]
 
 
-def _findings(record: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(record.read_text(encoding="utf-8"))["findings"]
-    return found
+def _read(record: Path) -> dict[str, Any] | None:
+    """What is recorded of an experiment; None if the file is damaged."""
+    try:
+        content = json.loads(record.read_text(encoding="utf-8"))
+        findings = [
+            {key: finding[key] for key in ("claim", "here", "agrees")}
+            for finding in content["findings"]
+        ]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return {**content, "findings": findings}

@@ -27,7 +27,7 @@ class KeptRuns:
             self._read()
 
     def _read(self) -> None:
-        text = self._path.read_text(encoding="utf-8")
+        text = self._path.read_text(encoding="utf-8", errors="replace")
         for line in text.splitlines():
             try:
                 record = json.loads(line)

@@ -43,6 +43,16 @@ class Lab:
     n_jobs: int = -1
     _loaded: dict[str, Dataset] = field(default_factory=dict, repr=False)
 
+    def __post_init__(self) -> None:
+        if self.data is not None and not self.sources:
+            raise ValueError("this experiment makes its own data: it takes no others")
+
+    @property
+    def stand_ins(self) -> tuple[str, ...]:
+        """Files that a full run would take and that built-in data stand in for."""
+        missing = (self.sources[name] for name in self.names if self.is_built_in(name))
+        return () if self.quick else tuple(s.file for s in missing if s.file is not None)
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the data sets that runs may ask for; with the user's own data, the first."""
@@ -73,6 +83,8 @@ class Lab:
         folder = os.environ.get(DATA_VARIABLE)
         if self.quick or not folder or source.file is None:
             return None
+        if not Path(folder).is_dir():
+            raise FileNotFoundError(f"{DATA_VARIABLE} names {folder!r}, which is no folder")
         path = Path(folder) / source.file
         return path if path.exists() else None
 

@@ -44,11 +44,14 @@ def beside_published(experiment: Experiment, table: Table) -> str:
     apart = any("data" in row for row in experiment.published)
     names = [] if apart else table.values("data")
     columns = {name: table.where(data=name) for name in names} or {"here": table}
+    measured = (*experiment.exact, *experiment.timed)
     lines = []
     for row in experiment.published:
         where = {key: row[key] for key in experiment.keys if key in row}
-        setting = ", ".join(f"{key} {value}" for key, value in where.items())
-        for name in (*experiment.exact, *experiment.timed):
+        # What only the paper tells apart, as its features from other ones, is said as well.
+        told = where | {key: row[key] for key in row if key not in measured}
+        setting = ", ".join(f"{key} {value}" for key, value in told.items())
+        for name in measured:
             if row.get(name) is not None:
                 ours = [_mean(mine.where(**where), name) for mine in columns.values()]
                 lines.append(f"| {setting} | {name} | {row[name]:.4g} | {' | '.join(ours)} |")
@@ -66,23 +69,33 @@ def _mean(table: Table, name: str) -> str:
     return f"{table.mean(name):.4g} ± {table.deviation(name):.2g}"
 
 
+def _threads(n_jobs: int) -> str:
+    return {-1: "a thread for each", 1: "one thread"}.get(n_jobs, f"{n_jobs} threads")
+
+
 def _measured(experiment: Experiment, record: Mapping[str, Any]) -> str:
     data = ", ".join(
-        f"{found['name']} (SHA-256 `{found['sha256'][:16]}`)" for found in record["data"].values()
+        f"{role}: {found['name']} (SHA-256 `{found['sha256'][:16]}`)"
+        for role, found in record["data"].items()
     )
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
     seeds = ", ".join(map(str, record["seeds"]))
-    quick = " --quick" if record["quick"] else ""
+    options = (" --quick" if record["quick"] else "") + (
+        " --data YOUR_FILE" if record["own_data"] else ""
+    )
+    if record["n_seeds"] is not None:
+        options += f" --seeds {record['n_seeds']}"
     files = f"Numbers: [{experiment.name}.csv]({experiment.name}.csv)"
     if experiment.timed:
         files += f", times: [{experiment.name}-timings.csv]({experiment.name}-timings.csv)"
     return "\n".join(
         [
-            f"    evergrow experiment {experiment.name}{quick}",
+            f"    evergrow experiment {experiment.name}{options}",
             "",
             *([f"Data: {data}."] if data else []),
             *([f"Seeds: {seeds}."] if seeds else []),
-            f"{record['processor']}, {record['n_cores']} cores; {versions}.",
+            f"{record['processor']}, {record['n_cores']} cores, "
+            f"{_threads(record['n_jobs'])}; {versions}.",
             f"{files}.",
         ]
     )

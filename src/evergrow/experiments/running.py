@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evergrow.drawing import check_drawing, drawn
 from evergrow.experiments.experiment import Experiment, Finding, Run
 from evergrow.experiments.kept import KeptRuns
 from evergrow.experiments.lab import Lab
@@ -63,6 +64,8 @@ def perform(
         Above 0 shows how far it is and how long it may take.
     """
     target = check_folder(folder)
+    _check_replacing(target / f"{experiment.name}.json", lab)
+    check_drawing()
     kept = KeptRuns(target / ".runs" / f"{experiment.name}.jsonl")
     if fresh:
         kept.drop()
@@ -106,6 +109,20 @@ def check_folder(folder: str | os.PathLike[str]) -> Path:
     return target
 
 
+def _check_replacing(record: Path, lab: Lab) -> None:
+    """A quick run must not take the place of a full one that took an hour."""
+    if not lab.quick or not record.exists():
+        return
+    try:
+        was_quick = json.loads(record.read_text(encoding="utf-8"))["quick"]
+    except (ValueError, KeyError, TypeError):
+        return
+    if not was_quick:
+        raise ValueError(
+            f"{record.name} is of a full run, which a quick one would replace: name another folder"
+        )
+
+
 def _setting(lab: Lab, run: Run) -> dict[str, Any]:
     """All that a run depends on; one that is kept holds only for the same."""
     name = run.get("data")
@@ -119,6 +136,9 @@ def _record(experiment: Experiment, lab: Lab, runs: list[Run]) -> dict[str, Any]
     return {
         "experiment": experiment.name,
         "quick": lab.quick,
+        "own_data": lab.data is not None,
+        "n_jobs": lab.n_jobs,
+        "n_seeds": lab.n_seeds,
         "seeds": sorted({run["seed"] for run in runs if "seed" in run}),
         "data": {
             name: {"name": data.name, "sha256": data.sha256} for name, data in datasets.items()
@@ -128,9 +148,10 @@ def _record(experiment: Experiment, lab: Lab, runs: list[Run]) -> dict[str, Any]
 
 
 def _write(folder: Path, outcome: Outcome) -> None:
-    from evergrow.drawing import drawn
-
     experiment, table = outcome.experiment, outcome.table
+    # The picture first: a page must not speak of one that is not there.
+    with drawn(folder / f"{experiment.name}.svg", *experiment.size) as figure:
+        experiment.draw(figure, table)
     files = {
         f"{experiment.name}.csv": table.to_csv(experiment.columns),
         f"{experiment.name}.md": page(experiment, table, outcome.findings, outcome.record),
@@ -142,8 +163,6 @@ def _write(folder: Path, outcome: Outcome) -> None:
     for name, text in files.items():
         with written_whole(folder / name) as file:
             file.write(text.encode())
-    with drawn(folder / f"{experiment.name}.svg", *experiment.size) as figure:
-        experiment.draw(figure, table)
 
 
 def _as_json(outcome: Outcome) -> str:

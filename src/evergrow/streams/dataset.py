@@ -73,7 +73,11 @@ class Dataset:
 
     def of_classes(self, classes: Iterable[Any]) -> Dataset:
         """Only the samples of some classes; the hash stays that of the whole."""
-        wanted = np.asarray([*classes], dtype=self.y_train.dtype)
+        wanted = np.asarray([*classes])
+        known = set(self.y_train.tolist()) | set(self.y_test.tolist())
+        strange = [label for label in wanted.tolist() if label not in known]
+        if strange:
+            raise ValueError(f"{self.name!r} has no classes {strange[:5]}")
         return self._taken(
             np.flatnonzero(np.isin(self.y_train, wanted)),
             np.flatnonzero(np.isin(self.y_test, wanted)),
@@ -81,6 +85,8 @@ class Dataset:
 
     def per_class(self, n_train: int, n_test: int | None = None) -> Dataset:
         """The first few samples of each class; the hash stays that of the whole."""
+        if min(n_train, 1 if n_test is None else n_test) < 1:
+            raise ValueError(f"at least one sample of each class is needed, got {n_train, n_test}")
         kept = np.arange(len(self.y_test)) if n_test is None else _first(self.y_test, n_test)
         return self._taken(_first(self.y_train, n_train), kept)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from evergrow.experiments import Lab, Source, find_experiments, perform
+from evergrow.experiments.cvpr2014.growing import forest
 from evergrow.streams import Dataset
 
 from .made_up import tiny, tiny_lab
@@ -81,16 +82,44 @@ def test_an_experiment_that_was_stopped_ends_with_the_same_table(tmp_path):
 
 def test_a_full_run_has_three_seeds_fifty_trees_and_goes_from_10_to_100_classes():
     (experiment,) = find_experiments(["cvpr2014-fig5"])
-    runs = experiment.runs(Lab(experiment.sources))
+    lab = Lab(experiment.sources)
+    runs = experiment.runs(lab)
     assert {run["seed"] for run in runs} == {0, 1, 2}
     assert {(run["initial"], run["end"]) for run in runs} == {(10, 100), (3, 50)}
+    assert forest(lab, 0).n_estimators == 50
 
 
-def test_data_with_fewer_classes_than_the_initial_ones_are_refused(tmp_path):
-    (experiment,) = find_experiments(["cvpr2014-fig5"])
-    few = Lab({"features": Source(None, lambda: tiny().of_classes(range(5)))}, quick=True)
-    with pytest.raises(ValueError, match="begins with 10 classes, but there are only 5"):
-        perform(experiment, tmp_path, few)
+def _with_classes(n):
+    return Lab({"features": Source(None, lambda: tiny().of_classes(range(n)))}, quick=True)
+
+
+@pytest.mark.parametrize("number", [4, 5, 6, 7, 8])
+def test_data_without_a_class_to_come_are_refused_before_any_run(number):
+    (experiment,) = find_experiments([f"cvpr2014-fig{number}"])
+    with pytest.raises(ValueError, match="has 3 classes; this experiment begins with 3 and needs"):
+        experiment.runs(_with_classes(3))
+
+
+def test_all_classes_at_once_must_be_more_than_one():
+    (experiment,) = find_experiments(["cvpr2014-fig9"])
+    with pytest.raises(ValueError, match="begins with 10 and needs at least 12"):
+        experiment.runs(_with_classes(11))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_settings_that_twelve_classes_do_not_reach_are_left_out(name):
+    (experiment,) = find_experiments([name])
+    runs = experiment.runs(_with_classes(12))
+    grown = [run for run in runs if run.get("strategy", "retrained") != "retrained"]
+    assert all(run["initial"] + run.get("chunk", 1) <= run["end"] == 12 for run in grown)
+    assert {run.get("panel", "a") for run in runs} <= {"a", "b"}
+
+
+def test_chunks_that_twelve_classes_do_not_fill_are_neither_measured_nor_judged(tmp_path):
+    (experiment,) = find_experiments(["cvpr2014-fig9"])
+    outcome = perform(experiment, tmp_path, _with_classes(12))
+    assert outcome.table.where(strategy="rust").values("chunk") == [1, 2]
+    assert [finding.agrees for finding in outcome.findings] == [None, None]
 
 
 def test_images_in_place_of_features_are_refused():

@@ -66,6 +66,7 @@ def test_advice_differs_where_the_numbers_do():
     rows = [
         {
             "data": "objects",
+            "seed": 0,
             "learner": name,
             "images": 1,
             "accuracy": 0.9 if "forest" in name else 0.1,

@@ -51,8 +51,9 @@ def test_every_experiment_is_drawn_from_the_users_own_features(name, features, t
     if name == "icra2017-fig1":
         small = [{"gamma": g, "seed": 0, "n_samples": 300} for g in fig1.GAMMAS]
         experiment = replace(experiment, runs=lambda lab: small)
-    lab = Lab(experiment.sources, quick=True, data=features, n_jobs=1)
-    outcome = perform(experiment, tmp_path, lab)
+    # The first figure makes its own data.
+    data = features if experiment.sources else None
+    outcome = perform(experiment, tmp_path, Lab(experiment.sources, quick=True, data=data))
     assert outcome.findings
     assert words(tmp_path / f"{name}.svg") >= LABELS[name]
 
@@ -162,9 +163,10 @@ def test_fig_1_differs_when_the_standard_boundary_stays():
 def rows_of_table1(naive, recoded, rebalanced=0.4):
     new = {"naive": naive, "recoded": recoded, "rebalanced": rebalanced, "auto": recoded}
     return Table(
-        {"data": "mnist", "n_new": n, "method": m, "seed": 0, "new_class": a, "total": 0.8 + a / 10}
+        {"data": "mnist", "n_new": n, "method": m, "seed": s, "new_class": a, "total": 0.8 + a / 10}
         for n in (1, 5, 10)
         for m, a in new.items()
+        for s in (0, 1, 2)
     )
 
 
@@ -176,10 +178,36 @@ def test_table_1_differs_when_naive_is_no_worse():
     assert [f.agrees for f in table1.EXPERIMENT.judge(rows_of_table1(0.5, 0.45))] == [False] * 4
 
 
+def test_a_class_as_large_as_the_others_is_not_judged():
+    rows = rows_of_table1(0.0, 0.3).rows
+    level = [{**row, "n_new": 500, "new_class": 0.9, "total": 0.9} for row in rows]
+    helps = table1.EXPERIMENT.judge(Table(rows + level))[1]
+    assert helps.agrees is True
+    assert "up to 10 is" in helps.here
+
+
+def test_recoding_must_lead_wherever_the_class_is_rare():
+    rows = [{**row, "new_class": 0.0} if row["n_new"] == 1 else row for row in rows_of_table1(0, 1)]
+    assert table1.EXPERIMENT.judge(Table(rows))[1].agrees is None
+
+
+def test_own_data_stand_neither_for_digits_nor_for_objects(tmp_path):
+    path = tmp_path / "mnist.npz"
+    data = mixture(5, 6, 30, 10, distance=2.0)
+    arrays = {"X_train": data.X_train, "y_train": data.y_train}
+    np.savez(path, **arrays, X_test=data.X_test, y_test=data.y_test)
+    experiment = table1.EXPERIMENT
+    outcome = perform(experiment, tmp_path / "results", Lab(experiment.sources, data=path))
+    assert outcome.table.values("data") == ["mnist, own data"]
+    assert not any("rebalancing" in finding.claim for finding in outcome.findings)
+    assert "paper" not in words(tmp_path / "results" / "icra2017-table1.svg")
+
+
 def rows_of_fig2(new, others):
     return Table(
-        {"recoding": r, "n_new": 5, "new_class": new(r), "others": others(r)}
+        {"recoding": r, "n_new": 5, "new_class": new(r), "others": others(r), "seed": s}
         for r in fig2.RECODINGS
+        for s in (0, 1, 2)
     )
 
 
@@ -187,18 +215,37 @@ def test_fig_2_judges_both_ends_and_what_lies_between():
     trade = fig2.EXPERIMENT.judge(rows_of_fig2(lambda r: r, lambda r: 0.8 - 0.01 * r))
     useless = fig2.EXPERIMENT.judge(rows_of_fig2(lambda r: 0.1, lambda r: 0.8 - 0.2 * r))
     assert [f.agrees for f in trade] == [True] * 3
-    assert [f.agrees for f in useless] == [False, True, False]
+    assert [f.agrees for f in useless] == [None, True, False]
+
+
+def test_fig_2_differs_when_the_new_class_loses():
+    lost = fig2.EXPERIMENT.judge(rows_of_fig2(lambda r: 0.5 - r / 10, lambda r: 0.8))
+    assert [f.agrees for f in lost] == [False, None, False]
+
+
+def test_fig_1_shows_both_centres():
+    (left, right), (low, high) = fig1.FRAME
+    for gaussian in (bayes.COMMON, bayes.RARE):
+        x, y = gaussian.mean
+        assert left + gaussian.deviation < x < right - gaussian.deviation
+        assert low + gaussian.deviation < y < high - gaussian.deviation
 
 
 def test_fig_3_differs_when_other_classes_pay():
-    def rows(others):
-        means = {"naive": (0.0, 0.8, 0.7), "recoded": (0.5, others, 0.75)}
+    def rows(others, new):
+        means = {"naive": (0.0, 0.8, 0.7), "recoded": (new, others, 0.75)}
         return Table(
-            {"data": "d", "n_new": 1, "method": m, "new_class": a, "others": b, "total": c}
+            {"data": "d", "new": label, "n_new": 1, "method": m, "seed": 0}
+            | {"new_class": a, "others": b, "total": c}
             for m, (a, b, c) in means.items()
+            for label in "abc"
         )
 
-    assert [fig3.EXPERIMENT.judge(rows(o))[0].agrees for o in (0.79, 0.6)] == [True, False]
+    verdicts = [
+        fig3.EXPERIMENT.judge(rows(o, new))[0].agrees
+        for o, new in ((0.79, 0.5), (0.6, 0.5), (0.79, 0.03))
+    ]
+    assert verdicts == [True, False, False]
 
 
 def rows_of_time(growth):

@@ -73,6 +73,27 @@ def test_a_run_that_was_stopped_gives_the_table_of_one_that_was_not(features, tm
     assert tables[0].read_bytes() == tables[1].read_bytes()
 
 
+@pytest.mark.parametrize("n_train", [6, 16])
+def test_few_rows_are_enough_for_a_stream(n_train, tmp_path):
+    data = mixture(5, 6, n_train, 4, distance=2.0)
+    path = tmp_path / "few.npz"
+    arrays = {"X_train": data.X_train, "y_train": data.y_train}
+    np.savez(path, **arrays, X_test=data.X_test, y_test=data.y_test)
+    experiment = smaller(EXPERIMENTS["report-fig3"], n_trees=2)
+    lab = Lab(experiment.sources, quick=True, data=path, n_jobs=1)
+    assert perform(experiment, tmp_path / "results", lab).findings
+
+
+def test_data_without_a_class_to_come_are_refused_before_any_run(tmp_path):
+    data = mixture(4, 6, 10, 4)
+    path = tmp_path / "four.npz"
+    arrays = {"X_train": data.X_train, "y_train": data.y_train}
+    np.savez(path, **arrays, X_test=data.X_test, y_test=data.y_test)
+    lab = Lab(growing.SPIRALS, data=path)
+    with pytest.raises(ValueError, match="has 4 classes; this experiment begins with 4 and needs"):
+        EXPERIMENTS["report-fig3"].runs(lab)
+
+
 def test_every_strategy_follows_the_same_stream_as_retraining(tmp_path):
     experiment = EXPERIMENTS["report-fig3"]
     lab = Lab(experiment.sources, quick=True, n_jobs=1)
@@ -108,28 +129,85 @@ def test_the_times_beside_fig_4_are_those_of_the_report():
     assert (svm["test_error"], ncm["train_error"]) == (0.036, 0.0098)
 
 
-def as_printed(change=0.0):
-    """A table that holds the report's numbers, the growing strategies' changed."""
+SEEDS = (0, 1, 2)
+
+
+def as_printed(**changes):
+    """A table that holds the report's numbers, those of some strategies changed."""
     rows = []
     for row in table1.EXPERIMENT.published:
-        if "relative" in row:
-            moved = change if row["strategy"] in growing.GROWING else 0.0
-            rows.append({**row, "seed": 0, "relative": row["relative"] + moved})
+        column = "relative" if "relative" in row else "accuracy"
+        moved = row[column] + changes.get(row["strategy"], 0.0)
+        rows += [{"initial": 4, **row, "seed": seed, column: moved} for seed in SEEDS]
     return Table(rows)
 
 
-@pytest.mark.parametrize(("change", "agrees"), [(0.0, True), (0.05, True), (-0.05, False)])
-def test_table_1_agrees_when_it_is_not_below_the_report(change, agrees):
-    findings = {f.claim: f.agrees for f in table1.EXPERIMENT.judge(as_printed(change))}
-    assert findings["The report's table holds for ULS."] is True
-    assert findings["The report's table holds for the others."] is agrees
+def verdict(experiment, table, start):
+    (finding,) = [f for f in experiment.judge(table) if f.claim.startswith(start)]
+    return finding.agrees
+
+
+@pytest.mark.parametrize(("change", "agrees"), [(0.0, True), (0.05, False), (-0.05, False)])
+@pytest.mark.parametrize(
+    ("group", "names"),
+    [
+        ("ULS", ["ULS"]),
+        ("the others", growing.GROWING),
+        ("forests trained anew", [growing.RETRAINED]),
+    ],
+)
+def test_table_1_holds_when_it_is_neither_below_nor_above_the_report(group, names, change, agrees):
+    table = as_printed(**dict.fromkeys(names, change))
+    assert verdict(table1.EXPERIMENT, table, f"The report's table holds for {group}") is agrees
+
+
+def test_one_number_far_from_the_report_is_enough_to_differ():
+    cell = {"forest": "NCM", "initial": 6, "strategy": "ULS", "n_classes": 16}
+    moved = [
+        {**row, "relative": row["relative"] + 0.12 * (cell.items() <= row.items())}
+        for row in as_printed()
+        if "relative" in row
+    ]
+    assert verdict(table1.EXPERIMENT, Table(moved), "The report's table holds for ULS") is False
+
+
+def test_the_reports_own_spread_is_that_of_igt_in_forests_of_means():
+    assert table1.printed_spread() == pytest.approx(97.0 - 92.9)
+
+
+def test_table_1_sees_strategies_that_depend_on_initial_classes():
+    start = "The report finds the other strategies insensitive"
+    assert verdict(table1.EXPERIMENT, as_printed(), start) is True
+    moved = [
+        {**row, "relative": 0.8} if (row["initial"], row["strategy"]) == (6, "RTST") else row
+        for row in as_printed()
+    ]
+    assert verdict(table1.EXPERIMENT, Table(moved), start) is False
 
 
 def test_table_1_differs_when_uls_does_not_gain_from_initial_classes():
-    level = [{**row, "relative": 0.5} for row in as_printed() if row["strategy"] == "ULS"]
-    others = [row for row in as_printed() if row["strategy"] != "ULS"]
-    findings = table1.EXPERIMENT.judge(Table(level + others))
-    assert [f.agrees for f in findings if "gains from more" in f.claim] == [False]
+    falling = [
+        {**row, "relative": 0.9 - 0.05 * row["initial"]} if row["strategy"] == "ULS" else row
+        for row in as_printed()
+    ]
+    start = "The report finds that ULS gains"
+    assert verdict(table1.EXPERIMENT, as_printed(), start) is True
+    assert verdict(table1.EXPERIMENT, Table(falling), start) is False
+
+
+def test_one_number_of_initial_classes_tells_nothing_of_their_influence():
+    table = as_printed().where(initial=4)
+    assert verdict(table1.EXPERIMENT, table, "The report finds that ULS gains") is None
+    assert verdict(table1.EXPERIMENT, table, "The report finds the other strategies") is None
+
+
+def test_the_reports_numbers_are_not_drawn_at_classes_that_were_not_measured():
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    table1.EXPERIMENT.draw(figure, as_printed().where(n_classes=12))
+    places = {x for line in figure.axes[0].lines for x in line.get_xdata()}
+    assert places == {12}
 
 
 def made_up(forest="NCM", **changes):
@@ -139,8 +217,11 @@ def made_up(forest="NCM", **changes):
     rows = []
     for n_classes in (4, 6, 20):
         for name in (growing.RETRAINED, *growing.STRATEGIES):
-            row = {"forest": forest, "strategy": name, "n_classes": n_classes, "seed": 0}
-            rows.append({**row, **usual, "chunk": 2, "initial": 4, **changes.get(name, {})})
+            row = {"forest": forest, "strategy": name, "n_classes": n_classes, "initial": 4}
+            row |= {"chunk": 2, **usual, **changes.get(name, {})}
+            if name == growing.RETRAINED:
+                row["relative"] = 1.0
+            rows += [{**row, "seed": seed} for seed in SEEDS]
     return rows
 
 
@@ -157,18 +238,33 @@ def test_updates_slower_than_retraining_differ_from_fig_3():
 
 def test_a_slower_forest_of_means_differs_from_fig_4():
     ncm = made_up(retrained={"update_seconds": 1.0})
-    slower = made_up("SVM", retrained={"update_seconds": 20.0})
-    faster = made_up("SVM", retrained={"update_seconds": 0.5})
-    assert agreements(fig4.EXPERIMENT, ncm + slower)[2] is True
-    assert agreements(fig4.EXPERIMENT, ncm + faster)[2] is False
+    found = {
+        times: agreements(
+            fig4.EXPERIMENT, ncm + made_up("SVM", retrained={"update_seconds": times})
+        )[2]
+        for times in (0.5, 1.6, 20.0, 100.0)
+    }
+    assert found == {0.5: False, 1.6: False, 20.0: True, 100.0: False}
 
 
 def test_one_seed_decides_no_order_of_errors():
+    rows = made_up() + made_up("SVM", retrained={"test_error": 0.115})
+    assert agreements(fig4.EXPERIMENT, [row for row in rows if row["seed"] == 0])[4] is None
+    assert agreements(fig4.EXPERIMENT, rows)[4] is True
+
+
+def test_errors_far_apart_differ_from_fig_4():
     rows = made_up() + made_up("SVM", retrained={"test_error": 0.2})
-    one = agreements(fig4.EXPERIMENT, [row for row in rows if row["n_classes"] == 20])
-    assert one[4] is None
-    two = agreements(fig4.EXPERIMENT, rows)
-    assert two[4] is True
+    assert agreements(fig4.EXPERIMENT, rows)[4] is False
+
+
+def test_fig_4_asks_forests_that_grow_to_be_near_retraining():
+    near, far = (
+        made_up(IGT={"relative": share}) + made_up("SVM", IGT={"relative": share})
+        for share in (0.95, 0.8)
+    )
+    found = agreements(fig4.EXPERIMENT, near)[0], agreements(fig4.EXPERIMENT, far)[0]
+    assert found == (True, False)
 
 
 def test_chunks_of_unequal_accuracy_differ_from_fig_5():
@@ -178,13 +274,46 @@ def test_chunks_of_unequal_accuracy_differ_from_fig_5():
     assert agreements(fig5.EXPERIMENT, worse)[0] is False
 
 
-def test_igt_above_rtst_differs_from_fig_6():
-    below = made_up(IGT={"relative": 0.8, "update_seconds": 0.05})
-    above = made_up(IGT={"relative": 0.99, "update_seconds": 0.05})
-    assert (agreements(fig6.EXPERIMENT, below)[2], agreements(fig6.EXPERIMENT, above)[2]) == (
-        True,
-        False,
-    )
+def test_several_chunks_are_needed_to_tell_that_they_do_not_matter():
+    assert agreements(fig5.EXPERIMENT, made_up()) == [None, None, None]
+
+
+@pytest.mark.parametrize(("igt", "agrees"), [(0.93, True), (0.99, False), (0.63, False)])
+def test_fig_6_asks_igt_to_be_slightly_less_accurate(igt, agrees):
+    rows = made_up(IGT={"relative": igt, "update_seconds": 0.05})
+    assert agreements(fig6.EXPERIMENT, rows)[2] is agrees
+
+
+def test_captions_on_test_times_are_judged_by_comparisons():
+    shorter = made_up(retrained={"comparisons": 12.0})
+    longer = made_up(retrained={"comparisons": 8.0})
+    captions = [
+        (agreements(fig6.EXPERIMENT, rows)[-1], agreements(fig7.EXPERIMENT, rows)[-1])
+        for rows in (shorter, longer)
+    ]
+    assert captions == [(True, False), (False, True)]
+
+
+@pytest.mark.parametrize(("uls", "agrees"), [(0.4, True), (0.85, False)])
+def test_fig_3_asks_leaves_alone_to_fall_far_behind(uls, agrees):
+    rows = [
+        {**row, "relative": uls} if (row["strategy"], row["n_classes"]) == ("ULS", 20) else row
+        for row in made_up()
+    ]
+    assert agreements(fig3.EXPERIMENT, rows)[1] is agrees
+
+
+def test_borders_a_little_shorter_are_not_much_smoother():
+    def rows(ours):
+        lengths = {"axis": 10.0, "SVM": ours, "NCM": ours}
+        return [
+            {"split": split, "seed": seed, "boundary": length, "accuracy": 0.9}
+            for split, length in lengths.items()
+            for seed in SEEDS
+        ]
+
+    found = [agreements(fig2.EXPERIMENT, rows(ours))[0] for ours in (7.0, 9.5)]
+    assert found == [True, False]
 
 
 def test_text_and_caption_of_fig_7_cannot_both_agree():

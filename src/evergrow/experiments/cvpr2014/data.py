@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from evergrow.experiments.experiment import Source
 from evergrow.experiments.lab import Lab
 from evergrow.streams import Dataset, mixture
 
-__all__ = ["DATA_NAMES", "NOTES", "SOURCES", "data_names", "last_class"]
+__all__ = ["DATA_NAMES", "NOTES", "SOURCES", "data_names", "initials", "last_class"]
 
 
 def _matrix(data: Dataset) -> Dataset:
@@ -58,3 +59,16 @@ def data_names(lab: Lab, *names: str) -> tuple[str, ...]:
 def last_class(lab: Lab, name: str, wanted: int) -> int:
     """Number of classes to end with: as many as wanted, or all that there are."""
     return min(wanted, len(lab.dataset(name).classes))
+
+
+def initials(
+    lab: Lab, name: str, wanted: Sequence[int], end: int, *, to_come: int = 1
+) -> list[int]:
+    """Those numbers of initial classes that leave at least so many to come."""
+    found = [n for n in wanted if n + to_come <= end]
+    if not found:
+        raise ValueError(
+            f"{lab.dataset(name).name!r} has {end} classes; this experiment begins with "
+            f"{min(wanted)} and needs at least {min(wanted) + to_come}"
+        )
+    return found

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evergrow.experiments.cvpr2014.claims import difference, plus_minus
+from evergrow.experiments.contrasts import FEW_SEEDS_NOISE, combined
+from evergrow.experiments.cvpr2014.claims import ANYTHING, gain, plus_minus
 from evergrow.experiments.cvpr2014.curves import STYLES, legend_above, panels, plot_curve
-from evergrow.experiments.cvpr2014.data import DATA_NAMES, NOTES, SOURCES, data_names, last_class
+from evergrow.experiments.cvpr2014.data import (
+    DATA_NAMES,
+    NOTES,
+    SOURCES,
+    data_names,
+    initials,
+    last_class,
+)
 from evergrow.experiments.cvpr2014.growing import (
     BASELINE,
     baseline_run,
@@ -34,6 +42,7 @@ def runs(lab: Lab) -> list[Run]:
     found: list[Run] = []
     for name in data_names(lab, "features"):
         end = last_class(lab, name, lab.scaled(END, QUICK_END))
+        (initial,) = initials(lab, name, [INITIAL], end)
         for seed in lab.seeds():
             for n_samples in LEAVES:
                 baseline = baseline_run(name, seed, [end])
@@ -42,7 +51,7 @@ def runs(lab: Lab) -> list[Run]:
                     "parameters": {"min_samples_leaf": n_samples},
                 }
                 found.append({**baseline, **setting})
-                found.append({**baseline, **setting, "strategy": "rust", "initial": INITIAL})
+                found.append({**baseline, **setting, "strategy": "rust", "initial": initial})
     return found
 
 
@@ -87,25 +96,28 @@ def _shown(table: Table, column: str, scale: float) -> str:
 
 def _small_leaves(table: Table, where: str) -> Finding:
     smallest, largest = LEAVES[0], LEAVES[-1]
-    signs = [
-        difference(table, column, "min_samples_leaf", largest, smallest).sign
-        for column in ("accuracy", "comparisons")
+    noises = {"accuracy": FEW_SEEDS_NOISE, "comparisons": ANYTHING}
+    verdicts = [
+        gain(table, column, "min_samples_leaf", largest, smallest, few_seeds_noise=noise).verdict
+        for column, noise in noises.items()
     ]
     return Finding(
         "In the paper smaller leaves make forests more accurate and slower to test.",
         f"{where} the forest trained at once has {_shown(table, 'accuracy', 100)} samples (%), and "
         f"{_shown(table, 'comparisons', 1)} distances.",
-        False if False in signs else None if None in signs else True,
+        combined(verdicts),
     )
 
 
 def _limited(table: Table, where: str) -> Finding:
-    means = [100 * table.mean("accuracy", min_samples_leaf=n) for n in LEAVES]
+    means = {n: table.mean("accuracy", min_samples_leaf=n) for n in LEAVES}
+    worst, best = (find(means, key=lambda n: means[n]) for find in (min, max))
+    spread = gain(table, "accuracy", "min_samples_leaf", worst, best)
     return Finding(
         f"In the paper the influence on RUST is limited as well; {LIMITED} points from best to "
         "worst count as that.",
         f"{where}, {INITIAL} initial, RUST has {_shown(table, 'accuracy', 100)} samples (%).",
-        max(means) - min(means) <= LIMITED,
+        spread.below(LIMITED / 100),
     )
 
 

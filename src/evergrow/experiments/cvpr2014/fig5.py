@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from evergrow.experiments.cvpr2014.claims import increasing, plus_minus
+from evergrow.experiments.contrasts import combined, contrast_of
+from evergrow.experiments.cvpr2014.claims import ANYTHING, increasing, plus_minus
 from evergrow.experiments.cvpr2014.curves import (
     STYLES,
     legend_above,
@@ -13,7 +14,14 @@ from evergrow.experiments.cvpr2014.curves import (
     plot_curve,
     plot_paper,
 )
-from evergrow.experiments.cvpr2014.data import DATA_NAMES, NOTES, SOURCES, data_names, last_class
+from evergrow.experiments.cvpr2014.data import (
+    DATA_NAMES,
+    NOTES,
+    SOURCES,
+    data_names,
+    initials,
+    last_class,
+)
 from evergrow.experiments.cvpr2014.growing import (
     BASELINE,
     MEASURES,
@@ -40,6 +48,8 @@ PAPER_RELATIVE = {"uls": 0.267, "igt": 0.807, "rust": 0.881, "rtst": 0.912}
 PAPER_IGT_ACCURACY = 0.349
 # How near to the paper's a relative accuracy counts as the same; our choice.
 NEAR = 0.1
+# Test time of ULS beside its first, and how many times more the retrained forest needs than IGT.
+KEPT, FEWER = 1.1, 2.5
 
 
 @dataclass(frozen=True)
@@ -61,7 +71,12 @@ def runs(lab: Lab) -> list[Run]:
     """One run per data set, stretch, seed and strategy."""
     found: list[Run] = []
     for name in data_names(lab, *STRETCHES):
-        for stretch in lab.scaled(STRETCHES[name], QUICK_STRETCHES):
+        stretches = lab.scaled(STRETCHES[name], QUICK_STRETCHES)
+        most = last_class(lab, name, max(stretch.end for stretch in stretches))
+        known = initials(lab, name, [stretch.initial for stretch in stretches], most)
+        for stretch in stretches:
+            if stretch.initial not in known:
+                continue
             end = last_class(lab, name, stretch.end)
             place = {**asdict(stretch), "end": end, "at": points(stretch.initial, end, EVERY)}
             found += [
@@ -84,7 +99,7 @@ def draw(figure: Figure, table: Table) -> None:
     for row, (data, initial) in zip(grid, stretches, strict=True):
         _draw_stretch(row, table.where(data=data, initial=initial))
         row[0].set_title(f"{DATA_NAMES[data]}, {initial} initial classes")
-        if initial == PAPER_INITIAL:
+        if initial == PAPER_INITIAL and PAPER_END in _sizes(table, data, initial):
             for strategy, relative in PAPER_RELATIVE.items():
                 for axes in row[: 1 if strategy == "uls" else 2]:
                     plot_paper(axes, PAPER_END, 100 * relative, STYLES[strategy])
@@ -113,6 +128,10 @@ def _stretches(table: Table) -> list[tuple[str, int]]:
     return [*dict.fromkeys((row["data"], row["initial"]) for row in table)]
 
 
+def _sizes(table: Table, data: str, initial: int) -> list[int]:
+    return table.where(data=data, initial=initial).values("n_classes")
+
+
 def judge(table: Table) -> list[Finding]:
     """The order everywhere; sizes and times where the stream is the paper's."""
     found: list[Finding] = []
@@ -122,10 +141,17 @@ def judge(table: Table) -> list[Finding]:
         last = stretch.where(n_classes=end)
         where = f"{DATA_NAMES[data]}, {initial} to {end} classes"
         found.append(_order(last, where))
+        as_paper = (initial, end) == (PAPER_INITIAL, PAPER_END)
         if initial == PAPER_INITIAL:
-            found += [_levels(last, where), _test_time(stretch, end, where)]
-        found += [_savings(last, where), _widening(stretch, end, where)]
+            levels = _levels(last, where), _test_time(stretch, end, where)
+            found += [_only_if(as_paper, finding) for finding in levels]
+        found += [_only_if(as_paper, _savings(last, where)), _widening(stretch, end, where)]
     return found
+
+
+def _only_if(as_paper: bool, finding: Finding) -> Finding:
+    """The paper's numbers are of its own stream; on another they decide nothing."""
+    return finding if as_paper else replace(finding, agrees=None)
 
 
 def _order(last: Table, where: str) -> Finding:
@@ -142,13 +168,16 @@ def _order(last: Table, where: str) -> Finding:
 
 
 def _levels(last: Table, where: str) -> Finding:
-    gaps = {s: last.mean("relative", strategy=s) - PAPER_RELATIVE[s] for s in STRATEGIES}
-    shown = ", ".join(f"{STYLES[s].label} {100 * gap:+.1f}" for s, gap in gaps.items())
+    gaps = {
+        s: contrast_of([r - PAPER_RELATIVE[s] for r in last.where(strategy=s).column("relative")])
+        for s in STRATEGIES
+    }
+    shown = ", ".join(f"{STYLES[s].label} {100 * g.difference:+.1f}" for s, g in gaps.items())
     return Finding(
         "The paper keeps 26.7 (ULS), 80.7 (IGT), 88.1 (RUST) and 91.2 % (RTST) of the accuracy at "
         f"50 classes; {100 * NEAR:.0f} points more or less count as the same.",
         f"On {where} the differences in points are {shown}.",
-        all(abs(gap) <= NEAR for gap in gaps.values()),
+        combined(gap.within(NEAR) for gap in gaps.values()),
     )
 
 
@@ -161,10 +190,10 @@ def _test_time(stretch: Table, end: int, where: str) -> Finding:
     saved = last[BASELINE] / last["igt"]
     return Finding(
         "In the paper ULS keeps its test time, and IGT tests three times faster than the "
-        "retrained forest.",
+        f"retrained forest; at most {KEPT} times the first and at least {FEWER} times count.",
         f"On {where} ULS ends at {constant:.2f} times its first test time, IGT needs "
         f"1/{saved:.1f} of the distances of the retrained forest.",
-        constant < 1.1 and saved >= 2.5,
+        constant <= KEPT and saved >= FEWER,
     )
 
 
@@ -177,7 +206,7 @@ def _savings(last: Table, where: str) -> Finding:
     ratio = seconds["rtst"] / seconds["rust"]
     return Finding(
         "The paper trains 25 times faster than retraining with IGT, 5 times with RUST, and twice "
-        "as fast with RUST as with RTST; three fifths of each count as the same.",
+        "as fast with RUST as with RTST; at least three fifths of each are asked for.",
         f"On {where} IGT is {faster['igt']:.1f} times faster ({fewer['igt']:.0f} times fewer "
         f"distances), RUST {faster['rust']:.1f} times ({fewer['rust']:.1f} times fewer), and "
         f"RTST takes {ratio:.1f} times as long as RUST.",
@@ -186,18 +215,19 @@ def _savings(last: Table, where: str) -> Finding:
 
 
 def _widening(stretch: Table, end: int, where: str) -> Finding:
-    def ratio(n: int) -> float:
-        at = stretch.where(n_classes=n)
+    def ratio(n: int, **seed: int) -> float:
+        at = stretch.where(n_classes=n, **seed)
         return at.mean("seconds", strategy="rtst") / at.mean("seconds", strategy="rust")
 
     known = stretch.values("n_classes")
     middle = known[len(known) // 2]
     early, late = ratio(middle), ratio(end)
+    widened = [ratio(end, seed=s) - ratio(middle, seed=s) for s in stretch.values("seed")]
     return Finding(
         "In the paper the gap between the training times of RTST and RUST widens with the classes.",
         f"On {where} RTST takes {early:.2f} times as long at {middle} classes and {late:.2f} times "
         f"at {end}.",
-        late > early,
+        contrast_of(widened, few_seeds_noise=ANYTHING).verdict,
     )
 
 

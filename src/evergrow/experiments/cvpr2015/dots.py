@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_methods", "legend_above", "panels"]
 
-# How far apart groups of one method stand, and the paper's dot from ours.
+# How far apart groups of one method stand, and the paper's dots from ours.
 _STEP, _ASIDE = 0.24, 0.1
+# How each table of the paper's is told from ours, whose marks are filled.
+_THEIRS: tuple[dict[str, Any], ...] = ({"fillstyle": "none"}, {"marker": "x"})
 
 
 def panels(figure: Figure, table: Table) -> dict[str, Axes]:
@@ -37,38 +39,47 @@ def legend_above(figure: Figure, panel: Axes, n_columns: int) -> None:
 def draw_methods(
     figure: Figure,
     table: Table,
-    published: Table,
+    published: Mapping[str, Table],
     *,
     group: str,
     groups: Mapping[Any, str],
     ylabel: str,
     column: str = "relative",
 ) -> None:
-    """Methods along the axis; groups by colour; ours filled, the paper's hollow beside."""
+    """Methods along the axis; groups by colour; ours filled, the paper's hollow beside.
+
+    ``published`` has the paper's rows by what the legend calls them; a second kind of them are
+    crosses.
+    """
     places = panels(figure, table)
+    step = _ASIDE * 2 / (1 + len(published))
+    theirs = dict(zip(published, _THEIRS, strict=False))
     for name, panel in places.items():
         mine = table.where(data=name)
         methods = mine.values("method")
         for number, (value, label) in enumerate(groups.items()):
-            offset = _STEP * (number - (len(groups) - 1) / 2)
-            look: dict[str, Any] = {"color": COLOURS[number], "ls": ""}
+            first = _STEP * (number - (len(groups) - 1) / 2) - step * len(published) / 2
+            look: dict[str, Any] = {"color": COLOURS[number], "ls": "", "marker": MARKERS[number]}
             x, y, spread = _points(mine.where(**{group: value}), methods, column)
-            at = [place + offset - _ASIDE / 2 for place in x]
-            panel.errorbar(at, y, spread, marker=MARKERS[number], label=label, **look)
-            x, y, _ = _points(published.where(**{group: value}), methods, column)
-            at = [place + offset + _ASIDE / 2 for place in x]
-            panel.plot(at, y, marker=MARKERS[number], fillstyle="none", **look)
-        # Error bars stand last in a legend; this one without any stands behind those with.
-        panel.errorbar([], [], marker="o", ls="", color=GREY, fillstyle="none", label="paper")
+            at = [place + first for place in x]
+            panel.errorbar(at, y, spread, label=label, **look)
+            for behind, (kind, rows) in enumerate(published.items(), 1):
+                x, y, _ = _points(rows.where(**{group: value}), methods, column)
+                at = [place + first + behind * step for place in x]
+                panel.plot(at, y, **(look | theirs[kind]))
+        # Error bars stand last in a legend; these without any stand behind those with.
+        for kind, own in theirs.items():
+            grey: dict[str, Any] = {"marker": "o", "ls": "", "color": GREY} | own
+            panel.errorbar([], [], label=kind, **grey)
         panel.axhline(1.0, color=GREY, lw=0.8, zorder=0)
         panel.set_xticks(range(len(methods)), [LABELS[each] for each in methods], fontsize=7)
         panel.set_xlim(-0.5, len(methods) - 0.5)
         panel.grid(visible=False, axis="x")
         for place in range(1, len(methods)):
             panel.axvline(place - 0.5, color=GREY, lw=0.4, alpha=0.4)
-    first = next(iter(places.values()))
-    first.set_ylabel(ylabel)
-    legend_above(figure, first, len(groups) + 1)
+    leftmost = next(iter(places.values()))
+    leftmost.set_ylabel(ylabel)
+    legend_above(figure, leftmost, len(groups) + len(published))
 
 
 def _points(

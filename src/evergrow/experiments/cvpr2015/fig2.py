@@ -30,6 +30,8 @@ SWEEPS: dict[str, tuple[float, ...]] = {
     "cost_weight": (0.1, 0.01, 0.005, 0.001, 0.0),
 }
 OTHERWISE: dict[str, Any] = {"n_subsets": 100, "n_assignments": 50, "cost_weight": 0.01}
+# What counts as no difference: half a point is what the paper's curve of assignments spans.
+HARDLY = 0.005
 TITLES = {
     "n_subsets": "subsets per node",
     "n_assignments": "assignments per subset",
@@ -65,14 +67,18 @@ def _judge(table: Table) -> list[Finding]:
     return [
         *by_data("More subsets raise the accuracy.", table, _subsets_raise),
         *by_data("More subsets save comparisons.", table, _subsets_save),
-        *by_data("The number of assignments hardly matters.", table, _assignments),
+        *by_data(
+            "The number of assignments hardly matters (at most half a point between 10 and 100).",
+            table,
+            _assignments,
+        ),
         *by_data(
             "A high cost saves comparisons and loses accuracy.",
             table,
             _high_cost,
         ),
         *by_data(
-            "A cost of 0.001 saves comparisons and loses no accuracy.",
+            "A cost of 0.001 saves comparisons and loses no accuracy (at most half a point).",
             table,
             _small_cost,
         ),
@@ -94,8 +100,7 @@ def _subsets_save(table: Table) -> tuple[str, bool | None]:
 def _assignments(table: Table) -> tuple[str, bool | None]:
     mine = table.where(parameter="n_assignments")
     found = contrast(mine, "accuracy", {"value": 100}, {"value": 10})
-    # Half a point is what the paper's own curve spans.
-    return traded(mine, "value", (10, 100)), abs(found.difference) <= max(found.noise, 0.005)
+    return traded(mine, "value", (10, 100)), found.within(HARDLY)
 
 
 def _high_cost(table: Table) -> tuple[str, bool | None]:
@@ -109,7 +114,7 @@ def _small_cost(table: Table) -> tuple[str, bool | None]:
     mine = table.where(parameter="cost_weight")
     lost = contrast(mine, "accuracy", {"value": 0.0}, {"value": 0.001})
     saved = mine.mean("comparisons", value=0.001) < mine.mean("comparisons", value=0.0)
-    return traded(mine, "value", (0.001, 0.0)), saved and lost.verdict is not True
+    return traded(mine, "value", (0.001, 0.0)), combined((lost.below(HARDLY), saved))
 
 
 EXPERIMENT = Experiment(

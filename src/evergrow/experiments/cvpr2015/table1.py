@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evergrow.experiments.contrasts import by_data, combined, contrast, shown
+from evergrow.experiments.contrasts import by_data, combined, contrast, leads
 from evergrow.experiments.cvpr2015.comparing import compare, methods, printed, relative_to
 from evergrow.experiments.cvpr2015.dots import draw_methods
-from evergrow.experiments.cvpr2015.orders import best_is
+from evergrow.experiments.cvpr2015.orders import best_is, in_words
 from evergrow.experiments.cvpr2015.sources import (
     CHANCE_NOTE,
     DATA_NOTE,
+    OF_A_NETWORK,
     SIZE_NOTE,
     settings,
     sources,
@@ -34,7 +35,11 @@ PRINTED = {
     "plain": (17.58, 18.52),
     "regularised": (19.01, 19.79),
 }
-PUBLISHED = printed(PRINTED, [{"metric": metric} for metric in METRICS])
+# What the paper's text adds of features of a network, which it does not call seen by a metric.
+PRINTED_OF_NETWORK = {"class means": (66.02,), "svm": (71.67,), "regularised": (74.18,)}
+WORDS, NETWORK = "visual words", "network"
+PUBLISHED = printed(PRINTED, [{"metric": metric, "features": WORDS} for metric in METRICS])
+OF_NETWORK = printed(PRINTED_OF_NETWORK, [{"metric": "none", "features": NETWORK}])
 
 
 def _runs(lab: Lab) -> list[Run]:
@@ -51,7 +56,7 @@ def _draw(figure: Figure, table: Table) -> None:
     draw_methods(
         figure,
         Table(relative_to(table, baseline, ["data", "seed"])),
-        Table(relative_to(PUBLISHED, baseline, [])),
+        {"paper": Table(relative_to(PUBLISHED, baseline, []))},
         group="metric",
         groups=METRICS,
         ylabel="accuracy / NCMF without metric",
@@ -70,18 +75,41 @@ def _judge(table: Table) -> list[Finding]:
             table,
             lambda mine: best_is("regularised", mine, "metric", among=METHODS),
         ),
-        *by_data("A learnt metric improves class means most, and the forests too.", table, _metric),
+        *by_data(
+            "With features of a network too the regularised forest is above the SVM and class "
+            "means: 74.18 % beside 71.67 and 66.02.",
+            Table(row for row in table if row["data"] in OF_A_NETWORK),
+            lambda mine: best_is(
+                "regularised", mine.where(metric="none"), "metric", among=[*PRINTED_OF_NETWORK]
+            ),
+        ),
+        *by_data(
+            "A learnt metric improves the forests, and class means more than any other.",
+            table,
+            _metric,
+        ),
     ]
 
 
 def _metric(table: Table) -> tuple[str, bool | None]:
-    parts, verdicts = [], []
-    for name, said in (("class means", "NCM"), ("plain", "NCMF"), ("regularised", "RNCMF")):
+    gains = _gains(table)
+    most, *others = ({"method": name} for name in METHODS)
+    verdicts = [leads(gains, "gain", most, others)]
+    for name in ("plain", "regularised"):
         mine = table.where(method=name)
         verdicts.append(contrast(mine, "accuracy", {"metric": "all"}, {"metric": "none"}).verdict)
-        none, learnt = (shown(mine, "accuracy", metric=metric) for metric in METRICS)
-        parts.append(f"{said} from {none} to {learnt}")
-    return ", ".join(parts), combined(verdicts)
+    text = ", ".join(f"{in_words(m)} {100 * gains.mean('gain', method=m):+.1f}" for m in METHODS)
+    return f"the gains are {text} points", combined(verdicts)
+
+
+def _gains(table: Table) -> Table:
+    """What the metric adds to each method, seed by seed."""
+    without, learnt = (table.where(metric=metric) for metric in METRICS)
+    return Table(
+        {**row, "gain": row["accuracy"] - without.mean("accuracy", **same)}
+        for row in learnt
+        for same in ({"method": row["method"], "seed": row["seed"]},)
+    )
 
 
 EXPERIMENT = Experiment(
@@ -96,7 +124,7 @@ EXPERIMENT = Experiment(
     keys=("data", "metric", "method", "seed"),
     exact=("accuracy", "comparisons"),
     timed=("seconds",),
-    published=tuple(PUBLISHED),
+    published=(*PUBLISHED, *OF_NETWORK),
     size=(12.0, 3.6),
     notes=(
         DATA_NOTE,
@@ -106,5 +134,9 @@ EXPERIMENT = Experiment(
         "features, its penalty 0.001, and k is 5; neither was tuned, where the paper tuned both. "
         "The metric is learnt in 15 epochs at most and has as many dimensions as the features, "
         "512 at most.",
+        "Printed percentages are of visual words, but for three of features of a network, which "
+        "the paper calls preliminary and not to be compared, since the network had learnt the fine "
+        "classes. It does not say whether they are seen through a metric; they stand beside ours "
+        "without one, and not in the picture, as there is none of NCMF to relate them to.",
     ),
 )

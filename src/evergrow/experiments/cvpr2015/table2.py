@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evergrow.experiments.contrasts import by_data, combined, contrast, shown
+from evergrow.experiments.contrasts import by_data, combined, contrast, contrast_of, shown
 from evergrow.experiments.cvpr2015.comparing import compare, methods, printed, relative_to
 from evergrow.experiments.cvpr2015.contenders import METHODS, PAPERS_METHODS
 from evergrow.experiments.cvpr2015.dots import draw_methods
@@ -58,7 +58,7 @@ def _draw(figure: Figure, table: Table) -> None:
     draw_methods(
         figure,
         Table(relative_to(table, baseline, ["data", "seed"])),
-        Table(relative_to(PUBLISHED, baseline, [])),
+        {"paper": Table(relative_to(PUBLISHED, baseline, []))},
         group="metric",
         groups=METRICS,
         ylabel="accuracy / fine only without metric",
@@ -85,7 +85,7 @@ def _judge(table: Table) -> list[Finding]:
         ),
         *by_data(
             "With the metric of the fine part NN-H almost reaches a forest that is told every "
-            "fine label (99 %).",
+            "fine label (99 %; here at least 98 %, of one that sees through the same metric).",
             table,
             _nearly,
         ),
@@ -103,9 +103,15 @@ def _metrics(table: Table) -> tuple[str, bool | None]:
 
 def _nearly(table: Table) -> tuple[str, bool | None]:
     mine = table.where(metric="fine")
+    beyond = contrast_of(
+        [
+            one.mean("accuracy", method="nn-h") - NEARLY * one.mean("accuracy", method="full")
+            for one in (mine.where(seed=seed) for seed in mine.values("seed"))
+        ]
+    )
     share = mine.mean("accuracy", method="nn-h") / mine.mean("accuracy", method="full")
     ours = mine.mean("accuracy", method="ridge-h") / mine.mean("accuracy", method="full")
-    return f"NN-H has {share:.1%} of it (ridge-H, ours, {ours:.1%})", share >= NEARLY
+    return f"NN-H has {share:.1%} of it (ridge-H, ours, {ours:.1%})", beyond.verdict
 
 
 EXPERIMENT = Experiment(
@@ -130,5 +136,8 @@ EXPERIMENT = Experiment(
         "one against the rest by ten epochs of stochastic steps; its penalty of 0.001 and k = 5 "
         "were not tuned, where the paper tuned both. Metrics are learnt in 15 epochs at most. "
         'Ridge-H is ours; "all fine" is a forest that is told the fine label of every sample.',
+        "The paper's 99 % are 19.55 beside 19.79, where the forest that is told every fine label "
+        "has a metric learnt on all of them too (table 1). Here both see through the metric of the "
+        "fine part, so that they differ by labels alone and the share is that of another question.",
     ),
 )

@@ -54,7 +54,7 @@ def _draw(figure: Figure, table: Table) -> None:
     draw_methods(
         figure,
         table,
-        Table(PUBLISHED),
+        {"paper": Table(PUBLISHED)},
         group="coarse",
         groups={share: f"{share:.0%} coarse only" for share in SHARES},
         ylabel="accuracy / fine only",

@@ -51,7 +51,7 @@ def _draw(figure: Figure, table: Table) -> None:
     draw_methods(
         figure,
         table,
-        Table(PUBLISHED),
+        {"paper": Table(PUBLISHED)},
         group="fine",
         groups={0.5: "here"},
         ylabel="coarse accuracy / coarse forest",

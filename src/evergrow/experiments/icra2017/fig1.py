@@ -41,6 +41,8 @@ N_TEST = 5000
 N_DRAWN = 250
 # How near a learnt radius must come, as a share of the exact one.
 NEAR = 0.1
+# Both classes' centres and the learnt outlines, which run far where there are no samples.
+FRAME = ((-2.4, 3.7), (-2.4, 2.4))
 
 
 def _runs(lab: Lab) -> list[dict[str, Any]]:
@@ -136,8 +138,8 @@ def _draw(figure: Figure, table: Table) -> None:
             axes.plot(*points.T, line, color=colour, label=label, linewidth=1.3)
         axes.set_title(f"common class {100 * gamma:.0f} %")
         axes.set_aspect("equal")
-        axes.set_xlim(-0.6, 2.6)
-        axes.set_ylim(-1.6, 1.6)
+        axes.set_xlim(*FRAME[0])
+        axes.set_ylim(*FRAME[1])
         axes.set_xlabel("first feature")
     panels[0].set_ylabel("second feature")
     handles, labels = panels[0].get_legend_handles_labels()
@@ -187,7 +189,8 @@ def _found(table: Table, method: str) -> Finding:
     widest = max(gaps, key=abs)
     which = "standard" if IDEAL[method] == STANDARD else "rebalanced"
     return Finding(
-        f"By the paper's equations least squares find the {which} boundary when they are {method}.",
+        f"By the paper's equations least squares find the {which} boundary when they are {method}; "
+        f"{100 * NEAR:.0f} % of the radius count as found.",
         f"Here, on samples, the median radius is at most {100 * abs(widest):.1f} % from it.",
         abs(widest) <= NEAR,
     )
@@ -213,6 +216,5 @@ EXPERIMENT = Experiment(
         "Width of the features and penalty were chosen among five pairs by how near the radii came "
         "to the exact ones; with the others they were up to 20 % off. So learnt boundaries show "
         "that least squares can find the exact ones, not that they do at any setting.",
-        "Data given by `--data` have no use here.",
     ),
 )

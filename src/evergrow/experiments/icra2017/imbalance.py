@@ -11,19 +11,24 @@ import numpy.typing as npt
 
 from evergrow.experiments.experiment import Source
 from evergrow.experiments.lab import Lab
+from evergrow.experiments.table import Table
 from evergrow.streams import Dataset, digits, mixture
 
 __all__ = [
     "BLOCKS",
+    "PENALTY_NOTE",
     "SOURCES",
     "STAND_INS",
     "Block",
     "Trial",
     "accuracies",
     "block_of",
+    "is_own",
     "learning",
+    "name_of",
     "new_class",
     "trial_of",
+    "while_rare",
 ]
 
 Array = npt.NDArray[Any]
@@ -55,6 +60,14 @@ STAND_INS = (
 )
 
 
+PENALTY_NOTE = (
+    "The penalty is chosen on held-out examples without recoding, once for all ways of counting "
+    "rare classes; the paper chooses the best for each."
+)
+
+_OWN = ", own data"
+
+
 def _as_pixels(data: Dataset) -> Dataset:
     """Grey values from -1 to 1; what are no whole numbers from 0 on stays as it is."""
     X = data.X_train
@@ -82,6 +95,31 @@ def block_of(lab: Lab, name: str) -> Block:
     return BLOCKS[name] if lab.data is None else replace(BLOCKS["cifar100"], n_classes=1000)
 
 
+def name_of(lab: Lab, data: Dataset) -> str:
+    """How rows name their data: the user's own are no data set of the paper, whatever the file."""
+    return data.name if lab.data is None else f"{data.name}{_OWN}"
+
+
+def is_own(name: str) -> bool:
+    """Whether rows of this name are of the user's own data."""
+    return name.endswith(_OWN)
+
+
+def while_rare(table: Table, naive: Mapping[str, Any], recoded: Mapping[str, Any]) -> Table:
+    """Rows in which the new class has fewer examples than the others.
+
+    With as many as they have, recoding scales all classes alike and answers cannot change; that
+    is seen at the largest number, where all seeds then have the same accuracies with both.
+    """
+    most = max(table.values("n_new"))
+    last = table.where(n_new=most)
+    same = all(
+        last.where(**naive).column(column).tolist() == last.where(**recoded).column(column).tolist()
+        for column in ("total", "new_class")
+    )
+    return Table(row for row in table if row["n_new"] < most) if same else table
+
+
 @dataclass(frozen=True, eq=False)
 class Trial:
     """Examples of the known classes, of the new one, and to test on."""
@@ -93,7 +131,7 @@ class Trial:
     """The new class."""
 
     def counts(self, wanted: Sequence[int]) -> list[int]:
-        """Those numbers of new examples that there are, and that leave the class a rare one."""
+        """Those numbers of new examples that there are; see :func:`while_rare` for the last."""
         X, _ = self.new
         return [n for n in wanted if n <= len(X)]
 

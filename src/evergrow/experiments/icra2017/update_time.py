@@ -156,7 +156,8 @@ def _judge(table: Table) -> list[Finding]:
     enough = len(sizes) > 1
     return [
         Finding(
-            "The paper finds that the time of an update does not depend on the examples before.",
+            "The paper finds that the time of an update does not depend on the examples before; "
+            f"up to {FLAT} times counts as that.",
             f"Here, {span}, it changes by a factor of {growth[INCREMENTAL]:.2f}, and that of the "
             f"paper's own steps by {growth[PAPERS]:.2f}.",
             growth[INCREMENTAL] <= FLAT if enough else None,
