@@ -53,8 +53,8 @@ class ClassStream:
         Classes of every later batch; the last may bring fewer. More at a time trains faster.
     n_classes : int, default=None
         Take only so many classes of the data; None takes all.
-    order : {"shuffled", "sorted"} or sequence of labels, default="shuffled"
-        In which order classes come. A sequence names all classes that take part.
+    order : {"shuffled", "sorted"} or sequence, default="shuffled"
+        In which order classes come. A sequence of labels names all classes that take part.
     repetitions : int, default=1
         How often to go through the stream, each time in another random order.
     measure_at : sequence of int, default=None
