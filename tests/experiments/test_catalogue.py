@@ -16,9 +16,12 @@ def test_every_experiment_says_what_it_shows(name):
 @pytest.mark.parametrize("name", experiment_names())
 def test_every_experiment_declares_the_columns_of_what_the_paper_prints(name):
     (experiment,) = find_experiments([name])
-    declared = {*experiment.keys, *experiment.exact, *experiment.timed}
+    measured = {*experiment.exact, *experiment.timed}
     for row in experiment.published:
-        assert set(row) <= declared
+        assert measured & set(row)
+        # Words that are in no column of ours tell the paper's own cases apart; numbers are compared.
+        unknown = set(row) - {*experiment.keys, *measured}
+        assert all(isinstance(row[name], str) for name in unknown)
 
 
 def test_a_paper_stands_for_its_experiments():
