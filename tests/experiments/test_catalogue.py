@@ -19,7 +19,7 @@ def test_every_experiment_declares_the_columns_of_what_the_paper_prints(name):
     measured = {*experiment.exact, *experiment.timed}
     for row in experiment.published:
         assert measured & set(row)
-        # Words that are in no column of ours tell the paper's own cases apart; numbers are compared.
+        # Words in no column of ours tell the paper's own cases apart; numbers are compared.
         unknown = set(row) - {*experiment.keys, *measured}
         assert all(isinstance(row[name], str) for name in unknown)
 
