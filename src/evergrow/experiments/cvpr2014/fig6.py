@@ -17,10 +17,9 @@ from evergrow.experiments.cvpr2014.data import (
 )
 from evergrow.experiments.cvpr2014.growing import (
     BASELINE,
-    BASELINE_KEYS,
     MEASURES,
     baseline_run,
-    measure_strategy,
+    measure_in_sweep,
     relative_to_baseline,
 )
 from evergrow.experiments.experiment import Experiment, Finding, Run
@@ -65,9 +64,8 @@ def runs(lab: Lab) -> list[Run]:
 
 def measure(lab: Lab, run: Run) -> list[Row]:
     """Grow to all classes; the baseline trains anew at every class, for its time."""
-    if run["strategy"] == BASELINE:
-        return measure_strategy(lab, run, BASELINE_KEYS, ask="always")
-    return measure_strategy(lab, run, KEYS)
+    ask = "always" if run["strategy"] == BASELINE else "measured"
+    return measure_in_sweep(lab, run, KEYS, ask=ask)
 
 
 def draw(figure: Figure, table: Table) -> None:

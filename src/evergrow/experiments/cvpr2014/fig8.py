@@ -15,11 +15,9 @@ from evergrow.experiments.cvpr2014.data import (
     last_class,
 )
 from evergrow.experiments.cvpr2014.growing import (
-    BASELINE,
-    BASELINE_KEYS,
     MEASURES,
     baseline_run,
-    measure_strategy,
+    measure_in_sweep,
     points,
     relative_to_baseline,
 )
@@ -71,9 +69,8 @@ def _same_classes(data: Dataset, end: int) -> Dataset:
 
 def measure(lab: Lab, run: Run) -> list[Row]:
     """Grow with RUST in one order, or train from scratch on all of the classes."""
-    keys = BASELINE_KEYS if run["strategy"] == BASELINE else KEYS
-    return measure_strategy(
-        lab, run, keys, data=_same_classes(lab.dataset(run["data"]), run["end"])
+    return measure_in_sweep(
+        lab, run, KEYS, data=_same_classes(lab.dataset(run["data"]), run["end"])
     )
 
 

@@ -17,11 +17,9 @@ from evergrow.experiments.cvpr2014.data import (
     last_class,
 )
 from evergrow.experiments.cvpr2014.growing import (
-    BASELINE,
-    BASELINE_KEYS,
     MEASURES,
     baseline_run,
-    measure_strategy,
+    measure_in_sweep,
     points,
     relative_to_baseline,
 )
@@ -61,8 +59,7 @@ def runs(lab: Lab) -> list[Run]:
 
 def measure(lab: Lab, run: Run) -> list[Row]:
     """Grow with RUST, or train from scratch where it is measured."""
-    keys = BASELINE_KEYS if run["strategy"] == BASELINE else KEYS
-    return measure_strategy(lab, run, keys)
+    return measure_in_sweep(lab, run, KEYS)
 
 
 def draw(figure: Figure, table: Table) -> None:

@@ -16,7 +16,6 @@ from evergrow.streams import ClassStream, Dataset, Learner, Measured, Retrained,
 
 __all__ = [
     "BASELINE",
-    "BASELINE_KEYS",
     "MEASURES",
     "N_TREES",
     "N_TREES_QUICK",
@@ -24,6 +23,7 @@ __all__ = [
     "baseline_run",
     "follow_run",
     "forest",
+    "measure_in_sweep",
     "measure_strategy",
     "points",
     "relative_to_baseline",
@@ -111,6 +111,12 @@ def measure_strategy(
         learner = forest(lab, seed, update=strategy, **parameters)
     measured = follow_run(lab, run, learner, ask=ask, data=data)
     return rows_of(run, keys, measured, timed=strategy != BASELINE or ask == "always")
+
+
+def measure_in_sweep(lab: Lab, run: Run, keys: Sequence[str], **options: Any) -> list[Row]:
+    """The same where one baseline stands beside every setting, and bears the keys of none."""
+    shared = BASELINE_KEYS if run["strategy"] == BASELINE else keys
+    return measure_strategy(lab, run, shared, **options)
 
 
 def rows_of(
