@@ -2,63 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from evergrow.experiments.contrasts import by_data, combined, contrast
-from evergrow.experiments.cvpr2015.comparing import compare, methods, printed, relative_to
 from evergrow.experiments.cvpr2015.contenders import METHODS, PAPERS_METHODS
-from evergrow.experiments.cvpr2015.dots import draw_methods
 from evergrow.experiments.cvpr2015.orders import above_baseline, best_is, with_hierarchy
-from evergrow.experiments.cvpr2015.sources import (
-    CHANCE_NOTE,
-    DATA_NOTE,
-    SIZE_NOTE,
-    settings,
-    sources,
-)
-from evergrow.experiments.experiment import Experiment, Finding, Run
-from evergrow.experiments.lab import Lab
-from evergrow.experiments.table import Row, Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from evergrow.experiments.cvpr2015.shares import SHARES, ShareSweep
+from evergrow.experiments.cvpr2015.sources import CHANCE_NOTE, DATA_NOTE, SIZE_NOTE, sources
+from evergrow.experiments.experiment import Experiment, Finding
+from evergrow.experiments.table import Table
 
 __all__ = ["EXPERIMENT"]
 
-SHARES = (0.1, 0.2, 0.5)
-
-PRINTED = {
-    "fine-only": (12.04, 14.35, 16.96),
-    "stacked": (12.92, 15.07, 17.56),
-    "joint": (12.59, 14.89, 17.14),
-    "nn": (13.99, 15.48, 17.93),
-    "hierarchical": (14.16, 16.15, 18.35),
-    "nn-h": (14.71, 16.37, 18.46),
-}
-PUBLISHED = relative_to(
-    printed(PRINTED, [{"fine": share} for share in SHARES]), {"method": "fine-only"}, ["fine"]
+SWEEP = ShareSweep(
+    column="fine",
+    said="fine labels",
+    names=(*METHODS, "full"),
+    percentages={
+        "fine-only": (12.04, 14.35, 16.96),
+        "stacked": (12.92, 15.07, 17.56),
+        "joint": (12.59, 14.89, 17.14),
+        "nn": (13.99, 15.48, 17.93),
+        "hierarchical": (14.16, 16.15, 18.35),
+        "nn-h": (14.71, 16.37, 18.46),
+    },
 )
-
-
-def _runs(lab: Lab) -> list[Run]:
-    return [*settings(lab, fine=SHARES)]
-
-
-def _measure(lab: Lab, run: Run) -> list[Row]:
-    entries = methods((*METHODS, "full"))
-    rows = compare(lab, run, entries, fine=run["fine"])
-    return [*relative_to(rows, {"method": "fine-only"}, ["fine"])]
-
-
-def _draw(figure: Figure, table: Table) -> None:
-    draw_methods(
-        figure,
-        table,
-        {"paper": Table(PUBLISHED)},
-        group="fine",
-        groups={share: f"{share:.0%} fine labels" for share in SHARES},
-        ylabel="accuracy / fine only",
-    )
 
 
 def _judge(table: Table) -> list[Finding]:
@@ -106,14 +72,14 @@ EXPERIMENT = Experiment(
     title="Few fine labels (CVPR 2015, table 3)",
     shows="Every method with fine labels of 10, 20 and 50 % of the samples, half of all coarse.",
     sources=sources("features", "words", "birds"),
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
+    runs=SWEEP.runs,
+    measure=SWEEP.measure,
+    draw=SWEEP.draw,
     judge=_judge,
     keys=("data", "fine", "method", "seed"),
     exact=("accuracy", "relative", "coarse_accuracy", "comparisons"),
     timed=("seconds",),
-    published=tuple(PUBLISHED),
+    published=SWEEP.published,
     size=(12.0, 3.8),
     notes=(
         DATA_NOTE,

@@ -2,63 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from evergrow.experiments.contrasts import by_data, combined, contrast
-from evergrow.experiments.cvpr2015.comparing import compare, methods, printed, relative_to
 from evergrow.experiments.cvpr2015.contenders import METHODS, PAPERS_METHODS
-from evergrow.experiments.cvpr2015.dots import draw_methods
 from evergrow.experiments.cvpr2015.orders import best_is, in_words
-from evergrow.experiments.cvpr2015.sources import (
-    CHANCE_NOTE,
-    DATA_NOTE,
-    SIZE_NOTE,
-    settings,
-    sources,
-)
-from evergrow.experiments.experiment import Experiment, Finding, Run
-from evergrow.experiments.lab import Lab
-from evergrow.experiments.table import Row, Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from evergrow.experiments.cvpr2015.shares import SHARES, ShareSweep
+from evergrow.experiments.cvpr2015.sources import CHANCE_NOTE, DATA_NOTE, SIZE_NOTE, sources
+from evergrow.experiments.experiment import Experiment, Finding
+from evergrow.experiments.table import Table
 
 __all__ = ["EXPERIMENT"]
 
-SHARES = (0.1, 0.2, 0.5)
-
-PRINTED = {
-    "fine-only": (16.96, 16.96, 16.96),
-    "stacked": (17.18, 17.21, 17.56),
-    "joint": (16.89, 16.80, 17.14),
-    "nn": (17.27, 17.51, 17.93),
-    "hierarchical": (17.59, 17.90, 18.35),
-    "nn-h": (17.87, 18.13, 18.46),
-}
-PUBLISHED = relative_to(
-    printed(PRINTED, [{"coarse": share} for share in SHARES]), {"method": "fine-only"}, ["coarse"]
+SWEEP = ShareSweep(
+    column="coarse",
+    said="coarse only",
+    names=METHODS,
+    percentages={
+        "fine-only": (16.96, 16.96, 16.96),
+        "stacked": (17.18, 17.21, 17.56),
+        "joint": (16.89, 16.80, 17.14),
+        "nn": (17.27, 17.51, 17.93),
+        "hierarchical": (17.59, 17.90, 18.35),
+        "nn-h": (17.87, 18.13, 18.46),
+    },
 )
-
-
-def _runs(lab: Lab) -> list[Run]:
-    return [*settings(lab, coarse=SHARES)]
-
-
-def _measure(lab: Lab, run: Run) -> list[Row]:
-    entries = methods(METHODS)
-    rows = compare(lab, run, entries, coarse=run["coarse"])
-    return [*relative_to(rows, {"method": "fine-only"}, ["coarse"])]
-
-
-def _draw(figure: Figure, table: Table) -> None:
-    draw_methods(
-        figure,
-        table,
-        {"paper": Table(PUBLISHED)},
-        group="coarse",
-        groups={share: f"{share:.0%} coarse only" for share in SHARES},
-        ylabel="accuracy / fine only",
-    )
 
 
 def _judge(table: Table) -> list[Finding]:
@@ -95,14 +61,14 @@ EXPERIMENT = Experiment(
     title="Few coarse labels (CVPR 2015, table 4)",
     shows="Every method with fine labels of half of the samples and coarse ones of 10, 20, 50 %.",
     sources=sources("features", "words"),
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
+    runs=SWEEP.runs,
+    measure=SWEEP.measure,
+    draw=SWEEP.draw,
     judge=_judge,
     keys=("data", "coarse", "method", "seed"),
     exact=("accuracy", "relative", "coarse_accuracy", "comparisons"),
     timed=("seconds",),
-    published=tuple(PUBLISHED),
+    published=SWEEP.published,
     size=(9.0, 3.8),
     notes=(
         DATA_NOTE,
