@@ -10,6 +10,8 @@ from evergrow.errors import (
     DatasetWarning,
     ImageError,
     ModelFileError,
+    ServiceError,
+    WorkspaceError,
 )
 from evergrow.version import __version__
 
@@ -59,8 +61,10 @@ __all__ = [
     "RLSClassifier",
     "RejectingClassifier",
     "SVMForestClassifier",
+    "ServiceError",
     "SubcategoryForestClassifier",
     "UpdateReport",
+    "WorkspaceError",
     "__version__",
     "load",
     "save",

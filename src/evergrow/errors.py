@@ -7,11 +7,36 @@ __all__ = [
     "DatasetWarning",
     "ImageError",
     "ModelFileError",
+    "ServiceError",
+    "WorkspaceError",
 ]
 
 
 class ModelFileError(ValueError):
     """A model file is damaged, hostile, not ours, or from a newer version."""
+
+
+class WorkspaceError(ValueError):
+    """Something is wrong with a workspace, or with what it was asked to do."""
+
+
+class ServiceError(RuntimeError):
+    """A service refused a request or could not be reached; ``status`` is 0 if it was not reached.
+
+    Examples
+    --------
+    >>> from evergrow import ServiceError
+    >>> str(ServiceError(409, "there is nothing to undo"))
+    'there is nothing to undo (409)'
+    """
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(status, detail)
+        self.status = status
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return f"{self.detail} ({self.status})" if self.status else self.detail
 
 
 class DatasetError(ValueError):

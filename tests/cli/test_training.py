@@ -12,8 +12,8 @@ import pytest
 import evergrow
 from evergrow import ImageClassifier, NCMForestClassifier
 from evergrow.cli.fit import fit
-from evergrow.cli.lock import lock_path, locked
 from evergrow.imaging.choices import FEATURES, LEARNERS
+from evergrow.locks import lock_path, locked
 from tests.cli.conftest import Run
 from tests.imaging.pictures import folder_of
 

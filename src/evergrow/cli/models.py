@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evergrow.cli.lock import locked
+from evergrow.locks import locked
 
 if TYPE_CHECKING:
     from evergrow.imaging import Answers, ImageClassifier

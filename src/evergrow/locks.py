@@ -1,4 +1,4 @@
-"""A lock beside a model file: processes that change it take turns."""
+"""A lock beside a file: processes that change it take turns."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""A workspace over HTTP, and a page to teach it."""

@@ -1,0 +1,1 @@
+"""Durable examples and a model that follows them, in one folder."""
