@@ -21,6 +21,7 @@ __all__ = [
     "Selection",
     "Validation",
     "Wish",
+    "best_temperature",
     "default_penalty",
     "fit_temperature",
     "normalised",
@@ -202,7 +203,7 @@ def select(
     return Selection(
         penalty,
         recoding,
-        _best_temperature(stream.normalised(scores, recoding), stream.held),
+        _likeliest(stream, scores, recoding),
         wish,
         n_examples,
         weight,
@@ -213,7 +214,7 @@ def select(
 def fit_temperature(stream: Validation, ridge: Ridge, recoding: float) -> float:
     """The temperature for given numbers."""
     scores = stream.scores(ridge)
-    return _best_temperature(stream.normalised(scores, recoding), stream.held)
+    return _likeliest(stream, scores, recoding)
 
 
 def _accuracy(scores: Floats, stream: Validation) -> float:
@@ -265,9 +266,16 @@ def normalised(scores: Floats, moments: Moments, recoding: float) -> Floats:
     return recoded
 
 
-def _best_temperature(logits: Floats, held: Batch) -> float:
+def _likeliest(stream: Validation, scores: Floats, recoding: float) -> float:
+    held = stream.held
+    return best_temperature(stream.normalised(scores, recoding), held.codes, held.weights)
+
+
+def best_temperature(
+    logits: Floats, codes: npt.NDArray[np.int32], importance: Floats | None = None
+) -> float:
     """The temperature with the highest likelihood of the held-out examples."""
-    own = logits[np.arange(len(held.codes)), held.codes]
+    own = logits[np.arange(len(codes)), codes]
     # A class of which every example is held out has no score; it says nothing of the temperature.
     seen = np.isfinite(own)
 
@@ -275,7 +283,7 @@ def _best_temperature(logits: Floats, held: Batch) -> float:
     # have the model sure of everything.
     logits, own = logits[seen], own[seen]
     known = np.isfinite(logits)
-    weights = held.weights[seen]
+    weights = np.ones(len(own)) if importance is None else importance[seen]
     level = np.where(known, logits, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
 
     def loss(log_temperature: float) -> float:
