@@ -248,16 +248,20 @@ class Moments:
             changed = replace(changed, class_settled=grams)
         return replace(changed, peak=self.peak)._without_residue()
 
-    def only(self, columns: npt.NDArray[np.bool_]) -> Moments:
-        """The class sums of some columns, without a Gram matrix."""
-        sums = zip(self.class_sums, columns.tolist(), strict=True)
+    def without_empty(self) -> Moments:
+        """The same sums without the columns of classes that have no examples."""
+        present = self.class_examples > 0
+        if present.all():
+            return self
+        kept = [k for k, some in enumerate(present.tolist()) if some]
+        gram, class_grams = self._settle(self.waiting)
         return Moments(
-            tuple(total for total, wanted in sums if wanted),
-            self.class_weights[columns],
-            self.class_examples[columns],
-            self.class_squares[columns],
-            None,
-            None,
+            tuple(self.class_sums[k] for k in kept),
+            self.class_weights[kept],
+            self.class_examples[kept],
+            self.class_squares[kept],
+            gram,
+            None if class_grams is None else tuple(class_grams[k] for k in kept),
             self.peak,
         )
 

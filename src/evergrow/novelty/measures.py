@@ -17,6 +17,8 @@ from evergrow.scoring import ScoringClassifier
 __all__ = ["MEASURES", "Measure", "NearestMeans"]
 
 Floats = npt.NDArray[np.float64]
+# Squares of shorter lengths have lost digits, or are none.
+_SHORTEST = 1e-140
 # The nearest class of each row, and its score there.
 Best = tuple[npt.NDArray[np.int64], Floats]
 
@@ -117,14 +119,20 @@ def _origin(moments: Moments) -> Floats:
     more unknown examples than either end on all of three sets of image features.
     """
     present = moments.class_examples > 0
-    origin: Floats = 0.5 * moments.means[present].mean(axis=0)
+    means = moments.means if present.all() else moments.means[present]
+    origin: Floats = 0.5 * means.mean(axis=0)
     return origin
 
 
 def _directions(rows: Floats) -> Floats:
     """Rows of length 1; those of zeros stay, as they are like nothing."""
+    with np.errstate(over="ignore"):
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    if lengths.size and lengths.min() > _SHORTEST and lengths.max() < np.inf:
+        directions: Floats = rows / lengths
+        return directions
     largest = np.abs(rows).max(axis=1, keepdims=True)
-    # By the largest first: the square of a large number may be too large.
+    # By the largest first: the square of a large number may be too large, that of a small one none.
     scaled = np.zeros_like(rows)
     np.divide(rows, largest, out=scaled, where=largest > 0)
     lengths = np.linalg.norm(scaled, axis=1, keepdims=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -106,7 +105,7 @@ class Snapshot:
             weights,
             offsets,
             temperature,
-            NearestMeans.of(learnt.plain_moments.only(learnt.present)),
+            NearestMeans.of(learnt.plain_moments.without_empty()),
             limits,
             splits or {},
             forest,
@@ -246,7 +245,7 @@ def _by_forest(snapshot: Snapshot, rows: Floats) -> tuple[Ids, Floats]:
     forest = snapshot.forest
     if forest is None:
         raise ConflictError(
-            "there is no forest to ask: the workspace was made without one, or it has not learnt yet"
+            "there is no forest to ask: the workspace has none, or it has not learnt yet"
         )
     class_ids: Ids = forest.classes_
     probabilities: Floats = forest.predict_proba(rows)

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from evergrow import RLSClassifier
 from evergrow.batches import Batch
 from evergrow.held_out import HeldOut
 from evergrow.labels import ClassList
+from evergrow.linear import RLSClassifier
 from evergrow.linear.feature_map import FeatureMap
 from evergrow.linear.fitted import FittedRLS
 from evergrow.linear.ridge import Ridge

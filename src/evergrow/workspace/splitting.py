@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 
+from evergrow.labels import ClassList
 from evergrow.linear.selection import best_temperature
 from evergrow.subcategory.guesser import leave_one_of_each_out
 from evergrow.subcategory.ridge import Regression
@@ -62,8 +63,8 @@ class FineModel:
     def of(cls, rows: npt.NDArray[np.float32] | Floats, fine_ids: Ids) -> FineModel:
         """From examples of one class with given fine classes, at least two of them."""
         rows = np.asarray(rows, dtype=np.float64)
-        names, codes = np.unique(fine_ids, return_inverse=True)
-        codes = codes.reshape(-1).astype(np.int32)
+        labels, codes = ClassList.of(fine_ids)
+        names: Ids = labels.classes
         regression = Regression.of(rows, codes)
         folds = leave_one_of_each_out(codes, np.random.default_rng(_SEED))
         left_out = regression.held_out_scores(folds)
