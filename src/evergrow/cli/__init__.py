@@ -18,7 +18,13 @@ from evergrow.cli.group import Commands
 from evergrow.cli.info import info
 from evergrow.cli.options import examples
 from evergrow.cli.predict import predict
-from evergrow.cli.workspace import WORKSPACE_COMMANDS
+from evergrow.cli.workspace.changing import merge, rename, split, undo, unsplit
+from evergrow.cli.workspace.init import init
+from evergrow.cli.workspace.keeping import backup, check, export
+from evergrow.cli.workspace.learn import learn
+from evergrow.cli.workspace.looking import classes, status
+from evergrow.cli.workspace.serve import serve
+from evergrow.cli.workspace.token import token
 from evergrow.version import __version__
 
 __all__ = ["main"]
@@ -49,6 +55,11 @@ def main(traceback: bool) -> None:
 
 
 _OF_MODEL_FILES = (fit, add, predict, evaluate, info, forget)
+_OF_WORKSPACES = (
+    *(init, learn, serve, status, classes),
+    *(rename, merge, split, unsplit, undo),
+    *(export, check, backup, token),
+)
 _OF_RESEARCH = (experiment, compare, download)
-for command in (*_OF_MODEL_FILES, *WORKSPACE_COMMANDS, *_OF_RESEARCH):
+for command in (*_OF_MODEL_FILES, *_OF_WORKSPACES, *_OF_RESEARCH):
     main.add_command(command)
