@@ -94,7 +94,10 @@ class Moved:
 
 @dataclass(frozen=True)
 class SplitSet:
-    """A class was split into its fine classes, or joined again."""
+    """A class was split into its fine classes, or joined again.
+
+    It stays so while the class has no examples, as their removal can be undone.
+    """
 
     event: int
     class_id: int
@@ -103,7 +106,10 @@ class SplitSet:
 
 @dataclass(frozen=True)
 class Named:
-    """A class, coarse or fine, is new or has another name now. Never part of a replay."""
+    """A class, coarse or fine, is new, is there again or has another name now.
+
+    Never part of a replay: what the names are now is in :meth:`History.names`.
+    """
 
     event: int
     class_id: int
@@ -190,8 +196,8 @@ class History(Protocol):
     def guessed_at(self, class_id: int) -> int:
         """Event of the last guesses within a class; 0 if there was none."""
 
-    def fine_changed_at(self, class_id: int) -> int:
-        """Newest event that gave or took a fine name within a class, or examples; 0 if none."""
+    def changed_at(self, class_id: int) -> int:
+        """Newest event that brought, took or relabelled examples of a class; 0 if none."""
 
 
 class Follower(Protocol):
