@@ -56,8 +56,7 @@ def new_workspace(
         length = n_features if embedder is None else embedder.fit().n_features_out_
     assert length is not None
     tokens = TokenFile(folder)
-    teach, read = (tokens.add(scope, scope=scope) for scope in ("teach", "read"))
-    return Tokens(teach, read, int(length))
+    return Tokens(tokens.add("teacher", "teach"), tokens.add("robot", "read"), int(length))
 
 
 def vectors(
