@@ -230,7 +230,7 @@ class ChangeableWorkspace(ReadableWorkspace):
                 editor = self._editor(connection, request.actor)
                 change = make(editor)
                 remember(connection, request, digest, change)
-            facts = list(self._history.facts_by(self._store.writer, before))
+            facts = list(self._history.facts_by(self._store.writer, before, erased=True))
             self._tell([*editor.named, *facts])
             return change
 
