@@ -1,5 +1,6 @@
 """Durable examples and a model that follows them, in one folder."""
 
+from evergrow.workspace.inspecting import check_workspace
 from evergrow.workspace.layout import is_workspace
 from evergrow.workspace.problems import (
     ConflictError,
@@ -14,6 +15,7 @@ from evergrow.workspace.records import (
     Answer,
     Change,
     ClassEntry,
+    Confused,
     Event,
     Example,
     Finding,
@@ -32,6 +34,7 @@ __all__ = [
     "Change",
     "ClassEntry",
     "ConflictError",
+    "Confused",
     "Event",
     "Example",
     "Finding",
@@ -49,5 +52,6 @@ __all__ = [
     "Workspace",
     "WorkspaceFullError",
     "WorkspaceLockedError",
+    "check_workspace",
     "is_workspace",
 ]

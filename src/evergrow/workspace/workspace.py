@@ -9,16 +9,16 @@ from typing import Self
 
 from evergrow.features import Embedder
 from evergrow.locks import HeldLock
-from evergrow.workspace.changing import ChangeableWorkspace
 from evergrow.workspace.layout import Layout, Manifest, read_manifest, read_values
 from evergrow.workspace.migrations import check_newest, migrate
+from evergrow.workspace.modelling import ModelledWorkspace
 from evergrow.workspace.opening import hold, make_folder
 from evergrow.workspace.store import Store
 
 __all__ = ["Workspace"]
 
 
-class Workspace(ChangeableWorkspace):
+class Workspace(ModelledWorkspace):
     """A folder that is the whole state: examples, images, embeddings and the model.
 
     Made by :meth:`create` and :meth:`open`. Every change is on disk before its method returns.
@@ -121,7 +121,7 @@ class Workspace(ChangeableWorkspace):
         try:
             store = Store(layout.database, read_only=read_only)
             (check_newest if read_only else migrate)(layout, store)
-            workspace = cls(layout, store, read_manifest(layout), lock)
+            workspace = cls(layout, store, _settled(read_manifest(layout), store), lock)
             workspace._finish_opening()
         except BaseException:
             if store is not None:
@@ -159,3 +159,12 @@ class Workspace(ChangeableWorkspace):
         if self._lock is not None:
             self._finish_erasing()
         self._follower.opened(self._history)
+
+
+def _settled(manifest: Manifest, store: Store) -> Manifest:
+    """The manifest, less what a first lesson wrote that was interrupted before it counted."""
+    if manifest.n_features_given:
+        return manifest
+    with store.reading() as connection:
+        taught = connection.execute("SELECT 1 FROM example LIMIT 1").fetchone()
+    return manifest if taught else manifest.with_n_features(None)
