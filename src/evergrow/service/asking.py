@@ -99,9 +99,7 @@ def signed(request: Request, key: str | None, *what: Any, content: bytes = b"") 
     return records.Request(actor.name, key, digest.hexdigest())
 
 
-async def changed(
-    request: Request, change: Callable[[Workspace], records.Change]
-) -> Any:
+async def changed(request: Request, change: Callable[[Workspace], records.Change]) -> Any:
     """Have the writer make a change, and say what it did."""
     from evergrow.service.bodies import ChangeBody
 

@@ -171,5 +171,3 @@ def _fit_embeddings(schemas: dict[str, Any], n_features: int | None, max_images:
 def _content(operation: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = operation.get("requestBody", {}).get("content", {})
     return found
-
-

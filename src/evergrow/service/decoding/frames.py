@@ -31,7 +31,9 @@ def write_frame(stream: BinaryIO, header: dict[str, Any], blobs: Sequence[Blob] 
         _write(stream, blob)
 
 
-def read_frame(stream: BinaryIO, *, max_bytes: int) -> tuple[dict[str, Any], list[bytearray]] | None:
+def read_frame(
+    stream: BinaryIO, *, max_bytes: int
+) -> tuple[dict[str, Any], list[bytearray]] | None:
     """Take one message; None if the other side has ended.
 
     Parameters
