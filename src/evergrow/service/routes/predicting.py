@@ -25,9 +25,8 @@ __all__ = ["router"]
 router = APIRouter(prefix="/v1", tags=["asking"])
 
 _IMAGE = {"type": "string", "format": "binary"}
-_FORM = form(
-    {"image": {"type": "array", "items": _IMAGE, "minItems": 1, "maxItems": 32}}, ["image"]
-)
+_IMAGES = {"type": "array", "items": _IMAGE, "minItems": 1}
+_FORM = form({"image": _IMAGES}, ["image"])
 
 
 class _How(Asked):
