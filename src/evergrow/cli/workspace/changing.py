@@ -31,17 +31,25 @@ def _tell(workspace: Workspace, folder: str, change: Change, *, as_json: bool, q
         say_workspace(workspace, folder)
 
 
-@click.command(epilog=examples("evergrow rename things mug cup"))
+@click.command(
+    epilog=examples(
+        "evergrow rename things mug cup",
+        "evergrow rename things begle beagle --within dog",
+    )
+)
 @DIR
 @click.argument("label", metavar="CLASS")
 @click.argument("to", metavar="NAME")
+@click.option("--within", metavar="BROAD", help="CLASS is a finer class of this one.")
 @_AS_JSON
 @QUIET
-def rename(folder: str, label: str, to: str, as_json: bool, quiet: bool) -> None:
+def rename(
+    folder: str, label: str, to: str, within: str | None, as_json: bool, quiet: bool
+) -> None:
     """Give CLASS of the workspace DIR another NAME, one that no class has."""
     with changed_workspace(folder) as workspace:
         with shielded():
-            change = workspace.rename(label, to)
+            change = workspace.rename(label, to, within=within)
         _tell(workspace, folder, change, as_json=as_json, quiet=quiet)
 
 
