@@ -173,8 +173,6 @@ class TaughtClass(Given):
 class TaughtBody(Given):
     """What became of a lesson."""
 
-    model_config = ConfigDict(populate_by_name=True)
-
     example: ExampleBody
     class_: TaughtClass = Field(alias="class")
     event: Number
@@ -277,7 +275,8 @@ class ConfusionBody(Given):
 
     classes: list[str]
     counts: list[list[Number]]
-    n_examples: Number
+    # There may be more than are shown.
+    n_classes: Number
     event: Number | None
 
 
