@@ -64,7 +64,7 @@ def merge(folder: str, label: str, into: str, as_json: bool, quiet: bool) -> Non
     with changed_workspace(folder) as workspace:
         with shielded():
             change = workspace.merge(label, into)
-            workspace.assess()
+            workspace.maintain()
         _tell(workspace, folder, change, as_json=as_json, quiet=quiet)
 
 
@@ -83,6 +83,7 @@ def split(folder: str, label: str, as_json: bool, quiet: bool) -> None:
     with changed_workspace(folder) as workspace:
         with shielded():
             change = workspace.split(label)
+            workspace.maintain()
         _tell(workspace, folder, change, as_json=as_json, quiet=quiet)
 
 
@@ -96,6 +97,7 @@ def unsplit(folder: str, label: str, as_json: bool, quiet: bool) -> None:
     with changed_workspace(folder) as workspace:
         with shielded():
             change = workspace.unsplit(label)
+            workspace.maintain()
         _tell(workspace, folder, change, as_json=as_json, quiet=quiet)
 
 
@@ -116,6 +118,7 @@ def undo(folder: str, event: int | None, as_json: bool, quiet: bool) -> None:
     with changed_workspace(folder) as workspace:
         with shielded():
             change = workspace.undo(event=event)
+            workspace.maintain()
         _tell(workspace, folder, change, as_json=as_json, quiet=quiet)
 
 
@@ -133,6 +136,6 @@ def forget_classes(folder: str, classes: tuple[str, ...], *, erase: bool, quiet:
             if not quiet:
                 click.echo(printable(change.summary), err=True)
         with shielded():
-            workspace.assess()
+            workspace.maintain()
         if not quiet:
             say_workspace(workspace, folder)
