@@ -26,7 +26,7 @@ class Stub:
     taught: dict[str, dict[str, Any]] = field(default_factory=dict)
     seen: list[Request] = field(default_factory=list)
     connections: set[Any] = field(default_factory=set)
-    most_images: int = 1000
+    most_images: int = 32
     page: int = 2
     guard: threading.Lock = field(default_factory=threading.Lock)
 
@@ -129,6 +129,14 @@ def _answered(stub: Stub, request: Request) -> tuple[int, Any]:
         return _predicted(stub, request)
     if request.path in ("/v1/classes", "/v1/examples"):
         return _listed(stub, request)
+    return _looked_up(stub, request)
+
+
+def _looked_up(stub: Stub, request: Request) -> tuple[int, Any]:
+    if request.path == "/v1/status":
+        limits = {"max_images": stub.most_images, "max_request_bytes": 20_000_000}
+        known = {"id": "w", "event": 3, "n_examples": 2, "n_classes": 1, "later": []}
+        return 200, {**known, **limits}
     if request.path in _FIXED:
         return 200, _FIXED[request.path]
     return 200, {"event": 7, "kind": request.path[4:], "summary": "Done.", "n_examples": 2}
@@ -150,7 +158,6 @@ _FIXED = {
             }
         ]
     },
-    "/v1/status": {"id": "w", "event": 3, "n_examples": 2, "n_classes": 1, "later": []},
 }
 
 
@@ -162,7 +169,13 @@ def _taught(stub: Stub, request: Request) -> tuple[int, Any]:
         if known is not None:
             return 201, known
         number = len(stub.taught) + 1
-        answer = {"example": _example(number, label), "event": number, "duplicate": False}
+        of_class = {"name": label, "n_examples": number, "new": number == 1}
+        answer = {
+            "example": _example(number, label),
+            "event": number,
+            "duplicate": False,
+            "class": of_class,
+        }
         stub.taught[request.headers["Idempotency-Key"]] = answer
         return 201, answer
 
@@ -176,7 +189,13 @@ def _predicted(stub: Stub, request: Request) -> tuple[int, Any]:
         return 413, {"detail": "too many images"}
     return 200, {
         "predictions": [
-            {"label": label, "probability": 1, "known": True, "top": [[label, 1.0]], "fine_top": []}
+            {
+                "label": label,
+                "probability": 1,
+                "known": True,
+                "top": [{"name": label, "probability": 1.0}],
+                "fine_top": [],
+            }
             for label in labels
         ],
         "event": 1,

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from evergrow import Client, ServiceError
-from evergrow.client import Change, ClassEntry, Example, Prediction
+from evergrow.client import Candidate, Change, ClassEntry, Example, Prediction
 from evergrow.features import read_image
 from tests.client.stub import TOKEN, Stub, running
 from tests.imaging.pictures import picture
@@ -104,20 +104,22 @@ def test_a_label_must_be_text(client: Client) -> None:
 
 def test_one_image_gets_one_answer(client: Client) -> None:
     answer = client.predict(b"cup")
-    assert answer == Prediction("cup", 1.0, True, top=(("cup", 1.0),))
+    assert answer == Prediction("cup", 1.0, True, top=(Candidate("cup", 1.0),))
 
 
 def test_many_images_get_answers_in_their_order(client: Client, stub: Stub) -> None:
     answers = client.predict([f"{i}".encode() for i in range(70)], top=3)
     assert [answer.label for answer in answers] == [f"{i}" for i in range(70)]
-    assert [len(request.parts) for request in stub.seen] == [32, 32, 6]
-    assert stub.seen[0].query == {"top": ["3"], "model": ["rls"]}
+    status, *asked = stub.seen
+    assert status.path == "/v1/status"
+    assert [len(request.parts) for request in asked] == [32, 32, 6]
+    assert asked[0].query == {"top": ["3"], "model": ["rls"]}
 
 
 def test_a_matrix_is_many_embeddings(client: Client, stub: Stub) -> None:
     answers = client.predict(np.arange(6.0).reshape(3, 2))
     assert [answer.label for answer in answers] == ["0.0", "2.0", "4.0"]
-    assert stub.seen[0].json == {"embeddings": [[0, 1], [2, 3], [4, 5]]}
+    assert stub.seen[-1].json == {"embeddings": [[0, 1], [2, 3], [4, 5]]}
 
 
 def test_images_and_embeddings_may_be_mixed(client: Client) -> None:
@@ -126,14 +128,21 @@ def test_images_and_embeddings_may_be_mixed(client: Client) -> None:
 
 
 def test_large_images_travel_in_several_requests(client: Client, stub: Stub) -> None:
-    client.predict([b"x" * (6 << 20)] * 3)
-    assert [len(request.parts) for request in stub.seen] == [2, 1]
+    client.predict([b"x" * 7_000_000] * 3)
+    assert [len(request.parts) for request in stub.seen[1:]] == [2, 1]
 
 
 def test_a_service_with_smaller_limits_gets_smaller_requests(client: Client, stub: Stub) -> None:
     stub.most_images = 3
     answers = client.predict([f"{i}".encode() for i in range(10)])
     assert [answer.label for answer in answers] == [f"{i}" for i in range(10)]
+
+
+def test_the_limits_are_asked_for_once(client: Client, stub: Stub) -> None:
+    client.predict([b"a", b"b"])
+    client.predict([b"a", b"b"])
+    client.predict(b"a")
+    assert [request.path for request in stub.seen].count("/v1/status") == 1
 
 
 def test_nothing_asked_is_nothing_sent(client: Client, stub: Stub) -> None:
@@ -172,7 +181,8 @@ def test_a_listing_that_leads_to_itself_ends(client: Client, stub: Stub) -> None
         ("remove", {"example": 3}, "DELETE", "/v1/examples/3", None),
         ("undo", {}, "POST", "/v1/undo", {}),
         ("undo", {"event": 4}, "POST", "/v1/undo", {"event": 4}),
-        ("forget", {"label": "cup"}, "POST", "/v1/forget", {"label": "cup"}),
+        ("forget", {"label": "a"}, "POST", "/v1/forget", {"label": "a", "erase": False}),
+        ("relabel", {"example": 3, "clear_fine": True}, "PATCH", "/v1/examples/3", {"fine": None}),
         ("rename", {"label": "a", "to": "b"}, "POST", "/v1/rename", {"label": "a", "to": "b"}),
         ("merge", {"label": "a", "into": "b"}, "POST", "/v1/merge", {"label": "a", "into": "b"}),
         ("split", {"label": "a"}, "POST", "/v1/split", {"label": "a"}),

@@ -43,9 +43,7 @@ def _why_no_file(path: str) -> str:
     return f"{name!r} is a folder: name a model file, as written by 'evergrow fit'"
 
 
-def load_classifier(
-    path: str, *, verbose: int, jobs: int
-) -> ImageClassifier | WorkspaceClassifier:
+def load_classifier(path: str, *, verbose: int, jobs: int) -> ImageClassifier | WorkspaceClassifier:
     """Read a classifier of images, or a workspace, to ask it."""
     if is_workspace(path):
         from evergrow.cli.workspace.asking import WorkspaceClassifier

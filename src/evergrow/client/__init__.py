@@ -3,6 +3,7 @@
 from evergrow.client.client import Client
 from evergrow.client.results import (
     Accuracy,
+    Candidate,
     Change,
     ClassEntry,
     Example,
@@ -11,10 +12,12 @@ from evergrow.client.results import (
     Review,
     Status,
     Taught,
+    TaughtClass,
 )
 
 __all__ = [
     "Accuracy",
+    "Candidate",
     "Change",
     "ClassEntry",
     "Client",
@@ -24,4 +27,5 @@ __all__ = [
     "Review",
     "Status",
     "Taught",
+    "TaughtClass",
 ]

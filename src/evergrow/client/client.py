@@ -32,7 +32,6 @@ __all__ = ["Client"]
 Entry = TypeVar("Entry")
 
 _PAGE = 200
-_TOO_LARGE = 413
 
 
 class Client:
@@ -106,6 +105,7 @@ class Client:
         self._connections = Connections(address, timeout, ca_file)
         retrying = Retries(retries, self._place)
         self._sender = Sender(self._connections, retrying, checked_token(token))
+        self._limits: Status | None = None
 
     def __repr__(self) -> str:
         return f"Client({self._place!r})"
@@ -162,7 +162,7 @@ class Client:
         """
         items, single = items_of(images)
         where = f"/v1/predictions?{urlencode({'top': top, 'model': model})}"
-        answers = [one for batch in batches_of(items) for one in self._asked(where, batch)]
+        answers = [one for batch in self._batches(items) for one in self._asked(where, batch)]
         return answers[0] if single else answers
 
     def classes(self) -> list[ClassEntry]:
@@ -186,9 +186,30 @@ class Client:
             chosen["guessed"] = "true" if guessed else "false"
         return self._listed("/v1/examples", Example, chosen)
 
-    def relabel(self, example: int, *, label: str | None = None, fine: str | None = None) -> Change:
-        """Give an example another class or finer class; the same finer class confirms a guess."""
+    def relabel(
+        self,
+        example: int,
+        *,
+        label: str | None = None,
+        fine: str | None = None,
+        clear_fine: bool = False,
+    ) -> Change:
+        """Correct what an example is called.
+
+        Parameters
+        ----------
+        example : int
+            Its number.
+        label : str, default=None
+            Its class; None to leave it.
+        fine : str, default=None
+            Its finer class, also to confirm a guess; None to leave it.
+        clear_fine : bool, default=False
+            Take its finer class away.
+        """
         body = {name: value for name, value in (("label", label), ("fine", fine)) if value}
+        if clear_fine:
+            body["fine"] = None
         return self._changed("PATCH", f"/v1/examples/{int(example)}", body)
 
     def remove(self, example: int) -> Change:
@@ -206,9 +227,17 @@ class Client:
         """
         return self._changed("POST", "/v1/undo", {} if event is None else {"event": event})
 
-    def forget(self, label: str) -> Change:
-        """Take a class out with all its examples."""
-        return self._changed("POST", "/v1/forget", {"label": label})
+    def forget(self, label: str, *, erase: bool = False) -> Change:
+        """Take a class out with all its examples.
+
+        Parameters
+        ----------
+        label : str
+            The class.
+        erase : bool, default=False
+            Delete its pictures and embeddings for good, which cannot be undone.
+        """
+        return self._changed("POST", "/v1/forget", {"label": label, "erase": erase})
 
     def rename(self, label: str, to: str) -> Change:
         """Give a class another name, one that no other class has."""
@@ -245,15 +274,17 @@ class Client:
         with written_whole(path) as file:
             self._sender.read("GET", "/v1/model", lambda answer: _write(answer, file))
 
+    def _batches(self, items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+        if len(items) <= 1:
+            return iter([items] if items else [])
+        # Asked once: the service says how much it takes at a time.
+        if self._limits is None:
+            self._limits = self.status()
+        most_items, most_bytes = self._limits.max_images, self._limits.max_request_bytes
+        return batches_of(items, most_items=most_items, most_bytes=most_bytes)
+
     def _asked(self, where: str, batch: Sequence[Item]) -> list[Prediction]:
-        try:
-            body = self._sender.json("POST", where, prediction_body(batch))
-        except ServiceError as error:
-            if error.status != _TOO_LARGE or len(batch) == 1:
-                raise
-            # The service was started with other limits than the usual ones.
-            half = len(batch) // 2
-            return self._asked(where, batch[:half]) + self._asked(where, batch[half:])
+        body = self._sender.json("POST", where, prediction_body(batch))
         answers = [value_of(Prediction, one) for one in _items(body, "predictions")]
         if len(answers) != len(batch):
             raise ServiceError(0, f"{len(batch)} images got {len(answers)} answers")

@@ -54,10 +54,12 @@ def _read_fields(kind: type, body: object, where: str) -> Any:
     hints = _hints(kind)
     found = {}
     for field in fields(cast(Any, kind)):
-        if field.name in body:
-            found[field.name] = _read(hints[field.name], body[field.name], f"{where}.{field.name}")
+        # Some names of JSON are words of Python's own.
+        name = field.metadata.get("name", field.name)
+        if name in body:
+            found[field.name] = _read(hints[field.name], body[name], f"{where}.{name}")
         elif field.default is MISSING:
-            raise _not_understood(f"{where}.{field.name}")
+            raise _not_understood(f"{where}.{name}")
     return kind(**found)
 
 

@@ -12,9 +12,8 @@ from evergrow.client.sources import EmbeddingItem, ImageItem, Item
 
 __all__ = ["Body", "batches_of", "json_body", "prediction_body", "teaching_body"]
 
-# What a service takes at a time unless told otherwise, with room for what is around the images.
-MOST_ITEMS = 32
-MOST_BYTES = 16 << 20
+# Of a request beside the images themselves, for each of them.
+_AROUND_BYTES = 300
 
 
 @dataclass(frozen=True)
@@ -49,17 +48,27 @@ def prediction_body(items: Sequence[Item]) -> Body:
     return _multipart([one for one in items if isinstance(one, ImageItem)], {})
 
 
-def batches_of(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """Items of one kind together, no more than a request takes."""
+def batches_of(
+    items: Sequence[Item], *, most_items: int, most_bytes: int
+) -> Iterator[Sequence[Item]]:
+    """Items of one kind together, no more than a request takes.
+
+    Examples
+    --------
+    >>> from evergrow.client.requesting import batches_of
+    >>> from evergrow.client.sources import ImageItem
+    >>> items = [ImageItem(bytes(n)) for n in (500, 400, 300, 20, 10)]
+    >>> [len(batch) for batch in batches_of(items, most_items=2, most_bytes=2000)]
+    [2, 2, 1]
+    """
     first, n_bytes = 0, 0
     for place, item in enumerate(items):
-        other = type(item) is not type(items[first])
-        if place > first and (
-            other or place - first == MOST_ITEMS or n_bytes + item.n_bytes > MOST_BYTES
-        ):
+        size = item.n_bytes + _AROUND_BYTES
+        full = place - first == most_items or n_bytes + size > most_bytes
+        if place > first and (full or type(item) is not type(items[first])):
             yield items[first:place]
             first, n_bytes = place, 0
-        n_bytes += item.n_bytes
+        n_bytes += size
     if items:
         yield items[first:]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = [
     "Accuracy",
+    "Candidate",
     "Change",
     "ClassEntry",
     "Example",
@@ -14,6 +15,7 @@ __all__ = [
     "Review",
     "Status",
     "Taught",
+    "TaughtClass",
 ]
 
 
@@ -78,6 +80,15 @@ class Example:
 
 
 @dataclass(frozen=True)
+class TaughtClass:
+    """The class of an example that was taught: examples it has now, and whether it is new."""
+
+    name: str
+    n_examples: int
+    new: bool
+
+
+@dataclass(frozen=True)
 class Taught:
     """What became of an example.
 
@@ -89,17 +100,22 @@ class Taught:
         The change, as ``undo`` takes it.
     duplicate : bool
         True if the class had this very picture already; it is not learnt twice.
-    new_class : bool
-        Whether the class came to be with it.
-    n_examples : int
-        Examples of the class now.
+    of_class : TaughtClass
+        Its class after that.
     """
 
     example: Example
     event: int
-    duplicate: bool = False
-    new_class: bool = False
-    n_examples: int = 0
+    duplicate: bool
+    of_class: TaughtClass = field(metadata={"name": "class"})
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A class that an image may be of, and its probability."""
+
+    name: str
+    probability: float
 
 
 @dataclass(frozen=True)
@@ -120,7 +136,7 @@ class Prediction:
         Of the best finer class, sure or not.
     novelty : float or None
         How strange the image is; None while too little was taught to tell.
-    top, fine_top : tuple of (str, float)
+    top, fine_top : tuple of Candidate
         The best classes, and the best finer ones of the best class.
     """
 
@@ -130,8 +146,8 @@ class Prediction:
     fine: str | None = None
     fine_probability: float | None = None
     novelty: float | None = None
-    top: tuple[tuple[str, float], ...] = ()
-    fine_top: tuple[tuple[str, float], ...] = ()
+    top: tuple[Candidate, ...] = ()
+    fine_top: tuple[Candidate, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -235,6 +251,10 @@ class Status:
         Share of known things that may be called unknown, and the share that was measured.
     accuracy : Accuracy or None
         Over all classes; None if that was not measured yet.
+    scopes : tuple of str
+        What the client's token may do.
+    max_images, max_request_bytes : int
+        What one request may hold; :meth:`Client.predict` keeps to it.
     """
 
     id: str
@@ -251,3 +271,6 @@ class Status:
     assessed_event: int | None = None
     snapshot_event: int | None = None
     n_bytes: int = 0
+    scopes: tuple[str, ...] = ()
+    max_images: int = 1
+    max_request_bytes: int = 1 << 20

@@ -25,9 +25,11 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made(tmp_path_factory: pytest.TempPathFactory, network: Path) -> Path:
     """A workspace that knows red and green; tests must not change it."""
     folder = tmp_path_factory.mktemp("made")
-    photos = folder_of(folder / "photos", "red", "green", n=8)
+    photos = folder_of(folder / "photos", "red", "green", n=12)
+    # Few false alarms: tests that ask about known things expect names.
+    options = ["--features", str(network), "--false-alarms", "0.01", "-q"]
     for arguments in (
-        ["init", str(folder / "things"), "--features", str(network), "-q"],
+        ["init", str(folder / "things"), *options],
         ["learn", str(folder / "things"), str(photos), "-q"],
     ):
         result = CliRunner().invoke(main, arguments)

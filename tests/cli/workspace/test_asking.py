@@ -99,17 +99,17 @@ def test_commands_of_model_files_point_to_those_of_workspaces(
 
 def test_status_tells_what_is_there(run: Run, made: Path) -> None:
     lines = dict(line.split("\t", 1) for line in run("status", made).stdout.splitlines())
-    assert (lines["n_classes"], lines["n_examples"], lines["takes_images"]) == ("2", "16", "True")
+    assert (lines["n_classes"], lines["n_examples"], lines["takes_images"]) == ("2", "24", "True")
     rate, low, high = (float(part) for part in lines["accuracy"].split("\t"))
     assert low <= rate <= high
     found = json.loads(run("status", made, "--json").stdout)
     assert found["n_features"] == 5
-    assert found["accuracy"]["n"] == 16
+    assert found["accuracy"]["n"] == 24
 
 
 def test_classes_are_listed_with_their_signs(run: Run, made: Path) -> None:
     rows = [line.split("\t") for line in run("classes", made).stdout.splitlines()]
-    assert [row[:2] for row in rows] == [["green", "8"], ["red", "8"]]
+    assert [row[:2] for row in rows] == [["green", "12"], ["red", "12"]]
     assert all(row[2] in ("more", "enough") for row in rows)
     entries = [json.loads(line) for line in run("classes", made, "--json").stdout.splitlines()]
     assert [entry["name"] for entry in entries] == ["green", "red"]

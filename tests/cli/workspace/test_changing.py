@@ -22,9 +22,9 @@ def counts(folder: Any) -> dict[str, int]:
 def test_a_class_gets_another_name(run: Run, things: Path) -> None:
     result = run("rename", things, "red", "rot", "--json")
     assert result.exit_code == 0, result.output
-    assert counts(things) == {"green": 8, "rot": 8}
+    assert counts(things) == {"green": 12, "rot": 12}
     assert json.loads(result.stdout)["kind"] == "rename"
-    assert result.stderr.splitlines()[-1] == f"{things}: 2 classes, 16 examples."
+    assert result.stderr.splitlines()[-1] == f"{things}: 2 classes, 24 examples."
 
 
 def test_a_name_that_is_taken_points_to_merge(run: Run, things: Path) -> None:
@@ -32,32 +32,32 @@ def test_a_name_that_is_taken_points_to_merge(run: Run, things: Path) -> None:
     assert result.exit_code == 1
     assert "merge" in result.stderr
     assert run("merge", things, "red", "green").exit_code == 0
-    assert counts(things) == {"green": 16}
+    assert counts(things) == {"green": 24}
 
 
 def test_changes_are_taken_back_one_by_one(run: Run, things: Path) -> None:
     run("rename", things, "red", "rot")
     run("merge", things, "rot", "green")
     assert run("undo", things).exit_code == 0
-    assert counts(things) == {"green": 8, "rot": 8}
+    assert counts(things) == {"green": 12, "rot": 12}
     assert run("undo", things).exit_code == 0
-    assert counts(things) == {"green": 8, "red": 8}
+    assert counts(things) == {"green": 12, "red": 12}
 
 
 def test_an_undo_of_something_older_is_refused(run: Run, things: Path) -> None:
     run("rename", things, "red", "rot")
     assert run("undo", things, "--event", 1).exit_code == 1
-    assert counts(things) == {"green": 8, "rot": 8}
+    assert counts(things) == {"green": 12, "rot": 12}
 
 
 def test_forgotten_classes_come_back_unless_they_are_erased(run: Run, things: Path) -> None:
     assert run("forget", things, "red").exit_code == 0
-    assert counts(things) == {"green": 8}
+    assert counts(things) == {"green": 12}
     run("undo", things)
-    assert counts(things) == {"green": 8, "red": 8}
+    assert counts(things) == {"green": 12, "red": 12}
     n_before = sum(path.is_file() for path in (things / "images").rglob("*"))
     assert run("forget", things, "red", "--erase").exit_code == 0
-    assert sum(path.is_file() for path in (things / "images").rglob("*")) == n_before - 8
+    assert sum(path.is_file() for path in (things / "images").rglob("*")) == n_before - 12
     assert run("check", things).exit_code == 0
 
 
@@ -65,7 +65,7 @@ def test_a_misspelt_class_forgets_none(run: Run, things: Path) -> None:
     result = run("forget", things, "red", "gren")
     assert result.exit_code == 1
     assert "gren" in result.stderr
-    assert counts(things) == {"green": 8, "red": 8}
+    assert counts(things) == {"green": 12, "red": 12}
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,9 @@ class WorkspaceClassifier:
             raise click.ClickException(
                 f"{name!r} takes embeddings, not images: ask it with evergrow.Client"
             )
-        self.classes_ = np.array(self._snapshot.names, dtype=object)
+        names = self._snapshot.names
+        known = [names[number] for number in self._snapshot.class_ids.tolist()]
+        self.classes_ = np.array(known, dtype=object)
         if not len(self.classes_):
             raise click.ClickException(f"{name!r} knows no class yet: teach it first")
         self._embedder = embedder.set_params(verbose=verbose, n_jobs=jobs)

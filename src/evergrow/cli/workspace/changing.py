@@ -31,17 +31,25 @@ def _tell(workspace: Workspace, folder: str, change: Change, *, as_json: bool, q
         say_workspace(workspace, folder)
 
 
-@click.command(epilog=examples("evergrow rename things mug cup"))
+@click.command(
+    epilog=examples(
+        "evergrow rename things mug cup",
+        "evergrow rename things begle beagle --within dog",
+    )
+)
 @DIR
 @click.argument("label", metavar="CLASS")
 @click.argument("to", metavar="NAME")
+@click.option("--within", metavar="BROAD", help="CLASS is a finer class of this one.")
 @_AS_JSON
 @QUIET
-def rename(folder: str, label: str, to: str, as_json: bool, quiet: bool) -> None:
+def rename(
+    folder: str, label: str, to: str, within: str | None, as_json: bool, quiet: bool
+) -> None:
     """Give CLASS of the workspace DIR another NAME, one that no class has."""
     with changed_workspace(folder) as workspace:
         with shielded():
-            change = workspace.rename(label, to)
+            change = workspace.rename(label, to, within=within)
         _tell(workspace, folder, change, as_json=as_json, quiet=quiet)
 
 
@@ -56,7 +64,7 @@ def merge(folder: str, label: str, into: str, as_json: bool, quiet: bool) -> Non
     with changed_workspace(folder) as workspace:
         with shielded():
             change = workspace.merge(label, into)
-            workspace.assess()
+            workspace.maintain()
         _tell(workspace, folder, change, as_json=as_json, quiet=quiet)
 
 
@@ -75,6 +83,7 @@ def split(folder: str, label: str, as_json: bool, quiet: bool) -> None:
     with changed_workspace(folder) as workspace:
         with shielded():
             change = workspace.split(label)
+            workspace.maintain()
         _tell(workspace, folder, change, as_json=as_json, quiet=quiet)
 
 
@@ -88,6 +97,7 @@ def unsplit(folder: str, label: str, as_json: bool, quiet: bool) -> None:
     with changed_workspace(folder) as workspace:
         with shielded():
             change = workspace.unsplit(label)
+            workspace.maintain()
         _tell(workspace, folder, change, as_json=as_json, quiet=quiet)
 
 
@@ -108,6 +118,7 @@ def undo(folder: str, event: int | None, as_json: bool, quiet: bool) -> None:
     with changed_workspace(folder) as workspace:
         with shielded():
             change = workspace.undo(event=event)
+            workspace.maintain()
         _tell(workspace, folder, change, as_json=as_json, quiet=quiet)
 
 
@@ -125,6 +136,6 @@ def forget_classes(folder: str, classes: tuple[str, ...], *, erase: bool, quiet:
             if not quiet:
                 click.echo(printable(change.summary), err=True)
         with shielded():
-            workspace.assess()
+            workspace.maintain()
         if not quiet:
             say_workspace(workspace, folder)

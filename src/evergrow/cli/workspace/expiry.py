@@ -21,25 +21,25 @@ class _Expiry(click.ParamType):
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> datetime:
-        if isinstance(value, datetime):
+    ) -> timedelta:
+        if isinstance(value, timedelta):
             return value
-        now = datetime.now(UTC)
         length = _LENGTH.fullmatch(value)
         if length is not None:
-            return now + int(length[1]) * _UNITS[length[2]]
+            return int(length[1]) * _UNITS[length[2]]
         try:
             day = datetime.strptime(value, "%Y-%m-%d").replace(tzinfo=UTC)
         except ValueError:
             self.fail(f"must be like 12h, 30d, 8w or 2030-01-31, got {value!r}", param, ctx)
-        end = day + timedelta(days=1)
-        if end <= now:
+        left = day + timedelta(days=1) - datetime.now(UTC)
+        if left <= timedelta(0):
             self.fail(f"{value} is over already", param, ctx)
-        return end
+        return left
 
 
 EXPIRES = click.option(
     "--expires",
+    "expires_in",
     type=_Expiry(),
     metavar="WHEN",
     help="When the token ends: after 12h, 30d or 8w, or with a day, 2030-01-31 (UTC). Never if "

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from pathlib import Path
-from typing import Any
+from datetime import timedelta
+from typing import Any, Literal
 
 import click
 
@@ -17,6 +16,11 @@ from evergrow.cli.workspace.token_files import TOKEN_FILE, token_file
 __all__ = ["init"]
 
 _NETWORK = "efficientnet-lite0"
+# Names by which the audit log knows them, and what they allow.
+_TOKENS: tuple[tuple[str, Literal["teach", "read"]], ...] = (
+    ("teaching", "teach"),
+    ("reading", "read"),
+)
 
 
 def _checked_features(ctx: click.Context, param: click.Parameter, value: str) -> str | None:
@@ -77,7 +81,7 @@ def init(
     folder: str,
     features: str | None,
     token_file_path: str | None,
-    expires: datetime | None,
+    expires_in: timedelta | None,
     as_json: bool,
     quiet: bool,
     **choices: Any,
@@ -97,11 +101,8 @@ def init(
     with token_file(token_file_path) as write_tokens:
         with Workspace.create(folder, features=features, **choices):
             pass
-        tokens = Tokens(Path(folder))
-        made = {
-            scope: tokens.add(name, scope=scope, expires=expires)
-            for name, scope in (("teaching", "teach"), ("reading", "read"))
-        }
+        tokens = Tokens(folder)
+        made = {scope: tokens.add(name, scope, expires_in=expires_in) for name, scope in _TOKENS}
         if write_tokens is not None:
             write_tokens(list(made.values()))
     if write_tokens is None and not as_json:

@@ -70,8 +70,8 @@ def learn(workspace: str, folder: str, fine: bool, on_error: str, jobs: int, qui
             if not quiet:
                 _say(tally, time.monotonic() - began)
         with shielded():
-            opened.assess()
-            opened.update_forest()
+            opened.maintain()
+            opened.save_snapshot()
         if not quiet:
             say_workspace(opened, workspace)
 
@@ -107,8 +107,8 @@ def _teach_all(
         for lessons in lessons_of(labelled, embedder, on_error=on_error, n_threads=threads):
             with shielded():
                 taught = workspace.teach(lessons.ready) if lessons.ready else []
-            tally.known += sum(one.duplicate for one in taught)
-            tally.taught += sum(not one.duplicate for one in taught)
+                tally.known += sum(one.duplicate for one in taught)
+                tally.taught += sum(not one.duplicate for one in taught)
             tally.left_out += len(lessons.problems)
             for problem in lessons.problems:
                 click.echo(f"Warning: left out {problem}", err=True)

@@ -47,7 +47,7 @@ def status(folder: str, as_json: bool) -> None:
 @click.command(
     epilog=examples(
         "evergrow classes things",
-        'evergrow classes things --json | jq \'select(.sign != "enough") | .name\'',
+        "evergrow classes things --json | jq 'select(.sign != \"enough\") | .name'",
     )
 )
 @DIR

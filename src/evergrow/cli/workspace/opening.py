@@ -37,15 +37,8 @@ def is_workspace(path: str) -> bool:
 def changed_workspace(path: str) -> Iterator[Workspace]:
     """Open a workspace to change it; an error that says what to do if a service has it."""
     from evergrow.workspace import Workspace
-    from evergrow.workspace.problems import WorkspaceLockedError
 
-    try:
-        workspace = Workspace.open(path)
-    except WorkspaceLockedError as error:
-        raise click.ClickException(
-            f"{error}; if that is a service, ask it instead (its page, curl or evergrow.Client), "
-            "or stop it first"
-        ) from error
+    workspace = Workspace.open(path)
     try:
         yield workspace
     finally:

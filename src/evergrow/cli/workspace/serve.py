@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from evergrow.cli.options import examples
+from evergrow.cli.options import QUIET, examples
 from evergrow.cli.workspace.opening import DIR
 
 __all__ = ["serve"]
@@ -61,15 +61,42 @@ _MEGABYTE = 1_000_000
 @click.option(
     "--decoders",
     type=click.IntRange(1, 256),
-    help="Processes that decode images; one per processor if not given.",
+    help="Processes that decode images; one per processor if not given, at least two.",
 )
-def serve(folder: str, max_request_mb: float, **choices: Any) -> None:
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 256),
+    help="Threads that run the network; one per processor if not given.",
+)
+@QUIET
+def serve(
+    folder: str, rate: float, max_request_mb: float, json_logs: bool, quiet: bool, **choices: Any
+) -> None:
     """Serve the workspace DIR over HTTP, with a page to teach it.
 
     Open the address in a browser and enter the teaching token that 'evergrow init' printed. Ends
     with Ctrl-C or SIGTERM after what was acknowledged is finished. Phones give their camera only to
     pages over https.
     """
-    from evergrow.service.serving import serve as serve_folder
+    try:
+        from evergrow.service.serving import serve as serve_folder
+    except ImportError as error:
+        raise click.ClickException(
+            f'{error}: install what a service needs with pip install "evergrow[service]"'
+        ) from error
 
-    serve_folder(folder, max_request_bytes=round(max_request_mb * _MEGABYTE), **choices)
+    def announce(url: str) -> None:
+        # Logs for programs say so in their own way.
+        if not quiet and not json_logs:
+            name = click.format_filename(folder)
+            click.echo(f"{name}: serving at {url} (end with Ctrl-C).", err=True)
+
+    serve_folder(
+        folder,
+        rate=rate,
+        burst=max(1, round(2 * rate)),
+        max_request_bytes=round(max_request_mb * _MEGABYTE),
+        json_logs=json_logs,
+        announce=announce,
+        **choices,
+    )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from datetime import datetime
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -16,7 +15,7 @@ from evergrow.cli.workspace.opening import DIR
 from evergrow.cli.workspace.token_files import TOKEN_FILE, token_file
 
 if TYPE_CHECKING:
-    from evergrow.workspace.tokens import Tokens
+    from evergrow.workspace.tokens import TokenRecord, Tokens
 
 __all__ = ["token"]
 
@@ -43,7 +42,7 @@ def _tokens(folder: str) -> Tokens:
 
     # An error that says so for a folder that is no workspace.
     read_manifest(Layout(Path(folder)))
-    return Tokens(Path(folder))
+    return Tokens(folder)
 
 
 @token.command(
@@ -67,8 +66,8 @@ def _tokens(folder: str) -> Tokens:
 def add(
     folder: str,
     name: str,
-    scope: str,
-    expires: datetime | None,
+    scope: Literal["read", "teach"],
+    expires_in: timedelta | None,
     token_file_path: str | None,
     quiet: bool,
 ) -> None:
@@ -78,7 +77,7 @@ def add(
     """
     tokens = _tokens(folder)
     with token_file(token_file_path) as write_tokens:
-        secret = tokens.add(name, scope=scope, expires=expires)
+        secret = tokens.add(name, scope, expires_in=expires_in)
         if write_tokens is not None:
             write_tokens([secret])
     if write_tokens is None:
@@ -97,11 +96,23 @@ def list_tokens(folder: str, as_json: bool) -> None:
     when it was made and when it ends.
     """
     for record in _tokens(folder).list():
+        shown = _shown(record)
         if as_json:
-            write_json(asdict(record))
+            write_json(shown)
         else:
-            fields = [record.name, record.scope, record.state, record.created]
-            write_fields([*fields, record.expires or ""])
+            write_fields("" if value is None else value for value in shown.values())
+
+
+def _shown(record: TokenRecord) -> dict[str, Any]:
+    from evergrow.workspace.clock import now, text_of
+
+    return {
+        "name": record.name,
+        "scope": record.scope,
+        "state": record.refusal(text_of(now())) or "valid",
+        "created": record.created,
+        "expires": record.expires,
+    }
 
 
 @token.command(epilog=examples("evergrow token revoke things robot"))

@@ -24,17 +24,6 @@ _THUMBNAIL_QUALITY = 80
 # A line of pixels shows nothing, and what is made of it costs as much as of a picture.
 _MAX_PROPORTION = 100
 
-_MEDIA_TYPES = {
-    "JPEG": "image/jpeg",
-    "MPO": "image/jpeg",
-    "PNG": "image/png",
-    "WEBP": "image/webp",
-    "BMP": "image/bmp",
-    "GIF": "image/gif",
-    "TIFF": "image/tiff",
-    "PPM": "image/x-portable-anymap",
-}
-
 
 @dataclass(frozen=True, eq=False)
 class Examined:
@@ -90,7 +79,7 @@ def examine(
         raise RefusedImageError("damaged", error.reason) from error
     return Examined(
         prepared=preprocessing(pixels),
-        media_type=_MEDIA_TYPES[header.format],
+        media_type=header.media_type,
         width=header.width,
         height=header.height,
         thumbnail=_thumbnail(pixels) if thumbnail else None,
