@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -82,7 +83,10 @@ class Pupil(threading.Thread):
         self._ending.set()
 
     def run(self) -> None:
-        caller = Caller(self.port, self.token)
+        with closing(Caller(self.port, self.token)) as caller:
+            self._teach(caller)
+
+    def _teach(self, caller: Caller) -> None:
         number = 0
         while not self._ending.is_set():
             key = f"pupil-{self.number}-lesson-{number}"
