@@ -109,7 +109,7 @@ def test_the_first_example_says_how_long_embeddings_are(tmp_path):
 
 def test_lessons_of_one_call_must_agree_on_the_length(tmp_path):
     with made(tmp_path) as workspace:
-        with pytest.raises(WorkspaceError, match="lesson 2 of 2: .* must have 5 numbers, got 4"):
+        with pytest.raises(WorkspaceError, match=r"lesson 2 of 2: .* must have 5 numbers, got 4"):
             workspace.teach([Lesson(np.ones(5), "cup"), Lesson(np.ones(4), "cup")])
         assert workspace.n_features is None
 
