@@ -99,7 +99,9 @@ def test_events_can_be_listed_oldest_first(workspace):
     assert [one.seq for one in items] == list(range(1, 21))
 
 
-@pytest.mark.parametrize("after", ["", "x", "MQ==", "LTE", "MDE", "é", "MTIzNDU2Nzg5MDEyMzQ1Njc4OTA"])
+@pytest.mark.parametrize(
+    "after", ["", "x", "MQ==", "LTE", "MDE", "é", "MTIzNDU2Nzg5MDEyMzQ1Njc4OTA"]
+)
 def test_a_cursor_that_no_page_gave_is_refused(workspace, after):
     for ask in (workspace.classes, workspace.examples, workspace.events):
         with pytest.raises(WorkspaceError, match="after must be what an earlier page gave"):
