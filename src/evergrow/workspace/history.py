@@ -40,7 +40,7 @@ _NOWHERE = NO_FINE
 _MOVES = (
     "SELECT m.event, m.example, coalesce(m.from_class, :nowhere), coalesce(m.from_fine, :nowhere),"
     " coalesce(m.to_class, :nowhere), coalesce(m.to_fine, :nowhere) FROM move m"
-    " JOIN example e ON e.id = m.example WHERE m.event > :after AND e.erased = 0"
+    " JOIN example e ON e.id = m.example WHERE m.event > :after AND e.erased <= :erased"
     " ORDER BY m.event, m.example"
 )
 _EVENTS = (
@@ -99,9 +99,12 @@ class StoredHistory:
         with self._store.reading() as connection:
             yield from self.facts_by(connection, after)
 
-    def facts_by(self, connection: sqlite3.Connection, after: int) -> Iterator[Fact]:
-        """The same through a connection that is open."""
-        moves = _Peekable(connection.execute(_MOVES, {"after": after, "nowhere": _NOWHERE}))
+    def facts_by(
+        self, connection: sqlite3.Connection, after: int, *, erased: bool = False
+    ) -> Iterator[Fact]:
+        """The same through a connection that is open; ``erased`` ones too, if their rows last."""
+        values = {"after": after, "nowhere": _NOWHERE, "erased": erased}
+        moves = _Peekable(connection.execute(_MOVES, values))
         # No event has both moves and a fact of its own: undoing a split moves nothing.
         for seq, fact in _event_facts(connection, after):
             yield from self._blocks(_up_to(moves, seq))
