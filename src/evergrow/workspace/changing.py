@@ -230,7 +230,6 @@ class ChangeableWorkspace(ReadableWorkspace):
                 editor = self._editor(connection, request.actor)
                 change = make(editor)
                 remember(connection, request, digest, change)
-            # What was just erased is told as well: its rows go when that is done.
             facts = list(self._history.facts_by(self._store.writer, before, erased=True))
             self._tell([*editor.named, *facts])
             return change

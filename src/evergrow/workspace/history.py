@@ -97,12 +97,15 @@ class StoredHistory:
     def facts(self, after: int = 0) -> Iterator[Fact]:
         """Facts of the events after one, in order; teaching in a row comes as blocks."""
         with self._store.reading() as connection:
-            yield from self.facts_by(connection, after)
+            yield from self.facts_by(connection, after, erased=False)
 
     def facts_by(
-        self, connection: sqlite3.Connection, after: int, *, erased: bool = False
+        self, connection: sqlite3.Connection, after: int, *, erased: bool
     ) -> Iterator[Fact]:
-        """The same through a connection that is open; ``erased`` ones too, if their rows last."""
+        """The same through a connection that is open, with or without what was erased.
+
+        Who followed the examples so far must hear that they go, while their rows are still there.
+        """
         values = {"after": after, "nowhere": _NOWHERE, "erased": erased}
         moves = _Peekable(connection.execute(_MOVES, values))
         # No event has both moves and a fact of its own: undoing a split moves nothing.
