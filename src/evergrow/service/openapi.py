@@ -150,10 +150,8 @@ def _component_schemas() -> dict[str, Any]:
         bodies.MergeBody,
         bodies.UndoBody,
     ]
-    _, found = models_json_schema(
-        [(model, "validation") for model in (*asked, bodies.ProblemBody)],
-        ref_template=_REF,
-    )
+    asked.append(bodies.ProblemBody)
+    _, found = models_json_schema([(model, "validation") for model in asked], ref_template=_REF)
     definitions: dict[str, Any] = found["$defs"]
     return definitions
 
