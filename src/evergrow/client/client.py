@@ -207,7 +207,8 @@ class Client:
         clear_fine : bool, default=False
             Take its finer class away.
         """
-        body = {name: value for name, value in (("label", label), ("fine", fine)) if value}
+        given = {"label": label, "fine": fine}
+        body: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if clear_fine:
             body["fine"] = None
         return self._changed("PATCH", f"/v1/examples/{int(example)}", body)

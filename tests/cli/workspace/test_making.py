@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from evergrow.workspace.tokens import Tokens
 
 from evergrow.workspace import Workspace
+from evergrow.workspace.tokens import Tokens
 from tests.cli.conftest import Run
 
 NONE = ["--features", "none"]

@@ -10,11 +10,11 @@ from typing import Any
 from evergrow.errors import ImageError
 from evergrow.features import BadImage, find_labelled
 from evergrow.features.ahead import in_groups, in_order_ahead
-from evergrow.features.decoding import header_of
+from evergrow.features.decoding import decode_with_size, header_of
 from evergrow.features.finding import raise_first
 from evergrow.features.many import warn_of
 from evergrow.features.sources import DEFAULT_LIMITS, content_of, name_of
-from evergrow.workspace.images import small_picture
+from evergrow.workspace.images import THUMBNAIL_SIDE, thumbnail_of
 from evergrow.workspace.names import checked_name
 from evergrow.workspace.records import Lesson, Picture
 
@@ -79,15 +79,16 @@ def lessons_of(
 
 def _read(one: LabelledPath) -> tuple[LabelledPath, Picture | BadImage]:
     try:
-        content = content_of(one.path, DEFAULT_LIMITS)
-        header = header_of(content)
-        # Made here, in threads, so that nobody who looks at the gallery waits for it.
-        small = small_picture(content)
+        # Of a path it is bytes.
+        content: Any = content_of(one.path, DEFAULT_LIMITS)
+        media_type = header_of(content).media_type
+        pixels, (width, height) = decode_with_size(content, DEFAULT_LIMITS, THUMBNAIL_SIDE)
     except ImageError as error:
         return one, BadImage(None, name_of(one.path), error.reason)
     except ValueError as error:
         return one, BadImage(None, name_of(one.path), str(error))
-    return one, Picture(content, header.media_type, header.width, header.height, small)
+    # Made here, in threads, so that nobody who looks at the gallery waits for it.
+    return one, Picture(content, media_type, width, height, thumbnail_of(pixels))
 
 
 def _n_bytes(read: tuple[LabelledPath, Picture | BadImage]) -> int:
