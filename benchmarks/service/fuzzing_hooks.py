@@ -1,9 +1,13 @@
-"""What schemathesis cannot invent by itself: pictures that can be read.
+"""What schemathesis cannot invent by itself: pictures that can be read, keys of one request each.
 
 Loaded by schemathesis, which is told so by the environment variable ``SCHEMATHESIS_HOOKS``.
 """
 
 from __future__ import annotations
+
+import re
+from itertools import count
+from typing import Any
 
 import schemathesis
 from hypothesis import strategies as st
@@ -18,3 +22,15 @@ PICTURES = st.builds(different, st.sampled_from(_DRAWN), st.integers(0, 10**6))
 
 schemathesis.openapi.format("binary", PICTURES)
 schemathesis.openapi.media_type("image/jpeg", PICTURES)
+
+_KEY = "Idempotency-Key"
+_numbers = count()
+
+
+@schemathesis.hook
+def before_call(_context: Any, case: Any, _kwargs: dict[str, Any]) -> None:
+    """Give each request a key of its own: one that comes with another request is refused."""
+    key = None if case.headers is None else case.headers.get(_KEY)
+    # A key that is wrong in itself, or too long for an addition, stays what it is.
+    if isinstance(key, str) and re.fullmatch(r"[!-~]{1,200}", key):
+        case.headers[_KEY] = f"{key}-{next(_numbers)}"
