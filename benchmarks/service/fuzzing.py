@@ -34,7 +34,7 @@ class Fuzzed:
     n_cases: int
     n_operations: int
     n_tested: int
-    # Title and operations of every kind of failure.
+    # Title and operations of every kind of failure, and errors of schemathesis.
     failures: tuple[str, ...]
     output: str
 
@@ -77,10 +77,9 @@ def fuzzed(
         if not result.is_file():
             raise RuntimeError(f"schemathesis gave no report:\n{done.stdout}{done.stderr}")
         found = json.loads(result.read_text())
-    failures = [
-        f"{one['title']}: {', '.join(one['operations'])}"
-        for one in [*found["failures"], *found["errors"]]
-    ]
+    failures = [f"{one['title']}: {', '.join(one['operations'])}" for one in found["failures"]]
+    # What schemathesis could not do itself.
+    failures += [f"{one['title']}, {one['count']} times" for one in found["errors"]]
     return Fuzzed(
         found["test_cases"]["generated"],
         found["operations"]["selected"],

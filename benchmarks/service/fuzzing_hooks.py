@@ -11,6 +11,7 @@ from typing import Any
 
 import schemathesis
 from hypothesis import strategies as st
+from hypothesis.strategies._internal import regex
 
 from benchmarks.service.pictures import different, photograph
 
@@ -22,6 +23,21 @@ PICTURES = st.builds(different, st.sampled_from(_DRAWN), st.integers(0, 10**6))
 
 schemathesis.openapi.format("binary", PICTURES)
 schemathesis.openapi.media_type("image/jpeg", PICTURES)
+
+# What is made of a pattern is made once: names allow most of Unicode, which takes seconds.
+_made: dict[tuple[str, int, str], Any] = {}
+_make = regex.base_regex_strategy
+
+
+def _made_once(pattern: re.Pattern[Any], parsed: Any, alphabet: Any) -> Any:
+    key = (str(pattern.pattern), pattern.flags, repr(alphabet))
+    if key not in _made:
+        _made[key] = _make(pattern, parsed, alphabet)
+        _made[key].validate()
+    return _made[key]
+
+
+regex.base_regex_strategy = _made_once
 
 _KEY = "Idempotency-Key"
 _numbers = count()
