@@ -1,4 +1,4 @@
-"""What a workspace answers: names, how surely, "none of these", and finer names where it is sure."""
+"""What a workspace answers: names, how surely, "none of these", finer names where it is sure."""
 
 from __future__ import annotations
 
