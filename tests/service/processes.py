@@ -27,7 +27,8 @@ class ServiceProcess:
 
     def __init__(self, folder: Path, token: str, **options: Any) -> None:
         self._command = [sys.executable, "-c", _SCRIPT, str(folder), json.dumps(options)]
-        self._token = token
+        self.folder = folder
+        self.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self.port = 0
         self.is_tls = "certfile" in options
 
@@ -66,9 +67,8 @@ class ServiceProcess:
         """Status and body of one request."""
         connection = self.connection()
         try:
-            headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
             content = None if body is None else json.dumps(body)
-            connection.request(method, path, content, headers)
+            connection.request(method, path, content, self.headers)
             answer = connection.getresponse()
             return answer.status, json.loads(answer.read() or b"null")
         finally:
