@@ -1,0 +1,83 @@
+/** Takes back the last change; the button says which one that is. */
+
+import * as api from "./api.js";
+import { failed, note } from "./announce.js";
+import { byId, fill, isTyping, named } from "./dom.js";
+import { knowledge } from "./knowledge.js";
+import { outbox } from "./outbox.js";
+import { takeBack, withdrawLast } from "./teaching.js";
+
+const CONFLICT = 409;
+
+// What the service does on its own is not taken back by people.
+const CHANGES = {
+  teach: ({ label }) => ["taught ", named(label)],
+  relabel: ({ label }) => ["changed a picture of ", named(label)],
+  remove: ({ label }) => ["removed a picture of ", named(label)],
+  forget: ({ label }) => ["forgot ", named(label)],
+  rename: ({ label, to }) => ["renamed ", named(label), " to ", named(to)],
+  merge: ({ label, into }) => ["merged ", named(label), " into ", named(into)],
+  split: ({ label }) => ["split ", named(label)],
+  unsplit: ({ label }) => ["joined ", named(label)],
+};
+
+/** Fires "undone" with the number of the change that was taken back. */
+export const undone = new EventTarget();
+
+let last = null;
+let seen = null;
+
+export async function refreshUndo() {
+  const control = byId("undo");
+  control.hidden = !knowledge.teaches;
+  if (!knowledge.teaches || knowledge.status === null) return;
+  if (seen !== knowledge.status.event) {
+    try {
+      const { items } = await api.newestEvents();
+      last = items.find((event) => event.kind in CHANGES && event.undone_by === null) ?? null;
+      seen = knowledge.status.event;
+    } catch (error) {
+      if (!(error instanceof api.Problem) && !(error instanceof api.Unreachable)) throw error;
+      return;
+    }
+  }
+  show(control);
+}
+
+function show(control) {
+  const waiting = outbox.last;
+  const words = waiting ? ["taught ", named(waiting.label), " (not sent yet)"] : last && CHANGES[last.kind](last.body);
+  control.disabled = !words;
+  fill(byId("undo-what"), ...(words ? [": ", ...words] : []));
+}
+
+export async function undo() {
+  if (byId("undo").disabled || !knowledge.teaches) return;
+  if (withdrawLast()) return;
+  if (last === null) return;
+  const { seq } = last;
+  try {
+    const change = await api.undo(seq);
+    takeBack(seq);
+    undone.dispatchEvent(new CustomEvent("undone", { detail: seq }));
+    note("good", change.summary);
+  } catch (error) {
+    if (error instanceof api.Problem && error.status === CONFLICT) {
+      note("bad", "Something else was changed meanwhile. Look at what would be undone now, and undo again.");
+      seen = null;
+    } else failed(error);
+  }
+  await knowledge.refresh();
+}
+
+export function startUndo() {
+  byId("undo").addEventListener("click", undo);
+  knowledge.addEventListener("change", refreshUndo);
+  outbox.addEventListener("change", () => show(byId("undo")));
+  document.addEventListener("keydown", (event) => {
+    const combined = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey;
+    if (!combined || event.key.toLowerCase() !== "z" || isTyping(event.target)) return;
+    event.preventDefault();
+    undo();
+  });
+}
