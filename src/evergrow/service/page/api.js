@@ -6,6 +6,7 @@ import { token } from "./token.js";
 const PAGE_SIZE = 500;
 // Enough for every class a workspace takes by default.
 const MOST_PAGES = 20;
+const EVENTS = 50;
 const UNAUTHORIZED = 401;
 
 /** The service said no, and why. */
@@ -64,10 +65,17 @@ async function problemOf(response) {
   } catch {
     // A proxy may answer with a page of its own; its status says enough.
   }
-  const message = told.detail || told.title || `The service answered ${response.status}.`;
+  const message = sentence(told.detail || told.title || `the service answered ${response.status}`);
   if (response.status === UNAUTHORIZED) token.refuse(message);
   const pause = Number.parseFloat(response.headers.get("Retry-After"));
-  return new Problem(response.status, String(message), Number.isFinite(pause) ? pause : null);
+  return new Problem(response.status, message, Number.isFinite(pause) ? pause : null);
+}
+
+/** Programs get a clause; people get a sentence. */
+function sentence(told) {
+  const text = String(told);
+  const end = /[.!?…]$/.test(text) ? "" : ".";
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${end}`;
 }
 
 async function get(path, query) {
@@ -95,7 +103,19 @@ export const classes = () => everyPage("v1/classes");
 export const examples = (query) => get("v1/examples", query);
 export const review = () => get("v1/review");
 export const confusion = () => get("v1/confusion");
-export const newestEvents = () => get("v1/events", { limit: 50 });
+
+/** The newest event that fits, or null. */
+export async function newestEvent(fits) {
+  let after;
+  for (let page = 0; page < MOST_PAGES; page += 1) {
+    const { items, next } = await get("v1/events", { limit: EVENTS, after });
+    const found = items.find(fits);
+    if (found !== undefined) return found;
+    if (next === null) break;
+    after = next;
+  }
+  return null;
+}
 
 export const forget = (label) => change("v1/forget", { label });
 export const rename = (label, to) => change("v1/rename", { label, to });

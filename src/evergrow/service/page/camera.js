@@ -29,8 +29,9 @@ export class Camera {
     this.#video = video;
   }
 
+  /** Whether there is a picture to see. */
   get running() {
-    return this.#stream !== null;
+    return this.#stream !== null && this.#video.videoWidth > 0;
   }
 
   /** Resolves when the first picture can be seen; throws an Error that says what to do. */
@@ -48,6 +49,8 @@ export class Camera {
     // One's own face is expected as in a mirror; the picture that is taught is never mirrored.
     this.#video.classList.toggle("mirrored", this.#facing() === "user");
     await this.#video.play();
+    // Some browsers play before they know the size of what they play.
+    if (this.#video.videoWidth === 0) await once(this.#video, "resize");
   }
 
   stop() {
@@ -82,4 +85,8 @@ export class Camera {
   #facing() {
     return this.#stream.getVideoTracks()[0]?.getSettings().facingMode;
   }
+}
+
+function once(target, event) {
+  return new Promise((resolve) => target.addEventListener(event, resolve, { once: true }));
 }

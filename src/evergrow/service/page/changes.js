@@ -81,6 +81,6 @@ function missingForSplit({ name, fine }) {
     element("p", {}, "A split teaches the model to tell kinds of ", named(name), ` apart. ${rule}`),
     begun.length > 0 ? element("p", {}, "So far:") : element("p", {}, "So far no picture has a finer name."),
     element("ul", {}, ...begun),
-    element("p", {}, "Choose pictures of one kind below, type its finer name and press “Give finer name”."),
+    element("p", {}, "Choose pictures of one kind below, type its finer name and press “Give name”."),
   ];
 }

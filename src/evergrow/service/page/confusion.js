@@ -37,8 +37,8 @@ async function load() {
   }
 }
 
-/** @param {{labels: string[], counts: number[][]}} told rows are what it is, columns what it is called */
-function show({ labels, counts }) {
+/** @param {{classes: string[], counts: number[][]}} told rows are what it is, columns what it is called */
+function show({ classes: labels, counts }) {
   const measured = labels.length > 0;
   byId("confusion-none").hidden = measured;
   byId("confusion-body").hidden = !measured;
@@ -70,13 +70,12 @@ function pairItem({ is, called, times, n }) {
 }
 
 function tableOf(places, labels, counts) {
-  const caption = element("caption", {}, "Each row is what a picture shows; each column is what the model calls it, having learnt from all other pictures.");
   const head = element("tr", {}, element("th", { scope: "col" }, "Shown"));
   for (const j of places) {
     head.append(element("th", { scope: "col", class: "column", title: isolated(labels[j]) }, element("span", {}, named(labels[j]))));
   }
   const body = places.map((i) => rowOf(i, places, labels, counts[i]));
-  return [caption, element("thead", {}, head), element("tbody", {}, ...body)];
+  return [element("thead", {}, head), element("tbody", {}, ...body)];
 }
 
 function rowOf(i, places, labels, row) {
@@ -85,8 +84,7 @@ function rowOf(i, places, labels, row) {
     const share = n === 0 ? 0 : row[j] / n;
     const cell = element("td", { class: i === j ? "right" : "wrong" }, row[j] === 0 ? "" : String(row[j]));
     cell.title = `${isolated(labels[i])} called ${isolated(labels[j])}: ${row[j]} of ${n}`;
-    cell.style.setProperty("--share", `${Math.round(100 * share)}%`);
-    if (share > 0.5) cell.classList.add("strong");
+    cell.style.setProperty("--share", String(share));
     return cell;
   });
   return element("tr", {}, element("th", { scope: "row" }, named(labels[i])), ...cells);

@@ -25,7 +25,7 @@ class Knowledge extends EventTarget {
 
   /** Whether this token may teach. */
   get teaches() {
-    return this.status?.scope !== "read";
+    return this.status === null || this.status.scopes.includes("teach");
   }
 
   get empty() {

@@ -52,7 +52,7 @@ function recognised({ accuracy }) {
 export function dots(n) {
   const filled = Math.min(n, FIRST_PICTURES);
   const all = Array.from({ length: FIRST_PICTURES }, (_, i) =>
-    element("span", { class: i < filled ? "dot full" : "dot" }),
+    element("span", { class: i < filled ? "dot filled" : "dot" }),
   );
   return element("span", { class: "dots", "aria-hidden": "true" }, ...all);
 }

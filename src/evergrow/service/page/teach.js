@@ -94,6 +94,7 @@ function showTake() {
   const control = byId("take");
   control.textContent = stage.picture === null ? "Take a picture" : "Teach this picture";
   control.disabled = stage.picture === null && !stage.usesCamera;
+  byId("take-note").hidden = !stage.usesCamera;
   const several = byId("take-all");
   several.hidden = tray.pictures.length < 2;
   several.textContent = `Teach all ${tray.pictures.length} pictures`;
@@ -148,7 +149,7 @@ function tileOf({ picture, pressed }) {
   copyOf(picture).then((canvas) => image.append(canvas));
   const choose = button(image, () => stage.show(picture), { class: "tile", "aria-pressed": String(pressed) });
   choose.append(element("span", { class: "caption" }, ...says));
-  const drop = button("×", () => tray.remove(picture), { class: "plain drop", "aria-label": `Leave out ${picture.name}` });
+  const drop = button(element("span", {}, "×"), () => tray.remove(picture), { class: "plain drop", "aria-label": `Leave out ${picture.name}` });
   return element("li", {}, choose, drop);
 }
 
@@ -158,7 +159,6 @@ function showClasses() {
   const { teaches } = knowledge;
   const items = newest.map((entry) => ({ key: entry.id, state: [entry.name, entry.n_examples, entry.sign, teaches], entry }));
   showList(byId("known-classes"), items, classRow);
-  byId("known-all").textContent = `All ${counted(knowledge.classes.length, "class", "classes")}`;
 }
 
 function classRow({ entry }) {

@@ -9,6 +9,8 @@ import { knowledge } from "./knowledge.js";
 
 // Small enough to answer soon, large enough not to ask for every picture.
 const AT_ONCE = 8;
+// What the form around the pictures takes is little, but not nothing.
+const SHARE = 0.9;
 const THUMBNAIL = 640;
 // As many as there are number keys to choose with.
 const CHOICES = 9;
@@ -69,7 +71,7 @@ class Tray extends EventTarget {
     try {
       for (;;) {
         const { event } = knowledge.status;
-        const some = this.#pictures.filter((one) => one.problem === null && one.event !== event).slice(0, AT_ONCE);
+        const some = fewOf(this.#pictures.filter((one) => one.problem === null && one.event !== event));
         if (some.length === 0) break;
         await askAbout(some, event);
         this.#changed();
@@ -84,6 +86,14 @@ class Tray extends EventTarget {
   #changed() {
     this.dispatchEvent(new Event("change"));
   }
+}
+
+/** As many as one question can carry, and one in any case. */
+function fewOf(pictures) {
+  const { max_request_bytes: room, max_images: places } = knowledge.status;
+  let size = 0;
+  const few = pictures.slice(0, Math.min(AT_ONCE, places)).filter(({ image }) => (size += image.size) < SHARE * room);
+  return few.length > 0 ? few : pictures.slice(0, 1);
 }
 
 async function askAbout(pictures, event) {

@@ -12,11 +12,12 @@ const CONFLICT = 409;
 // What the service does on its own is not taken back by people.
 const CHANGES = {
   teach: ({ label }) => ["taught ", named(label)],
-  relabel: ({ label }) => ["changed a picture of ", named(label)],
+  relabel: ({ from, to }) =>
+    from.label === to.label ? ["gave a picture of ", named(to.label), " a finer name"] : ["moved a picture to ", named(to.label)],
   remove: ({ label }) => ["removed a picture of ", named(label)],
   forget: ({ label }) => ["forgot ", named(label)],
-  rename: ({ label, to }) => ["renamed ", named(label), " to ", named(to)],
-  merge: ({ label, into }) => ["merged ", named(label), " into ", named(into)],
+  rename: ({ from, to }) => ["renamed ", named(from), " to ", named(to)],
+  merge: ({ label, into_label: into }) => ["merged ", named(label), " into ", named(into)],
   split: ({ label }) => ["split ", named(label)],
   unsplit: ({ label }) => ["joined ", named(label)],
 };
@@ -33,8 +34,9 @@ export async function refreshUndo() {
   if (!knowledge.teaches || knowledge.status === null) return;
   if (seen !== knowledge.status.event) {
     try {
-      const { items } = await api.newestEvents();
-      last = items.find((event) => event.kind in CHANGES && event.undone_by === null) ?? null;
+      const event = await api.newestEvent((one) => one.kind in CHANGES && one.undone_by === null);
+      // What was erased cannot come back, and nothing before it can be taken back either.
+      last = event?.body.erase ? null : event;
       seen = knowledge.status.event;
     } catch (error) {
       if (!(error instanceof api.Problem) && !(error instanceof api.Unreachable)) throw error;
@@ -55,12 +57,12 @@ export async function undo() {
   if (byId("undo").disabled || !knowledge.teaches) return;
   if (withdrawLast()) return;
   if (last === null) return;
-  const { seq } = last;
+  const { seq, kind, body } = last;
   try {
-    const change = await api.undo(seq);
+    await api.undo(seq);
     takeBack(seq);
     undone.dispatchEvent(new CustomEvent("undone", { detail: seq }));
-    note("good", change.summary);
+    note("good", "Undone: ", ...CHANGES[kind](body), ".");
   } catch (error) {
     if (error instanceof api.Problem && error.status === CONFLICT) {
       note("bad", "Something else was changed meanwhile. Look at what would be undone now, and undo again.");
