@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["lock_path", "locked"]
+__all__ = ["HeldLock", "lock_path", "locked"]
 
 # Between two looks where the system cannot wait for a lock by itself.
 _PAUSE_SECONDS = 0.1
@@ -92,3 +92,45 @@ def _remove(file: Path) -> None:
     except PermissionError:
         # Windows keeps files that are open; an empty file stays behind.
         return
+
+
+class HeldLock:
+    """A lock that one process holds for as long as it likes, and that others do not wait for.
+
+    Parameters
+    ----------
+    file : path
+        The file whose lock it is; made if missing, and left where it is.
+    note : str
+        Written into it, for others to read who holds it.
+
+    Raises
+    ------
+    BlockingIOError
+        If another holds it; the error's text is that one's note.
+    """
+
+    def __init__(self, file: str | os.PathLike[str], note: str = "") -> None:
+        self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+        if not _try(self._descriptor):
+            found = _noted(self._descriptor)
+            os.close(self._descriptor)
+            raise BlockingIOError(found)
+        try:
+            os.ftruncate(self._descriptor, 0)
+            os.write(self._descriptor, note.encode())
+        except OSError:
+            # The note only helps people; a full disk must not keep anyone out.
+            return
+
+    def release(self) -> None:
+        """Let go of it."""
+        os.close(self._descriptor)
+
+
+def _noted(descriptor: int) -> str:
+    try:
+        return os.read(descriptor, 1000).decode(errors="replace").strip()
+    except OSError:
+        # Windows lets nobody read what is locked.
+        return ""

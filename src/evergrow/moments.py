@@ -234,6 +234,42 @@ class Moments:
                 add_class_products(class_grams, batch)
         return replace(added, settled=gram, class_settled=class_grams)
 
+    def moved(self, batch: Batch, codes: Codes) -> Moments:
+        """With these examples in other classes; their products stay as they are."""
+        self._check_learnt(batch)
+        moved = Batch(batch.rows, codes, batch.weights)
+        gone = Batch(batch.rows, batch.codes, batch.weights, sign=-1)
+        changed = self.all_settled()._with_sums([gone, moved])
+        changed._check_plausible(self, sorted(np.unique(batch.codes).tolist()))
+        if changed.class_settled is not None:
+            grams = copies(changed.class_settled, {*batch.codes.tolist(), *codes.tolist()}) or ()
+            add_class_products(grams, gone)
+            add_class_products(grams, moved)
+            changed = replace(changed, class_settled=grams)
+        return replace(changed, peak=self.peak)._without_residue()
+
+    def without_empty(self) -> Moments:
+        """The same sums without the columns of classes that have no examples."""
+        present = self.class_examples > 0
+        if present.all():
+            return self
+        kept = [k for k, some in enumerate(present.tolist()) if some]
+        gram, class_grams = self._settle(self.waiting)
+        return Moments(
+            tuple(self.class_sums[k] for k in kept),
+            self.class_weights[kept],
+            self.class_examples[kept],
+            self.class_squares[kept],
+            gram,
+            None if class_grams is None else tuple(class_grams[k] for k in kept),
+            self.peak,
+        )
+
+    def all_settled(self) -> Moments:
+        """The same sums with no example waiting: whoever follows them has to begin anew."""
+        gram, class_grams = self._settle(self.waiting)
+        return replace(self, settled=gram, class_settled=class_grams, waiting=(), token=object())
+
     def settled_grams(self) -> tuple[Floats | None, tuple[Floats, ...] | None]:
         """Gram matrix over all examples, and per class; None where they are not kept."""
         return self._settle(self.waiting)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,15 @@ from evergrow.features.sources import ReadLimits
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["SUFFIXES", "check_encoded_size", "decode", "rgb_of_pillow"]
+__all__ = [
+    "SUFFIXES",
+    "ImageHeader",
+    "UnknownFormatError",
+    "check_encoded_size",
+    "decode",
+    "header_of",
+    "rgb_of_pillow",
+]
 
 # Pillow's module for each format that is read, no others: every decoder is a way in. Pictures of
 # phones (MPO) begin as JPEG and come through its module.
@@ -46,6 +55,36 @@ _NOT_THIS_FORMAT = (SyntaxError, IndexError, TypeError, KeyError, EOFError, stru
 # As many bytes as the openers look at to know their format.
 _PREFIX_BYTES = 16
 _ORIENTATION_TAG = 0x0112
+# Orientations that lay an image on its side.
+_ON_ITS_SIDE = (5, 6, 7, 8)
+
+
+class UnknownFormatError(ValueError):
+    """The bytes begin like no image of a format that is read."""
+
+
+@dataclass(frozen=True)
+class ImageHeader:
+    """What an encoded image says of itself before anything is decoded."""
+
+    format: str
+    # Of the image as it is seen, turned as its camera says.
+    width: int
+    height: int
+
+
+def header_of(content: bytes) -> ImageHeader:
+    """Format and size of an encoded image; a ``ValueError`` says why there is none."""
+    try:
+        with _opened(content) as image:
+            width, height = image.size
+            if _orientation(image) in _ON_ITS_SIDE:
+                width, height = height, width
+            return ImageHeader(image.format, width, height)
+    except UnknownFormatError:
+        raise
+    except Exception as error:
+        raise ValueError(_why(error)) from error
 
 
 def decode(content: bytes, limits: ReadLimits, max_side: int | None) -> npt.NDArray[np.uint8]:
@@ -110,7 +149,7 @@ def _opened(content: bytes) -> Any:
             return opener(io.BytesIO(content), "")
         except _NOT_THIS_FORMAT as error:
             raise ValueError(f"the {name} file is damaged: {_why_damaged(error)}") from error
-    raise ValueError(f"it is no image of a known format: {', '.join(_PLUGINS)}")
+    raise UnknownFormatError(f"it is no image of a known format: {', '.join(_PLUGINS)}")
 
 
 def _why_damaged(error: BaseException) -> str:

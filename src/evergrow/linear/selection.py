@@ -21,6 +21,7 @@ __all__ = [
     "Selection",
     "Validation",
     "Wish",
+    "best_temperature",
     "default_penalty",
     "fit_temperature",
     "normalised",
@@ -96,11 +97,32 @@ def _has_moved(now: npt.NDArray[Any], then: npt.NDArray[Any]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Held-out examples as features, the sums of all others, and those of all."""
+    """Held-out examples as features, the sums of all others, and those of all.
+
+    Subclasses find scores of examples that were not learnt in another way.
+    """
 
     held: Batch
     trained: Moments
     everything: Moments
+
+    def scores(self, ridge: Ridge) -> Floats:
+        """Scores of the held-out examples before recoding, by what was learnt without them."""
+        scores: Floats = self.held.rows @ solve(self.trained, ridge).T
+        return scores
+
+    def recoded(self, scores: Floats, recoding: float) -> Floats:
+        """Scores after recoding."""
+        return scores * recode(self.trained, recoding)
+
+    def normalised(self, scores: Floats, recoding: float) -> Floats:
+        """Recoded scores on the scale of plain ones."""
+        return normalised(scores, self.trained, recoding)
+
+    @property
+    def n_others(self) -> npt.NDArray[np.int64]:
+        """Examples of its own class that each held-out example's scores were learnt from."""
+        return self.trained.class_examples[self.held.codes]
 
     @cached_property
     def votes(self) -> npt.NDArray[np.bool_]:
@@ -108,7 +130,7 @@ class Validation:
 
         As long as no such class is among them these are the ones with half as many as the largest.
         """
-        counts = self.trained.class_examples[self.held.codes]
+        counts = self.n_others
         enough: npt.NDArray[np.bool_] = counts >= _ENOUGH
         return enough if enough.any() else (counts > 0) & (2 * counts >= counts.max())
 
@@ -174,14 +196,14 @@ def select(
             penalty = _best_penalty(stream, ridge)
         else:
             penalty, n_examples, weight = last.penalty, last.n_examples, last.weight
-    scores = _scores(stream, ridge(penalty))
+    scores = stream.scores(ridge(penalty))
     recoding = wish.recoding
     if recoding is None:
         recoding = _largest_harmless(stream, scores)
     return Selection(
         penalty,
         recoding,
-        _best_temperature(normalised(scores, stream.trained, recoding), stream.held),
+        _likeliest(stream, scores, recoding),
         wish,
         n_examples,
         weight,
@@ -191,13 +213,8 @@ def select(
 
 def fit_temperature(stream: Validation, ridge: Ridge, recoding: float) -> float:
     """The temperature for given numbers."""
-    scores = _scores(stream, ridge)
-    return _best_temperature(normalised(scores, stream.trained, recoding), stream.held)
-
-
-def _scores(stream: Validation, ridge: Ridge) -> Floats:
-    scores: Floats = stream.held.rows @ solve(stream.trained, ridge).T
-    return scores
+    scores = stream.scores(ridge)
+    return _likeliest(stream, scores, recoding)
 
 
 def _accuracy(scores: Floats, stream: Validation) -> float:
@@ -213,7 +230,7 @@ def _best_penalty(stream: Validation, ridge: Callable[[float], Ridge]) -> float:
 
     def attempt(multiple: float) -> None:
         if multiple not in tried:
-            tried[multiple] = _accuracy(_scores(stream, ridge(multiple * unit)), stream)
+            tried[multiple] = _accuracy(stream.scores(ridge(multiple * unit)), stream)
 
     for multiple in _PENALTIES:
         attempt(multiple)
@@ -235,7 +252,7 @@ def _largest_harmless(stream: Validation, scores: Floats) -> float:
     tolerance = (plain * (1 - plain) / n_votes) ** 0.5
     harmless = 0.0
     for recoding in _RECODINGS:
-        if _accuracy(scores * recode(stream.trained, recoding), stream) >= plain - tolerance:
+        if _accuracy(stream.recoded(scores, recoding), stream) >= plain - tolerance:
             harmless = recoding
     return harmless
 
@@ -249,22 +266,31 @@ def normalised(scores: Floats, moments: Moments, recoding: float) -> Floats:
     return recoded
 
 
-def _best_temperature(logits: Floats, held: Batch) -> float:
+def _likeliest(stream: Validation, scores: Floats, recoding: float) -> float:
+    held = stream.held
+    return best_temperature(stream.normalised(scores, recoding), held.codes, held.weights)
+
+
+def best_temperature(
+    logits: Floats, codes: npt.NDArray[np.int32], importance: Floats | None = None
+) -> float:
     """The temperature with the highest likelihood of the held-out examples."""
-    own = logits[np.arange(len(held.codes)), held.codes]
+    own = logits[np.arange(len(codes)), codes]
     # A class of which every example is held out has no score; it says nothing of the temperature.
     seen = np.isfinite(own)
 
     # As if one more example could be of any class: where none is wrong the likelihood alone would
     # have the model sure of everything.
-    known = np.isfinite(logits[0])
-    weights = held.weights[seen]
+    logits, own = logits[seen], own[seen]
+    known = np.isfinite(logits)
+    weights = np.ones(len(own)) if importance is None else importance[seen]
+    level = np.where(known, logits, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
 
     def loss(log_temperature: float) -> float:
-        scaled = logits[seen][:, known] / np.exp(log_temperature)
-        totals: Any = logsumexp(scaled, axis=1)
-        right = float(weights @ (totals - own[seen] / np.exp(log_temperature)))
-        any_class = float(np.mean(totals - scaled.mean(axis=1)))
+        temperature = np.exp(log_temperature)
+        totals: Any = logsumexp(logits / temperature, axis=1)
+        right = float(weights @ (totals - own / temperature))
+        any_class = float(np.mean(totals - level / temperature))
         return right + float(weights.mean()) * any_class
 
     if not seen.any():

@@ -14,9 +14,11 @@ from evergrow.blocks import float_blocks
 from evergrow.moments import Moments
 from evergrow.scoring import ScoringClassifier
 
-__all__ = ["MEASURES", "Measure"]
+__all__ = ["MEASURES", "Measure", "NearestMeans"]
 
 Floats = npt.NDArray[np.float64]
+# Squares of shorter lengths have lost digits, or are none.
+_SHORTEST = 1e-140
 # The nearest class of each row, and its score there.
 Best = tuple[npt.NDArray[np.int64], Floats]
 
@@ -41,16 +43,51 @@ class Measure:
     learns_held_out: bool
 
 
+@dataclass(frozen=True, eq=False)
+class NearestMeans:
+    """Class means as directions, ready to be compared with.
+
+    Attributes
+    ----------
+    origin : ndarray of shape (n_features,)
+        Where directions start.
+    directions : ndarray of shape (n_classes, n_features)
+        Of length 1.
+    known : ndarray of shape (n_classes,)
+        Which classes have examples; the others are never the nearest.
+    """
+
+    origin: Floats
+    directions: Floats
+    known: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, moments: Moments) -> NearestMeans:
+        """The class means of all examples."""
+        origin = _origin(moments)
+        return cls(origin, _directions(moments.means - origin), moments.class_examples > 0)
+
+    def cosines(self, X: npt.NDArray[Any]) -> Floats:
+        """Cosine of each row to each class mean; minus infinity without examples."""
+        rows = _directions(X.astype(np.float64) - self.origin)
+        cosines: Floats = rows @ self.directions.T
+        if not self.known.all():
+            cosines[:, ~self.known] = -np.inf
+        return cosines
+
+    def best(self, X: npt.NDArray[Any]) -> Best:
+        """The nearest class of each row, and the cosine there."""
+        columns = np.zeros(len(X), dtype=np.int64)
+        scores = np.zeros(len(X))
+        for rows, block in float_blocks(X):
+            cosines = self.cosines(block)
+            columns[rows] = cosines.argmax(axis=1)
+            scores[rows] = cosines.max(axis=1)
+        return columns, scores
+
+
 def _best_cosine(_: Any, moments: Moments, X: npt.NDArray[Any]) -> Best:
-    columns = np.zeros(len(X), dtype=np.int64)
-    scores = np.zeros(len(X))
-    origin = _origin(moments)
-    directions = _directions(moments.means - origin)
-    for rows, block in float_blocks(X):
-        cosines = _cosines(_directions(block.astype(np.float64) - origin), directions, moments)
-        columns[rows] = cosines.argmax(axis=1)
-        scores[rows] = cosines.max(axis=1)
-    return columns, scores
+    return NearestMeans.of(moments).best(X)
 
 
 def _best_cosine_held_out(
@@ -61,13 +98,14 @@ def _best_cosine_held_out(
     Sums are exact in both directions, so this is the mean there would be had the example not come.
     The origin stays: one example hardly moves it, and moves it for all classes alike.
     """
-    origin, own = _origin(moments), batch.codes
-    rows = _directions(batch.rows - origin)
-    cosines = _cosines(rows, _directions(moments.means - origin), moments)
+    means, own = NearestMeans.of(moments), batch.codes
+    cosines, origin = means.cosines(batch.rows), means.origin
     left = moments.class_weights[own] - batch.weights
     others = moments.sums[own] - batch.weights[:, None] * batch.rows
-    means = others / np.where(left > 0, left, 1.0)[:, None]
-    cosines[np.arange(len(rows)), own] = np.einsum("ij,ij->i", rows, _directions(means - origin))
+    own_means = others / np.where(left > 0, left, 1.0)[:, None]
+    cosines[np.arange(len(own)), own] = np.einsum(
+        "ij,ij->i", _directions(batch.rows - origin), _directions(own_means - origin)
+    )
     # The only example of a class would leave it without a mean.
     usable = moments.class_examples[own] > 1
     return (cosines.argmax(axis=1), cosines.max(axis=1)), usable
@@ -81,20 +119,20 @@ def _origin(moments: Moments) -> Floats:
     more unknown examples than either end on all of three sets of image features.
     """
     present = moments.class_examples > 0
-    origin: Floats = 0.5 * moments.means[present].mean(axis=0)
+    means = moments.means if present.all() else moments.means[present]
+    origin: Floats = 0.5 * means.mean(axis=0)
     return origin
-
-
-def _cosines(rows: Floats, directions: Floats, moments: Moments) -> Floats:
-    cosines: Floats = rows @ directions.T
-    cosines[:, moments.class_examples == 0] = -np.inf
-    return cosines
 
 
 def _directions(rows: Floats) -> Floats:
     """Rows of length 1; those of zeros stay, as they are like nothing."""
+    with np.errstate(over="ignore"):
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    if lengths.size and lengths.min() > _SHORTEST and lengths.max() < np.inf:
+        directions: Floats = rows / lengths
+        return directions
     largest = np.abs(rows).max(axis=1, keepdims=True)
-    # By the largest first: the square of a large number may be too large.
+    # By the largest first: the square of a large number may be too large, that of a small one none.
     scaled = np.zeros_like(rows)
     np.divide(rows, largest, out=scaled, where=largest > 0)
     lengths = np.linalg.norm(scaled, axis=1, keepdims=True)

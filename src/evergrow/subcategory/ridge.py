@@ -142,18 +142,34 @@ class Regression:
         free = 1.0 - 1.0 / len(self.fine) - np.square(self.spectrum.left) @ self.kept
         return float(np.square(self.residuals() / free[:, None]).sum())
 
+    @property
+    def weights(self) -> Floats:
+        """Weights of the features as they are, (n_features, n_classes)."""
+        weights: Floats = self.spectrum.back @ self.slopes
+        return weights
+
+    def scores(self, X: npt.NDArray[Any]) -> Floats:
+        """Score of each fine class for each row."""
+        seen = np.asarray(X, dtype=np.float64) - self.spectrum.mean
+        scores: Floats = seen @ self.weights + self.targets.mean(axis=0)
+        return scores
+
     def guess(self, X: npt.NDArray[Any]) -> Codes:
         """Fine class with the largest score for each row, of equals the lowest."""
-        spectrum = self.spectrum
-        seen = np.asarray(X, dtype=np.float64) - spectrum.mean
-        scores = seen @ (spectrum.back @ self.slopes)
-        return self._largest(scores + self.targets.mean(axis=0))
+        return self._largest(self.scores(X))
 
     def held_out(self, folds: Places) -> Codes:
-        """Fine class of each row by the regression without the rows of its fold.
+        """Fine class of each row by the regression without the rows of its fold."""
+        scores = self.held_out_scores(folds)
+        if scores is None:
+            return np.full(len(self.fine), -1, dtype=np.int32)
+        return self._largest(scores)
 
-        With ``F`` the rows of a fold, their residuals without them are the residuals with them
-        times the inverse of ``(I - H)_FF``. The penalty stays.
+    def held_out_scores(self, folds: Places) -> Floats | None:
+        """Scores of each row by the regression without the rows of its fold.
+
+        None if a fold has all rows. With ``F`` the rows of a fold, their residuals without them are
+        the residuals with them times the inverse of ``(I - H)_FF``. The penalty stays.
         """
         n_rows, left = len(self.fine), self.spectrum.left
         residuals = self.residuals()
@@ -161,10 +177,10 @@ class Regression:
         for fold in range(int(folds.max()) + 1):
             rows = np.flatnonzero(folds == fold)
             if len(rows) == n_rows:
-                return np.full(n_rows, -1, dtype=np.int32)
+                return None
             free = np.eye(len(rows)) - 1.0 / n_rows - (left[rows] * self.kept) @ left[rows].T
             predicted[rows] = self.targets[rows] - np.linalg.solve(free, residuals[rows])
-        return self._largest(predicted)
+        return predicted
 
     def _largest(self, scores: Floats) -> Codes:
         found: Codes = self.classes[scores.argmax(axis=1)]

@@ -1,1 +1,53 @@
 """Durable examples and a model that follows them, in one folder."""
+
+from evergrow.workspace.layout import is_workspace
+from evergrow.workspace.problems import (
+    ConflictError,
+    KeyReusedError,
+    NewerWorkspaceError,
+    NoSuchClassError,
+    NoSuchExampleError,
+    WorkspaceFullError,
+    WorkspaceLockedError,
+)
+from evergrow.workspace.records import (
+    Answer,
+    Change,
+    ClassEntry,
+    Event,
+    Example,
+    Finding,
+    Lesson,
+    Page,
+    Picture,
+    Request,
+    Review,
+    Status,
+    Taught,
+)
+from evergrow.workspace.workspace import Workspace
+
+__all__ = [
+    "Answer",
+    "Change",
+    "ClassEntry",
+    "ConflictError",
+    "Event",
+    "Example",
+    "Finding",
+    "KeyReusedError",
+    "Lesson",
+    "NewerWorkspaceError",
+    "NoSuchClassError",
+    "NoSuchExampleError",
+    "Page",
+    "Picture",
+    "Request",
+    "Review",
+    "Status",
+    "Taught",
+    "Workspace",
+    "WorkspaceFullError",
+    "WorkspaceLockedError",
+    "is_workspace",
+]

@@ -1,0 +1,136 @@
+"""Examples: looking at them, mending what they are called, taking them away."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from evergrow.service.asking import Key, NoQuery, changed, json_body, service_of, signed
+from evergrow.service.bodies import (
+    LARGEST_NUMBER,
+    ChangeBody,
+    ExampleBody,
+    ExamplePage,
+    Name,
+    RelabelBody,
+)
+from evergrow.service.listings import is_known, json_response, listing_tag, not_modified
+from evergrow.service.openapi import IMAGE_TYPES, refusals, takes, with_tag
+from evergrow.service.paging import Listing
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1/examples", tags=["examples"])
+
+Id = Annotated[int, Path(ge=1, le=LARGEST_NUMBER, description="Number of an example.")]
+
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+_CHANGE = refusals(404, 409, 507, body=True)
+# Content that is named by its hash; kept by one browser only, since it needs a token.
+_KEPT = "private, max-age=3600"
+
+
+class _Filter(Listing):
+    label: Name | None = Field(None, description="Only examples of this class.")
+    fine: Name | None = Field(None, description="Only examples of this finer class of the class.")
+    guessed: bool | None = Field(None, description="Only examples with, or without, a guess.")
+
+
+@router.get("", response_model=ExamplePage, responses=with_tag(refusals(404)))
+async def examples(request: Request, asked: Annotated[_Filter, Query()]) -> Response:
+    """Examples in the order in which they were taught."""
+    service = service_of(request)
+    workspace = service.workspace
+    headers = listing_tag(request, workspace.version)
+    if is_known(request, headers):
+        return not_modified(headers)
+    found = await service.read(
+        lambda: workspace.examples(
+            label=asked.label,
+            fine=asked.fine,
+            guessed=asked.guessed,
+            after=asked.after,
+            limit=asked.limit,
+        )
+    )
+    return json_response(ExamplePage.model_validate(found), headers=headers)
+
+
+@router.get("/{example}", response_model=ExampleBody, responses=with_tag(refusals(404)))
+async def example(request: Request, example: Id, _: NoQuery) -> Response:
+    """One example."""
+    service = service_of(request)
+    workspace = service.workspace
+    headers = listing_tag(request, workspace.version)
+    if is_known(request, headers):
+        return not_modified(headers)
+    found = await service.read(lambda: workspace.example(example))
+    return json_response(ExampleBody.model_validate(found), headers=headers)
+
+
+@router.patch(
+    "/{example}", response_model=ChangeBody, responses=_CHANGE, openapi_extra=takes(RelabelBody)
+)
+async def relabel(request: Request, example: Id, _: NoQuery, key: Key = None) -> Response:
+    """Say what an example really is, or that a guess is right."""
+    sent = await json_body(request, RelabelBody)
+    # Null and nothing differ for the finer name: one takes it away, the other leaves it.
+    clear = "fine" in sent.model_fields_set and sent.fine is None
+    who = signed(request, key, sent.label, sent.fine, clear)
+    return await changed(
+        request,
+        lambda space: space.relabel(
+            example, label=sent.label, fine=sent.fine, clear_fine=clear, request=who
+        ),
+    )
+
+
+@router.delete("/{example}", response_model=ChangeBody, responses=refusals(404, 409, 507))
+async def remove(request: Request, example: Id, _: NoQuery, key: Key = None) -> Response:
+    """Take one example away; can be undone."""
+    who = signed(request, key)
+    return await changed(request, lambda space: space.remove(example, request=who))
+
+
+@router.get(
+    "/{example}/thumbnail",
+    response_class=Response,
+    responses=with_tag({**refusals(404), 200: {"content": {"image/jpeg": _BINARY}}}),
+)
+async def thumbnail(request: Request, example: Id, _: NoQuery) -> Response:
+    """A small picture of an example."""
+    service = service_of(request)
+    workspace = service.workspace
+    found = await service.read(lambda: workspace.example(example))
+    headers = {**listing_tag(request, found.image), "Cache-Control": _KEPT}
+    if is_known(request, headers):
+        return not_modified(headers)
+    content = await service.read(lambda: workspace.thumbnail(example))
+    return Response(content, media_type="image/jpeg", headers=headers)
+
+
+@router.get(
+    "/{example}/image",
+    response_class=Response,
+    responses=with_tag(
+        {**refusals(404), 200: {"content": dict.fromkeys(IMAGE_TYPES, _BINARY)}}
+    ),
+)
+async def image(request: Request, example: Id, _: NoQuery) -> Response:
+    """The image of an example as it was sent."""
+    service = service_of(request)
+    workspace = service.workspace
+    found = await service.read(lambda: workspace.example(example))
+    headers = {**listing_tag(request, found.image), "Cache-Control": _KEPT}
+    if is_known(request, headers):
+        return not_modified(headers)
+    content = await service.read(lambda: workspace.picture(example))
+    # Opened in a tab of its own it may do nothing but be seen.
+    headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    return Response(content, media_type=found.media_type, headers=headers)
+
+

@@ -1,0 +1,256 @@
+"""A service's parts and the order in which they begin and end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from evergrow.library_threads import one_blas_thread
+from evergrow.service.access import Actor, TokenCheck
+from evergrow.service.background import Background
+from evergrow.service.decoding.pool import DecoderPool
+from evergrow.service.decoding.refusals import RefusedImageError
+from evergrow.service.embedding import BatchEmbedder, embedding_network
+from evergrow.service.metrics import Metrics
+from evergrow.service.problems import ProblemError
+from evergrow.service.settings import Settings
+from evergrow.service.writing import Writer
+from evergrow.workspace.records import Picture
+from evergrow.workspace.workspace import Workspace
+
+__all__ = ["Images", "Service"]
+
+Result = TypeVar("Result")
+Phase = Literal["opening", "ready", "stopping", "closed"]
+
+# Reads of the database; short ones, so few threads do.
+_READING_THREADS = 4
+
+_log = logging.getLogger("evergrow.service")
+
+
+class Images:
+    """From the bytes of images to vectors: decoders, then the network."""
+
+    def __init__(self, decoders: DecoderPool, embedder: BatchEmbedder, metrics: Metrics) -> None:
+        self._decoders = decoders
+        self._embedder = embedder
+        self._metrics = metrics
+        metrics.watch("images_to_decode", "Images that wait for a decoder.", self._to_decode)
+        metrics.watch("images_to_embed", "Images that wait for the network.", self._to_embed)
+
+    def _to_decode(self) -> float:
+        return float(self._decoders.n_waiting)
+
+    def _to_embed(self) -> float:
+        return float(self._embedder.n_waiting)
+
+    async def vectors(self, contents: list[bytes], then: Callable[[Any], Result]) -> Result:
+        """What ``then`` makes of the vectors of images; a ``RefusedImageError`` for the first bad.
+
+        Parameters
+        ----------
+        contents : list of bytes
+            The files.
+        then : callable
+            From a matrix, in a thread of the network.
+        """
+        decoded = [asyncio.wrap_future(self._decoders.submit(content)) for content in contents]
+        found = await self._all(decoded)
+        made = self._embedder.submit([one.prepared for one in found], then)
+        return await asyncio.wrap_future(made)
+
+    async def lesson(self, content: bytes) -> tuple[Any, Picture]:
+        """The vector of one image, and the image with what there is to know about it."""
+        (found,) = await self._all(
+            [asyncio.wrap_future(self._decoders.submit(content, thumbnail=True))]
+        )
+        made = self._embedder.submit([found.prepared], lambda vectors: vectors[0])
+        picture = Picture(
+            content, found.media_type, found.width, found.height, thumbnail=found.thumbnail
+        )
+        return await asyncio.wrap_future(made), picture
+
+    async def _all(self, decoded: list[asyncio.Future[Any]]) -> list[Any]:
+        found = await asyncio.gather(*decoded, return_exceptions=True)
+        for number, one in enumerate(found, start=1):
+            if isinstance(one, RefusedImageError):
+                self._metrics.refused_images.labels(one.kind).inc()
+                if len(found) > 1:
+                    raise RefusedImageError(one.kind, f"image {number}: {one.reason}") from one
+            if isinstance(one, BaseException):
+                raise one
+        return found
+
+
+class Service:
+    """A workspace and all that serves it.
+
+    Parameters
+    ----------
+    folder : path
+        The workspace.
+    settings : Settings
+        Limits.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], settings: Settings | None = None) -> None:
+        self.folder = Path(folder)
+        self.settings = settings or Settings()
+        self.metrics = Metrics()
+        self.phase: Phase = "opening"
+        # What went wrong on opening.
+        self.failure: BaseException | None = None
+        self._stack = contextlib.ExitStack()
+        self._workspace: Workspace | None = None
+        self._tokens: TokenCheck | None = None
+        self._images: Images | None = None
+        self._writer: Writer | None = None
+        self._background: Background | None = None
+        self._readers: ThreadPoolExecutor | None = None
+        self._moving = threading.Lock()
+
+    def __enter__(self) -> Service:
+        """Open everything."""
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close everything."""
+        self.close()
+
+    def open(self) -> None:
+        """Open the workspace and start all threads and processes."""
+        with self._moving:
+            try:
+                self._open()
+            except BaseException as error:
+                self.failure = error
+                self.phase = "closed"
+                self._stack.close()
+                raise
+            if self.phase == "opening":
+                self.phase = "ready"
+
+    def _open(self) -> None:
+        stack = self._stack
+        # Threads of one product would compete with those that serve other requests.
+        stack.enter_context(one_blas_thread())
+        workspace = stack.enter_context(Workspace.open(self.folder))
+        if workspace.embedder is not None:
+            self._images = self._open_images(workspace.embedder)
+        self._background = Background([workspace.assess, workspace.update_forest])
+        stack.enter_context(self._background)
+        self._writer = stack.enter_context(
+            Writer(workspace, max_queue=self.settings.max_queue, written=self._written)
+        )
+        self._readers = stack.enter_context(ThreadPoolExecutor(_READING_THREADS, "reader"))
+        self._workspace = workspace
+        self._tokens = _token_check(workspace)
+        self.metrics.watch("queue", "Changes that wait.", self._n_queued)
+        self.metrics.watch("examples", "Examples.", lambda: workspace.status().n_examples)
+        self.metrics.watch("classes", "Classes.", lambda: workspace.status().n_classes)
+        self.metrics.watch("event", "Number of the newest change.", lambda: workspace.version)
+        # What an earlier run did not come to.
+        self._background.tell()
+
+    def _open_images(self, embedder: Any) -> Images:
+        network = embedding_network(embedder)
+        batches = BatchEmbedder(network, n_threads=self.settings.n_threads)
+        decoders = DecoderPool(
+            network.preprocessing,
+            n_processes=self.settings.n_decoders,
+            limits=self.settings.decoder_limits,
+        )
+        return Images(
+            self._stack.enter_context(decoders), self._stack.enter_context(batches), self.metrics
+        )
+
+    def _n_queued(self) -> float:
+        return 0.0 if self._writer is None else float(self._writer.n_waiting)
+
+    def _written(self, n_changes: int) -> None:
+        self.metrics.written_together.observe(n_changes)
+        if self._background is not None:
+            self._background.tell()
+
+    def refuse_changes(self) -> None:
+        """Begin to stop: nothing new is taught, everything else goes on."""
+        if self.phase in ("opening", "ready"):
+            self.phase = "stopping"
+        if self._writer is not None:
+            self._writer.refuse()
+
+    def close(self) -> None:
+        """Finish what was taken, save what was learnt, close the workspace."""
+        self.refuse_changes()
+        with self._moving:
+            if self.phase == "closed":
+                return
+            workspace, writer = self._workspace, self._writer
+            if writer is not None and workspace is not None:
+                writer.finish()
+                _save(workspace)
+            self._stack.close()
+            self.phase = "closed"
+
+    @property
+    def token_check(self) -> TokenCheck | None:
+        """Tells whose a token is; None as long as nothing is open."""
+        return self._tokens
+
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace; a ``ProblemError`` as long as it is not open."""
+        if self._workspace is None or self.phase == "closed":
+            raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "the workspace is not open")
+        return self._workspace
+
+    @property
+    def writer(self) -> Writer:
+        """The one who writes."""
+        if self._writer is None:
+            raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "the workspace is not open")
+        return self._writer
+
+    @property
+    def images(self) -> Images | None:
+        """What makes vectors of images; None where only embeddings are taken."""
+        return self._images
+
+    async def read(self, ask: Callable[[], Result]) -> Result:
+        """Ask something that may wait for the disk, without holding up other requests."""
+        if self._readers is None or self.phase == "closed":
+            raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "the workspace is not open")
+        future: Future[Result] = self._readers.submit(ask)
+        return await asyncio.wrap_future(future)
+
+
+def _token_check(workspace: Workspace) -> TokenCheck:
+    tokens = workspace.tokens
+
+    def check(token: str) -> Actor | str:
+        found = tokens.authenticate(token)
+        if isinstance(found, str):
+            return found
+        # Whoever may teach may also read.
+        scopes = {"read", "teach"} if found.scope == "teach" else {"read"}
+        return Actor(found.name, frozenset(scopes))
+
+    return check
+
+
+def _save(workspace: Workspace) -> None:
+    try:
+        workspace.save_snapshot()
+    # The examples are safe; the next start only takes longer.
+    except Exception:
+        _log.exception("what was learnt could not be saved; it will be learnt again")

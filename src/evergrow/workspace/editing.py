@@ -1,0 +1,233 @@
+"""Changes other than teaching, each within a transaction that someone else begins and ends."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evergrow.errors import WorkspaceError
+from evergrow.workspace.classbook import COARSE, ClassBook, require_class
+from evergrow.workspace.following import Named
+from evergrow.workspace.listing import example_by_id
+from evergrow.workspace.moving import (
+    add_event,
+    apply_moves,
+    clear_guesses,
+    move_class,
+    move_example,
+)
+from evergrow.workspace.names import checked_name
+from evergrow.workspace.problems import ConflictError
+from evergrow.workspace.records import Change
+
+__all__ = ["Editor", "counted"]
+
+# A class can be split once this many finer names have as many examples each.
+_LEAST_FINE = 2
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """A number and what it counts.
+
+    >>> counted(1, "example"), counted(2, "example"), counted(2, "class", "classes")
+    ('1 example', '2 examples', '2 classes')
+    """
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+@dataclass
+class Editor:
+    """Makes one change.
+
+    Attributes
+    ----------
+    connection : sqlite3.Connection
+        The writing one, within a transaction.
+    at, actor : str
+        When it happens and who asked for it.
+    max_classes : int
+        Classes there may be.
+    named : list of Named
+        Classes that are new, there again, or have another name, once the change is made.
+    """
+
+    connection: sqlite3.Connection
+    at: str
+    actor: str
+    max_classes: int
+    named: list[Named] = field(default_factory=list)
+
+    def relabel(
+        self, example: int, *, label: str | None, fine: str | None, clear_fine: bool
+    ) -> Change:
+        """Give one example another class, or a fine name, or neither any more."""
+        if label is None and fine is None and not clear_fine:
+            raise WorkspaceError("relabel needs a label, a fine name, or both")
+        if fine is not None and clear_fine:
+            raise WorkspaceError("relabel takes a fine name or takes it away, not both")
+        known = example_by_id(self.connection, example)
+        before = self.connection.execute(
+            "SELECT class_id, fine_id FROM example WHERE id = ?", (example,)
+        ).fetchone()
+        book = self._book()
+        booked = book.known_or_new(known.label if label is None else checked_name(label))
+        fine_id = None
+        if fine is not None:
+            fine_id = book.known_or_new(checked_name(fine, "fine"), booked.id).id
+        elif booked.id == before[0] and not clear_fine:
+            fine_id = before[1]
+        if (booked.id, fine_id) == before:
+            return self._nothing("relabel", f"example {example} is {booked.name!r} already")
+        now = f"{booked.name!r}" + ("" if fine is None else f" and {checked_name(fine)!r} in it")
+        body = {
+            "example": example,
+            "from": {"class": before[0], "label": known.label, "fine": before[1]},
+            "to": {"class": booked.id, "label": booked.name, "fine": fine_id},
+        }
+        seq = self._event("relabel", body)
+        book.write(self.connection)
+        move_example(self.connection, seq, example, (booked.id, fine_id))
+        return self._moved(seq, "relabel", f"example {example} is {now} now", 1)
+
+    def remove(self, example: int) -> Change:
+        """Take one example out."""
+        known = example_by_id(self.connection, example)
+        seq = self._event("remove", {"example": example, "label": known.label})
+        move_example(self.connection, seq, example, (None, None))
+        return self._moved(seq, "remove", f"example {example} of {known.label!r} is out", 1)
+
+    def forget(self, label: str, *, erase: bool) -> Change:
+        """Take all examples of a class out, for good if they are to be erased."""
+        booked = require_class(self._book(), checked_name(label))
+        body = {"class": booked.id, "label": booked.name, "erase": erase}
+        seq = self._event("forget", body)
+        n_moved = move_class(self.connection, seq, booked.id, None)
+        change = self._moved(
+            seq,
+            "forget",
+            f"{booked.name!r} is forgotten with {counted(n_moved, 'example')}",
+            n_moved,
+        )
+        if erase:
+            # Also what was taken out of the class before: nobody who erases it expects it kept.
+            self.connection.execute(
+                "UPDATE example SET erased = 1 WHERE class_id IS NULL AND erased = 0 AND id IN"
+                " (SELECT example FROM move WHERE from_class = ? AND to_class IS NULL)",
+                (booked.id,),
+            )
+        return change
+
+    def rename(self, label: str, to: str, *, within: str | None = None) -> Change:
+        """Give a class another name; a fine class where ``within`` names the class it is in."""
+        book = self._book()
+        parent = COARSE if within is None else require_class(book, checked_name(within)).id
+        booked = require_class(book, checked_name(label), parent)
+        name = checked_name(to, "the new name")
+        if name == booked.name:
+            return self._nothing("rename", f"{name!r} has that name already")
+        if book.known(name, parent) is not None:
+            raise ConflictError(
+                f"there is a class {name!r} already: merge {booked.name!r} into it instead"
+            )
+        seq = self._event("rename", {"class": booked.id, "from": booked.name, "to": name})
+        self.set_name(seq, booked.id, name)
+        return Change(seq, "rename", f"{booked.name!r} is {name!r} now", booked.n_examples)
+
+    def merge(self, source: str, into: str) -> Change:
+        """Give all examples of one class to another; fine names go with them."""
+        book = self._book()
+        gone = require_class(book, checked_name(source))
+        kept = require_class(book, checked_name(into))
+        if gone.id == kept.id:
+            raise ConflictError(f"{gone.name!r} cannot be merged into itself")
+        fine = self.connection.execute(
+            "SELECT id, name FROM class WHERE parent = ? AND n_examples > 0 ORDER BY id", (gone.id,)
+        ).fetchall()
+        mapping = {number: book.known_or_new(name, kept.id).id for number, name in fine}
+        body = {"class": gone.id, "label": gone.name, "into": kept.id, "into_label": kept.name}
+        seq = self._event("merge", body)
+        book.write(self.connection)
+        n_moved = move_class(self.connection, seq, gone.id, kept.id, mapping)
+        summary = f"{counted(n_moved, 'example')} of {gone.name!r} went to {kept.name!r}"
+        return self._moved(seq, "merge", summary, n_moved)
+
+    def split(self, label: str) -> Change:
+        """Tell the fine classes within a class apart from now on."""
+        booked = require_class(self._book(), checked_name(label))
+        if booked.split:
+            raise ConflictError(f"{booked.name!r} is split already")
+        fine = self.connection.execute(
+            "SELECT name, n_examples FROM class WHERE parent = ? AND n_examples > 0 ORDER BY id",
+            (booked.id,),
+        ).fetchall()
+        if sum(number >= _LEAST_FINE for _, number in fine) < _LEAST_FINE:
+            there = ", ".join(f"{name!r} with {number}" for name, number in fine) or "none"
+            raise ConflictError(
+                f"to split {booked.name!r}, at least {_LEAST_FINE} finer names need "
+                f"{_LEAST_FINE} examples each; there are: {there}"
+            )
+        seq = self._event("split", {"class": booked.id, "label": booked.name, "split": True})
+        self.set_split(booked.id, True)
+        finer = counted(len(fine), "finer class", "finer classes")
+        summary = f"{booked.name!r} is split into {finer}"
+        return Change(seq, "split", summary, booked.n_examples)
+
+    def unsplit(self, label: str) -> Change:
+        """Stop telling fine classes within a class apart; given fine names are kept."""
+        booked = require_class(self._book(), checked_name(label))
+        if not booked.split:
+            raise ConflictError(f"{booked.name!r} is not split")
+        seq = self._event("unsplit", {"class": booked.id, "label": booked.name, "split": False})
+        self.set_split(booked.id, False)
+        return Change(seq, "unsplit", f"{booked.name!r} is one class again", booked.n_examples)
+
+    def guess(self, class_id: int, guesses: Sequence[tuple[int, int, float]]) -> int:
+        """Replace the guesses within a class by these: example, fine class, probability."""
+        seq = self._event("guess", {"class": class_id, "n_examples": len(guesses)})
+        clear_guesses(self.connection, "class_id", class_id)
+        self.connection.executemany(
+            "UPDATE example SET guess_id = ?, guess_probability = ?"
+            " WHERE id = ? AND class_id = ? AND fine_id IS NULL",
+            [(fine, chance, example, class_id) for example, fine, chance in guesses],
+        )
+        self.connection.execute(
+            "UPDATE class SET n_guessed = (SELECT count(*) FROM example WHERE guess_id = class.id)"
+            " WHERE parent = ?",
+            (class_id,),
+        )
+        self.connection.execute("UPDATE class SET guessed_by = ? WHERE id = ?", (seq, class_id))
+        return seq
+
+    def record(self, kind: str, body: Mapping[str, Any]) -> int:
+        """Write down something that changes no example."""
+        return self._event(kind, body)
+
+    def set_name(self, seq: int, class_id: int, name: str) -> None:
+        """Change the name of a class, without an event."""
+        self.connection.execute("UPDATE class SET name = ? WHERE id = ?", (name, class_id))
+        (parent,) = self.connection.execute(
+            "SELECT parent FROM class WHERE id = ?", (class_id,)
+        ).fetchone()
+        self.named.append(Named(seq, class_id, name, parent or None))
+
+    def set_split(self, class_id: int, split: bool) -> None:
+        """Change whether a class is split, without an event."""
+        self.connection.execute("UPDATE class SET split = ? WHERE id = ?", (split, class_id))
+        if not split:
+            clear_guesses(self.connection, "class_id", class_id)
+
+    def _book(self) -> ClassBook:
+        return ClassBook(self.connection, self.max_classes)
+
+    def _event(self, kind: str, body: Mapping[str, Any]) -> int:
+        return add_event(self.connection, kind, body, at=self.at, actor=self.actor)
+
+    def _moved(self, seq: int, kind: str, summary: str, n_examples: int) -> Change:
+        self.named += apply_moves(self.connection, seq)
+        return Change(seq, kind, summary, n_examples)
+
+    def _nothing(self, kind: str, summary: str) -> Change:
+        found = self.connection.execute("SELECT coalesce(max(seq), 0) FROM event")
+        return Change(found.fetchone()[0], kind, summary, 0)

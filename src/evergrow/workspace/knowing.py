@@ -1,0 +1,109 @@
+"""What is usual for examples of each class, and how strange is too strange."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.novelty.calibration import MIN_HELD_OUT, Calibration
+
+__all__ = ["Limits", "measured_false_alarms"]
+
+Ids = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Usual scores and their spreads by class id, and the novelty above which nothing is known.
+
+    Attributes
+    ----------
+    class_ids : ndarray of shape (n_classes,)
+        In ascending order.
+    usual, spreads : ndarray of shape (n_classes + 1,)
+        Of each class; last those of all together, for a class that came later.
+    level : float
+        Novelty that ``false_alarms`` of the known examples exceed.
+    """
+
+    class_ids: Ids
+    usual: Floats
+    spreads: Floats
+    level: float
+
+    @classmethod
+    def of(cls, class_ids: Ids, columns: Ids, scores: Floats, false_alarms: float) -> Limits | None:
+        """From the nearest class and the score of examples that were left out; None from too few.
+
+        ``class_ids`` are the classes of all columns, and none comes twice.
+        """
+        if len(scores) < MIN_HELD_OUT:
+            return None
+        # A class beyond the last has no examples: it gets what is usual for all.
+        n_classes = len(class_ids)
+        calibration = Calibration.of(columns, scores, np.ones(len(scores)), n_classes + 1)
+        order = np.argsort(class_ids)
+        places = np.append(order, n_classes)
+        return cls(
+            class_ids[order],
+            calibration.usual[places],
+            calibration.spreads[places],
+            calibration.level(false_alarms),
+        )
+
+    def for_classes(self, class_ids: Ids) -> tuple[Floats, Floats]:
+        """Usual scores and spreads of some classes."""
+        places = np.searchsorted(self.class_ids, class_ids)
+        inside = np.minimum(places, max(0, len(self.class_ids) - 1))
+        known = (places < len(self.class_ids)) & (self.class_ids[inside] == class_ids)
+        places = np.where(known, places, len(self.class_ids))
+        return self.usual[places], self.spreads[places]
+
+    def to_json(self) -> dict[str, Any]:
+        """As an event holds it."""
+        return {
+            "classes": self.class_ids.tolist(),
+            "usual": _short(self.usual),
+            "spreads": _short(self.spreads),
+            "level": self.level,
+        }
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Limits:
+        """Back from :meth:`to_json`."""
+        return cls(
+            np.array(entry["classes"], dtype=np.int64),
+            np.array(entry["usual"], dtype=np.float64),
+            np.array(entry["spreads"], dtype=np.float64),
+            float(entry["level"]),
+        )
+
+
+def measured_false_alarms(
+    columns: Ids, scores: Floats, n_classes: int, false_alarms: float, seed: int
+) -> float | None:
+    """Share of known examples that would be called unknown; None where too few can tell.
+
+    What is usual and the level come from one half of the examples, the share from the other; and
+    the other way round.
+    """
+    if len(scores) < 2 * MIN_HELD_OUT:
+        return None
+    order = np.random.default_rng(seed).permutation(len(scores))
+    halves = (order[: len(order) // 2], order[len(order) // 2 :])
+    n_alarms = 0
+    for here, there in (halves, halves[::-1]):
+        calibration = Calibration.of(columns[here], scores[here], np.ones(len(here)), n_classes)
+        novelty = calibration.novelty(columns[there], scores[there])
+        n_alarms += int((novelty > calibration.level(false_alarms)).sum())
+    return n_alarms / len(scores)
+
+
+def _short(values: Floats) -> list[float]:
+    """Numbers in as many digits as matter; there may be thousands of them in one event."""
+    return [float(f"{value:.9g}") for value in values.tolist()]

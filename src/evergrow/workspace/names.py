@@ -1,0 +1,142 @@
+"""Names of classes: what may be in one, and one spelling for what looks the same.
+
+Markup is text like any other. What cannot be seen is refused, because two names that look alike
+must be one name, and because some of it turns around the text beside it. The list is fixed and
+asks no table of the Python that runs: a name that one version took is taken by all.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from evergrow.errors import WorkspaceError
+
+__all__ = ["LONGEST_NAME", "NAME_PATTERN", "checked_name"]
+
+LONGEST_NAME = 200
+
+# First and last of each range, and what to call it.
+_REFUSED: tuple[tuple[int, int, str], ...] = (
+    (0x0000, 0x001F, "control character"),
+    (0x007F, 0x009F, "control character"),
+    (0x00AD, 0x00AD, "invisible character"),
+    (0x0600, 0x0605, "invisible character"),
+    (0x061C, 0x061C, "bidirectional mark"),
+    (0x06DD, 0x06DD, "invisible character"),
+    (0x070F, 0x070F, "invisible character"),
+    (0x0890, 0x0891, "invisible character"),
+    (0x08E2, 0x08E2, "invisible character"),
+    (0x115F, 0x1160, "invisible character"),
+    (0x17B4, 0x17B5, "invisible character"),
+    (0x180E, 0x180E, "invisible character"),
+    (0x200B, 0x200B, "invisible character"),
+    (0x200E, 0x200F, "bidirectional mark"),
+    (0x2028, 0x2029, "line or paragraph separator"),
+    (0x202A, 0x202E, "bidirectional mark"),
+    (0x2060, 0x2065, "invisible character"),
+    (0x2066, 0x2069, "bidirectional mark"),
+    (0x206A, 0x206F, "invisible character"),
+    (0x2800, 0x2800, "invisible character"),
+    (0x3164, 0x3164, "invisible character"),
+    (0xD800, 0xDFFF, "half of a surrogate pair"),
+    (0xE000, 0xF8FF, "character of private use"),
+    (0xFDD0, 0xFDEF, "code that is no character"),
+    (0xFEFF, 0xFEFF, "invisible character"),
+    (0xFFA0, 0xFFA0, "invisible character"),
+    (0xFFF0, 0xFFFB, "invisible character"),
+    (0xFFFE, 0xFFFF, "code that is no character"),
+    (0x110BD, 0x110BD, "invisible character"),
+    (0x110CD, 0x110CD, "invisible character"),
+    (0x13430, 0x1343F, "invisible character"),
+    (0x1BCA0, 0x1BCA3, "invisible character"),
+    (0x1D173, 0x1D17A, "invisible character"),
+    (0xE0000, 0xE00FF, "invisible character"),
+    (0xE01F0, 0xE0FFF, "invisible character"),
+    (0xF0000, 0x10FFFF, "character of private use"),
+)
+# Parts of words in some scripts and of some emoji; never at an end, where nothing is joined.
+_JOINERS = "\u200c\u200d"
+_SPACES = " \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
+# What people paste around a name by accident.
+_AROUND = f"\\t\\n\\r{_SPACES}"
+
+
+def _literal(code: int) -> str:
+    # Escapes that all dialects of regular expressions share; other characters stand for themselves.
+    return f"\\x{code:02x}" if code < 0xA0 else chr(code)
+
+
+def _in_brackets(ranges: tuple[tuple[int, int, str], ...]) -> str:
+    # Text as services get it has no halves of surrogate pairs, and most dialects cannot name them.
+    kept = [(low, high) for low, high, _ in ranges if not 0xD800 <= low <= 0xDFFF]
+    return "".join(
+        _literal(low) if low == high else f"{_literal(low)}-{_literal(high)}" for low, high in kept
+    )
+
+
+_NOT_INSIDE = _in_brackets(_REFUSED)
+_END = f"[^{_NOT_INSIDE}{_JOINERS}{_SPACES}]"
+
+# The same rule as a regular expression of the kind that JSON schemas hold.
+NAME_PATTERN = (
+    f"^[{_AROUND}]*{_END}(?:[^{_NOT_INSIDE}]{{0,{LONGEST_NAME - 2}}}{_END})?[{_AROUND}]*$"
+)
+
+_around = re.compile(f"\\A[{_AROUND}]+|[{_AROUND}]+\\Z")
+
+
+def checked_name(text: str, what: str = "label") -> str:
+    r"""A name in its one spelling: composed, without white space around it.
+
+    Parameters
+    ----------
+    text : str
+        What someone typed.
+    what : str
+        What the name is for, to be said in the error.
+
+    Returns
+    -------
+    name : str
+        The name as it is kept and compared; case matters.
+
+    Raises
+    ------
+    evergrow.WorkspaceError
+        If it is empty, too long, or holds a character that cannot be seen.
+
+    Examples
+    --------
+    >>> checked_name("  Cafe\u0301 ") == "Caf\u00e9"
+    True
+    >>> checked_name("<b>bold</b>")
+    '<b>bold</b>'
+    >>> checked_name("a\u202eb")
+    Traceback (most recent call last):
+    ...
+    evergrow.errors.WorkspaceError: label must have no bidirectional mark, got U+202E at place 2
+    """
+    if not isinstance(text, str):
+        raise WorkspaceError(f"{what} must be text, got {type(text).__name__}")
+    name = _around.sub("", text)
+    if not name:
+        raise WorkspaceError(f"{what} must not be empty: at least 1 visible character is needed")
+    if len(name) > LONGEST_NAME:
+        raise WorkspaceError(f"{what} must have at most {LONGEST_NAME} characters, got {len(name)}")
+    for place, character in enumerate(name, start=1):
+        _check_character(character, place, what)
+    for end, place in ((name[0], 1), (name[-1], len(name))):
+        if end in _JOINERS:
+            raise WorkspaceError(
+                f"{what} must not begin or end with an invisible character, "
+                f"got U+{ord(end):04X} at place {place}"
+            )
+    return unicodedata.normalize("NFC", name)
+
+
+def _check_character(character: str, place: int, what: str) -> None:
+    code = ord(character)
+    for low, high, kind in _REFUSED:
+        if low <= code <= high:
+            raise WorkspaceError(f"{what} must have no {kind}, got U+{code:04X} at place {place}")

@@ -1,0 +1,152 @@
+"""Model snapshots on disk: a folder per event, whole or not there, the newest two kept."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evergrow.errors import ModelFileError, WorkspaceError
+from evergrow.files import sync_folder
+from evergrow.forest import NCMForestClassifier
+from evergrow.linear import RLSClassifier
+from evergrow.loading import load
+from evergrow.workspace.assessment import Assessment
+from evergrow.workspace.beside import Beside
+from evergrow.workspace.learning import Learnt
+
+__all__ = ["Saved", "drop_before", "newest_event", "read_snapshots", "write_snapshot"]
+
+_FORMAT = 1
+_KEPT = 2
+_TABLE = "snapshot.json"
+_LEAST_SQUARES = "least_squares.evergrow"
+_FOREST = "forest.evergrow"
+_ASIDE = ".aside-"
+
+
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """All of a model that cannot be read off the examples at once, as of one event."""
+
+    event: int
+    learnt: Learnt
+    assessment: Assessment | None
+    beside: Beside | None
+
+
+def write_snapshot(folder: Path, saved: Saved) -> Path:
+    """Write a snapshot and let older ones go; the folder of the snapshot.
+
+    The files are written and synced in a folder aside that is then renamed, so a snapshot that has
+    its name is whole.
+    """
+    target = folder / f"{saved.event:012d}"
+    folder.mkdir(exist_ok=True)
+    if target.is_dir():
+        return target
+    aside = folder / f"{_ASIDE}{secrets.token_hex(8)}"
+    aside.mkdir()
+    try:
+        _write_files(aside, saved)
+        sync_folder(aside)
+        os.rename(aside, target)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+    sync_folder(folder)
+    for path in _folders(folder)[_KEPT:]:
+        shutil.rmtree(path, ignore_errors=True)
+    for path in folder.glob(f"{_ASIDE}*"):
+        shutil.rmtree(path, ignore_errors=True)
+    return target
+
+
+def read_snapshots(folder: Path, *, seed: int, first: int, last: int) -> Iterator[Saved]:
+    """Whole snapshots of events from ``first`` to ``last``, the newest first."""
+    for path in _folders(folder):
+        if first <= int(path.name) <= last:
+            # What is damaged is passed over: the one before, or the examples, say the same.
+            with contextlib.suppress(WorkspaceError, ModelFileError, OSError):
+                yield _read(path, seed)
+
+
+def newest_event(folder: Path) -> int | None:
+    """Event of the newest snapshot; None without any."""
+    found = _folders(folder)
+    return int(found[0].name) if found else None
+
+
+def drop_before(folder: Path, event: int) -> None:
+    """Remove snapshots of earlier events: they hold what was erased since."""
+    for path in _folders(folder):
+        if int(path.name) < event:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _folders(folder: Path) -> list[Path]:
+    """Folders of snapshots, the newest first."""
+    if not folder.is_dir():
+        return []
+    found = [path for path in folder.iterdir() if path.name.isdecimal() and path.is_dir()]
+    return sorted(found, key=lambda path: int(path.name), reverse=True)
+
+
+def _write_files(aside: Path, saved: Saved) -> None:
+    if saved.learnt.fitted is not None:
+        saved.learnt.estimator().save(aside / _LEAST_SQUARES)
+    if saved.beside is not None and saved.beside.forest is not None:
+        saved.beside.forest.save(aside / _FOREST)
+    table = {
+        "format": _FORMAT,
+        "event": saved.event,
+        "assessment": None if saved.assessment is None else saved.assessment.to_json(),
+        "beside": None if saved.beside is None else saved.beside.to_json(),
+        "files": {path.name: _digest(path) for path in sorted(aside.iterdir())},
+    }
+    with open(aside / _TABLE, "xb") as file:
+        file.write(json.dumps(table).encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _read(path: Path, seed: int) -> Saved:
+    try:
+        table = json.loads((path / _TABLE).read_bytes())
+        if table["format"] != _FORMAT or table["event"] != int(path.name):
+            raise WorkspaceError(f"{str(path)!r} is not a snapshot that this version reads")
+        for name, digest in table["files"].items():
+            if name not in (_LEAST_SQUARES, _FOREST) or _digest(path / name) != digest:
+                raise WorkspaceError(f"the snapshot {str(path)!r} is damaged: its file {name!r}")
+        return _built(path, table, seed)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise WorkspaceError(f"the snapshot {str(path)!r} is damaged: {error!r}") from error
+
+
+def _built(path: Path, table: Mapping[str, Any], seed: int) -> Saved:
+    files, beside = table["files"], table["beside"]
+    body = table["assessment"]
+    assessment = None if body is None else Assessment.from_json(body)
+    learnt = Learnt() if assessment is None else Learnt().choose(assessment.choice)
+    if _LEAST_SQUARES in files:
+        model = load(path / _LEAST_SQUARES)
+        if not isinstance(model, RLSClassifier):
+            raise WorkspaceError(f"the snapshot {str(path)!r} holds another kind of model")
+        learnt = Learnt.from_estimator(model, learnt.choice)
+    forest = load(path / _FOREST) if _FOREST in files else None
+    if forest is not None and not isinstance(forest, NCMForestClassifier):
+        raise WorkspaceError(f"the snapshot {str(path)!r} holds another kind of forest")
+    kept = None if beside is None else Beside.from_json(beside, seed, forest)
+    return Saved(table["event"], learnt, assessment, kept)
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
