@@ -13,7 +13,7 @@ import numpy.typing as npt
 from evergrow.errors import ModelFileError
 from evergrow.held_out import HeldOut
 from evergrow.labels import ClassList
-from evergrow.modelfile import arrays_inside, class_list
+from evergrow.modelfile import arrays_inside, check_array, class_list
 from evergrow.moments import Moments
 from evergrow.moments_file import moments_from_tensors, moments_to_tensors
 from evergrow.novelty.calibration import Calibration
@@ -24,6 +24,8 @@ __all__ = ["FittedRejection"]
 Tensors = dict[str, npt.NDArray[Any]]
 
 _INSIDE = "estimator/"
+_FIXED = "calibration."
+_FIXED_PARTS = ("usual", "spreads", "novelties", "weights")
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +33,9 @@ class FittedRejection:
     """Classes, the wrapped estimator, class sums and held-out examples.
 
     The wrapped estimator is never changed here: who teaches it teaches a copy.
+
+    ``fixed`` is a calibration by other examples than the held-out ones, such as by far more of
+    them. It holds until anything is learnt or forgotten.
     """
 
     labels: ClassList
@@ -38,6 +43,7 @@ class FittedRejection:
     moments: Moments
     held_out: HeldOut
     measure: str
+    fixed: Calibration | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FittedRejection:
         """Copies share what never changes, which a wrapped estimator may do in the caller's hands.
@@ -56,6 +62,8 @@ class FittedRejection:
     @cached_property
     def calibration(self) -> Calibration:
         """Usual scores, from the held-out examples; made when first needed."""
+        if self.fixed is not None:
+            return self.fixed
         batch = self.held_out.batch
         if not len(batch.rows):
             nothing = np.zeros(0)
@@ -75,9 +83,11 @@ class FittedRejection:
 
     def relabel(self, labels: ClassList, columns: list[int]) -> FittedRejection:
         """Class ``k`` becomes class ``columns[k]``, -1 leaves it out; some may become one."""
+        same = columns == list(range(len(labels)))
         return replace(
             self,
             labels=labels,
+            fixed=self.fixed if same else None,
             moments=self.moments.relabel(columns, len(labels)),
             held_out=self.held_out.relabel(columns, len(labels)),
         )
@@ -91,6 +101,8 @@ class FittedRejection:
             "held_out": {"seed": self.held_out.seed, "share": self.held_out.share},
         }
         tensors = moments_to_tensors(self.moments) | self.held_out.to_tensors()
+        if self.fixed is not None:
+            tensors |= {_FIXED + name: getattr(self.fixed, name) for name in _FIXED_PARTS}
         return header, tensors | {_INSIDE + name: array for name, array in inner.items()}
 
     @classmethod
@@ -109,7 +121,24 @@ class FittedRejection:
         if moments.settled is not None:
             raise ModelFileError("the model file is inconsistent: it has a Gram matrix")
         held_out = HeldOut.from_tensors(tensors, sizes, seed=seed, share=share)
-        return cls(labels, estimator, moments, held_out, measure)
+        fixed = _read_fixed(tensors, len(labels))
+        return cls(labels, estimator, moments, held_out, measure, fixed)
+
+
+def _read_fixed(tensors: Tensors, n_classes: int) -> Calibration | None:
+    if not any(name.startswith(_FIXED) for name in tensors):
+        return None
+    sizes = dict.fromkeys(_FIXED_PARTS, n_classes)
+    some = tensors.get(f"{_FIXED}novelties")
+    sizes |= dict.fromkeys(("novelties", "weights"), 0 if some is None else some.size)
+    parts = {
+        name: check_array(tensors.get(_FIXED + name), _FIXED + name, np.float64, (size,))
+        for name, size in sizes.items()
+    }
+    ordered = (np.diff(parts["novelties"]) >= 0).all()
+    if not ordered or (parts["spreads"] <= 0).any() or (parts["weights"] <= 0).any():
+        raise ModelFileError("the model file is inconsistent: its calibration makes no sense")
+    return Calibration(**parts)
 
 
 def _read_inside(header: dict[str, Any], tensors: Tensors, build: Any) -> Any:

@@ -296,7 +296,7 @@ def _without(known: FittedRejection, lesson: Lesson) -> tuple[FittedRejection, L
     if not learns_held_out:
         _check_separable(known, np.unique(codes[~found]).tolist())
     moments = without_examples(known.labels, known.moments, [batch])
-    fitted = replace(known, moments=moments, held_out=held_out)
+    fitted = replace(known, moments=moments, held_out=held_out, fixed=None)
     return fitted, lesson if learns_held_out else lesson.where(~found)
 
 

@@ -15,9 +15,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evergrow.service.problems import problem
 
-__all__ = ["PUBLIC_PATHS", "STATIC_PREFIX", "Access", "Actor", "TokenCheck", "needed_scope"]
+__all__ = ["PUBLIC_PATHS", "SCOPES", "STATIC_PREFIX", "Access", "Actor", "TokenCheck", "needed_scope"]
 
 Needed = Literal["read", "teach"]
+SCOPES: tuple[Needed, ...] = ("read", "teach")
 
 STATIC_PREFIX = "/static/"
 # The files of the page say nothing about the workspace; health is asked by those without a token.

@@ -277,7 +277,8 @@ class ConfusionBody(Given):
 
     classes: list[str]
     counts: list[list[Number]]
-    n_examples: Number
+    # There may be more than are shown.
+    n_classes: Number
     event: Number | None
 
 

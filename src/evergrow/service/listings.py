@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from starlette.responses import Response
 
@@ -12,7 +13,17 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from starlette.requests import Request
 
-__all__ = ["JSON_TYPE", "is_known", "json_response", "listing_tag", "not_modified"]
+__all__ = ["JSON_TYPE", "is_known", "json_response", "listed", "not_modified", "tagged"]
+
+Result = TypeVar("Result")
+
+
+class Read(Protocol):
+    """Calls something in a thread that may wait for the disk."""
+
+    def __call__(self, ask: Callable[[], Result]) -> Awaitable[Result]:
+        """Call it."""
+
 
 JSON_TYPE = "application/json"
 # Kept by the client for itself, and asked about every time.
@@ -31,13 +42,40 @@ def json_response(
     )
 
 
-def listing_tag(request: Request, *state: object) -> dict[str, str]:
-    """Headers that name what a listing shows: the query and the state it was read at.
+async def listed(
+    request: Request,
+    read: Read,
+    state: Callable[[], object],
+    make: Callable[[], BaseModel],
+) -> Response:
+    """A listing with a tag, or word that the one the client has is still right.
 
-    The state must be read before the listing: a change between the two then gives a new listing an
-    old name, which is asked for once more, and never an old listing a new one.
+    Parameters
+    ----------
+    request : Request
+        Its path and query are part of the tag.
+    read : callable
+        Calls something in a thread that may wait for the disk.
+    state : callable
+        What the listing depends on. It is asked before the listing is made: a change between the
+        two gives a new listing an old tag, which is then asked for once more, and never an old
+        listing a new tag.
+    make : callable
+        Gives the listing.
     """
-    facts = repr((request.url.path, sorted(request.query_params.multi_items()), *state))
+
+    def ask() -> Response:
+        headers = tagged(request, state())
+        if is_known(request, headers):
+            return not_modified(headers)
+        return json_response(make(), headers=headers)
+
+    return await read(ask)
+
+
+def tagged(request: Request, state: object) -> dict[str, str]:
+    """Headers that name what is shown: what was asked for, and the state it was read at."""
+    facts = repr((request.url.path, sorted(request.query_params.multi_items()), state))
     tag = hashlib.sha256(facts.encode()).hexdigest()[:32]
     return {"ETag": f'"{tag}"', "Cache-Control": _ASK_EVERY_TIME}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import (
     CollectorRegistry,
@@ -13,13 +13,38 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from evergrow.workspace.records import Status
 
 __all__ = ["Metrics"]
 
 # From a cached listing to an image that waits behind others.
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _BATCHES = (1, 2, 4, 8, 16, 32, 64)
+
+
+class _OfWorkspace(Collector):
+    def __init__(self, ask: Callable[[], Status]) -> None:
+        self._ask = ask
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: what is there is not asked for before someone looks."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        status = self._ask()
+        values = {
+            "examples": ("Examples.", status.n_examples),
+            "classes": ("Classes.", status.n_classes),
+            "event": ("Number of the newest change.", status.event),
+            "workspace_bytes": ("Size of the workspace on disk.", status.n_bytes),
+        }
+        for name, (what, value) in values.items():
+            yield GaugeMetricFamily(f"evergrow_{name}", what, value=value)
 
 
 class Metrics:
@@ -71,6 +96,10 @@ class Metrics:
     def watch(self, name: str, what: str, ask: Callable[[], float]) -> None:
         """Add a number that is asked for whenever someone looks."""
         Gauge(f"evergrow_{name}", what, registry=self.registry).set_function(ask)
+
+    def watch_workspace(self, ask: Callable[[], Status]) -> None:
+        """Add what a workspace tells of itself, asked for once per look."""
+        self.registry.register(_OfWorkspace(ask))
 
     def text(self) -> bytes:
         """All numbers as Prometheus reads them."""

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from evergrow.library_threads import one_blas_thread
-from evergrow.service.access import Actor, TokenCheck
+from evergrow.service.access import SCOPES, Actor, TokenCheck
 from evergrow.service.background import Background
 from evergrow.service.decoding.pool import DecoderPool
 from evergrow.service.decoding.refusals import RefusedImageError
@@ -24,6 +24,7 @@ from evergrow.service.problems import ProblemError
 from evergrow.service.settings import Settings
 from evergrow.service.writing import Writer
 from evergrow.workspace.records import Picture
+from evergrow.workspace.tokens import Tokens
 from evergrow.workspace.workspace import Workspace
 
 __all__ = ["Images", "Service"]
@@ -33,6 +34,13 @@ Phase = Literal["opening", "ready", "stopping", "closed"]
 
 # Reads of the database; short ones, so few threads do.
 _READING_THREADS = 4
+
+# That a token was good once tells whoever has it to ask for a new one.
+_WHY_NOT = {
+    "unknown": "the token is not valid",
+    "expired": "the token has expired",
+    "revoked": "the token was revoked",
+}
 
 _log = logging.getLogger("evergrow.service")
 
@@ -118,7 +126,7 @@ class Service:
         self._readers: ThreadPoolExecutor | None = None
         self._moving = threading.Lock()
 
-    def __enter__(self) -> Service:
+    def __enter__(self) -> Self:
         """Open everything."""
         self.open()
         return self
@@ -154,11 +162,9 @@ class Service:
         )
         self._readers = stack.enter_context(ThreadPoolExecutor(_READING_THREADS, "reader"))
         self._workspace = workspace
-        self._tokens = _token_check(workspace)
+        self._tokens = _token_check(self.folder)
         self.metrics.watch("queue", "Changes that wait.", self._n_queued)
-        self.metrics.watch("examples", "Examples.", lambda: workspace.status().n_examples)
-        self.metrics.watch("classes", "Classes.", lambda: workspace.status().n_classes)
-        self.metrics.watch("event", "Number of the newest change.", lambda: workspace.version)
+        self.metrics.watch_workspace(workspace.status)
         # What an earlier run did not come to.
         self._background.tell()
 
@@ -234,16 +240,14 @@ class Service:
         return await asyncio.wrap_future(future)
 
 
-def _token_check(workspace: Workspace) -> TokenCheck:
-    tokens = workspace.tokens
+def _token_check(folder: Path) -> TokenCheck:
+    tokens = Tokens(folder)
 
     def check(token: str) -> Actor | str:
         found = tokens.authenticate(token)
         if isinstance(found, str):
-            return found
-        # Whoever may teach may also read.
-        scopes = {"read", "teach"} if found.scope == "teach" else {"read"}
-        return Actor(found.name, frozenset(scopes))
+            return _WHY_NOT[found]
+        return Actor(found.name, frozenset(scope for scope in SCOPES if found.may(scope)))
 
     return check
 
@@ -252,5 +256,5 @@ def _save(workspace: Workspace) -> None:
     try:
         workspace.save_snapshot()
     # The examples are safe; the next start only takes longer.
-    except Exception:
+    except Exception:  # noqa: BLE001
         _log.exception("what was learnt could not be saved; it will be learnt again")

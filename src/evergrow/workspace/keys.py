@@ -6,7 +6,6 @@ import hashlib
 import json
 import sqlite3
 from dataclasses import asdict
-from typing import Any
 
 from evergrow.errors import WorkspaceError
 from evergrow.workspace.problems import KeyReusedError
@@ -72,9 +71,6 @@ def remember(
     )
 
 
-_KINDS: dict[str, type[Taught | Change]] = {"taught": Taught, "change": Change}
-
-
 def _to_json(answer: Taught | Change) -> str:
     kind = "taught" if isinstance(answer, Taught) else "change"
     return json.dumps([kind, asdict(answer)])
@@ -82,7 +78,6 @@ def _to_json(answer: Taught | Change) -> str:
 
 def _from_json(text: str) -> Taught | Change:
     kind, values = json.loads(text)
-    if "example" in values:
-        values["example"] = Example(**values["example"])
-    made: Any = _KINDS[kind](**values)
-    return made
+    if kind == "change":
+        return Change(**values)
+    return Taught(**{**values, "example": Example(**values["example"])})

@@ -16,6 +16,9 @@ __all__ = ["Limits", "measured_false_alarms"]
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+# Values that stand for how strange thousands of known examples look.
+_SUMMARY = 401
+
 
 @dataclass(frozen=True, eq=False)
 class Limits:
@@ -27,6 +30,8 @@ class Limits:
         In ascending order.
     usual, spreads : ndarray of shape (n_classes + 1,)
         Of each class; last those of all together, for a class that came later.
+    novelties : ndarray
+        How strange known examples look: at most :data:`_SUMMARY` values, evenly taken from all.
     level : float
         Novelty that ``false_alarms`` of the known examples exceed.
     """
@@ -34,6 +39,7 @@ class Limits:
     class_ids: Ids
     usual: Floats
     spreads: Floats
+    novelties: Floats
     level: float
 
     @classmethod
@@ -53,6 +59,7 @@ class Limits:
             class_ids[order],
             calibration.usual[places],
             calibration.spreads[places],
+            _evenly(calibration.novelties),
             calibration.level(false_alarms),
         )
 
@@ -64,12 +71,19 @@ class Limits:
         places = np.where(known, places, len(self.class_ids))
         return self.usual[places], self.spreads[places]
 
+    def calibration(self, class_ids: Ids) -> Calibration:
+        """The same for a model with these classes in its columns."""
+        return Calibration(
+            *self.for_classes(class_ids), self.novelties, np.ones(len(self.novelties))
+        )
+
     def to_json(self) -> dict[str, Any]:
         """As an event holds it."""
         return {
             "classes": self.class_ids.tolist(),
             "usual": _short(self.usual),
             "spreads": _short(self.spreads),
+            "novelties": _short(self.novelties),
             "level": self.level,
         }
 
@@ -80,6 +94,7 @@ class Limits:
             np.array(entry["classes"], dtype=np.int64),
             np.array(entry["usual"], dtype=np.float64),
             np.array(entry["spreads"], dtype=np.float64),
+            np.array(entry["novelties"], dtype=np.float64),
             float(entry["level"]),
         )
 
@@ -102,6 +117,11 @@ def measured_false_alarms(
         novelty = calibration.novelty(columns[there], scores[there])
         n_alarms += int((novelty > calibration.level(false_alarms)).sum())
     return n_alarms / len(scores)
+
+
+def _evenly(ordered: Floats) -> Floats:
+    n = min(_SUMMARY, len(ordered))
+    return ordered[np.linspace(0, len(ordered) - 1, n).round().astype(np.int64)]
 
 
 def _short(values: Floats) -> list[float]:

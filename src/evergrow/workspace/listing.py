@@ -12,7 +12,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from evergrow.errors import WorkspaceError
 from evergrow.params import Integer, check_parameters
@@ -221,7 +221,9 @@ def unsure_examples(connection: sqlite3.Connection, limit: int) -> list[Example]
 
 
 def _example(row: tuple[Any, ...]) -> Example:
-    fine_kind = None if row[3] is None else "given" if row[4] is not None else "guessed"
+    fine_kind: Literal["given", "guessed"] | None = None
+    if row[3] is not None:
+        fine_kind = "guessed" if row[4] is None else "given"
     return Example(
         id=row[0],
         event=row[1],

@@ -59,8 +59,8 @@ def move_class(
     fine_to_fine: Mapping[int, int] | None = None,
 ) -> int:
     """Write down that all examples of a class go to another, or nowhere; return how many."""
-    pairs = {**(fine_to_fine or {}), None: None}
-    for before, after in pairs.items():
+    pairs: list[tuple[int | None, int | None]] = [(None, None), *(fine_to_fine or {}).items()]
+    for before, after in pairs:
         # Where no fine class is named, examples of every fine class go together.
         condition = "" if fine_to_fine is None else " AND fine_id IS ?"
         values = (seq, to_class, after, class_id) + (() if fine_to_fine is None else (before,))

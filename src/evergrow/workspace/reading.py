@@ -218,7 +218,8 @@ class ReadableWorkspace:
     def embedding(self, example_id: int) -> npt.NDArray[np.float32]:
         """The embedding of an example, of shape (n_features,)."""
         self.example(example_id)
-        return self._history.rows(np.array([example_id], dtype=np.int64))[0]
+        rows = self._history.rows(np.array([example_id], dtype=np.int64))
+        return rows.reshape(-1)
 
     def picture(self, example_id: int) -> bytes:
         """The image file of an example, as it came."""

@@ -122,13 +122,14 @@ class Store:
         connection = self._connect("mode=rw")
         try:
             mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-            if mode != "wal":
-                raise WorkspaceError(
-                    f"the folder {str(self._folder)!r} lies where SQLite has no write-ahead log "
-                    "(some network drives): move it to a local disk"
-                )
             connection.execute("PRAGMA synchronous = FULL")
         except BaseException:
             connection.close()
             raise
+        if mode != "wal":
+            connection.close()
+            raise WorkspaceError(
+                f"the folder {str(self._folder)!r} lies where SQLite has no write-ahead log "
+                "(some network drives): move it to a local disk"
+            )
         return connection

@@ -18,7 +18,7 @@ from evergrow.service.bodies import (
     Name,
     RelabelBody,
 )
-from evergrow.service.listings import is_known, json_response, listing_tag, not_modified
+from evergrow.service.listings import is_known, listed, not_modified, tagged
 from evergrow.service.openapi import IMAGE_TYPES, refusals, takes, with_tag
 from evergrow.service.paging import Listing
 
@@ -45,19 +45,18 @@ async def examples(request: Request, asked: Annotated[_Filter, Query()]) -> Resp
     """Examples in the order in which they were taught."""
     service = service_of(request)
     workspace = service.workspace
-    headers = listing_tag(request, workspace.version)
-    if is_known(request, headers):
-        return not_modified(headers)
-    found = await service.read(
-        lambda: workspace.examples(
+
+    def make() -> ExamplePage:
+        found = workspace.examples(
             label=asked.label,
             fine=asked.fine,
             guessed=asked.guessed,
             after=asked.after,
             limit=asked.limit,
         )
-    )
-    return json_response(ExamplePage.model_validate(found), headers=headers)
+        return ExamplePage.model_validate(found)
+
+    return await listed(request, service.read, lambda: workspace.version, make)
 
 
 @router.get("/{example}", response_model=ExampleBody, responses=with_tag(refusals(404)))
@@ -65,11 +64,12 @@ async def example(request: Request, example: Id, _: NoQuery) -> Response:
     """One example."""
     service = service_of(request)
     workspace = service.workspace
-    headers = listing_tag(request, workspace.version)
-    if is_known(request, headers):
-        return not_modified(headers)
-    found = await service.read(lambda: workspace.example(example))
-    return json_response(ExampleBody.model_validate(found), headers=headers)
+    return await listed(
+        request,
+        service.read,
+        lambda: workspace.version,
+        lambda: ExampleBody.model_validate(workspace.example(example)),
+    )
 
 
 @router.patch(
@@ -105,12 +105,15 @@ async def thumbnail(request: Request, example: Id, _: NoQuery) -> Response:
     """A small picture of an example."""
     service = service_of(request)
     workspace = service.workspace
-    found = await service.read(lambda: workspace.example(example))
-    headers = {**listing_tag(request, found.image), "Cache-Control": _KEPT}
-    if is_known(request, headers):
-        return not_modified(headers)
-    content = await service.read(lambda: workspace.thumbnail(example))
-    return Response(content, media_type="image/jpeg", headers=headers)
+
+    def ask() -> Response:
+        headers = {**tagged(request, workspace.example(example).image), "Cache-Control": _KEPT}
+        if is_known(request, headers):
+            return not_modified(headers)
+        content = workspace.thumbnail(example)
+        return Response(content, media_type="image/jpeg", headers=headers)
+
+    return await service.read(ask)
 
 
 @router.get(
@@ -124,13 +127,15 @@ async def image(request: Request, example: Id, _: NoQuery) -> Response:
     """The image of an example as it was sent."""
     service = service_of(request)
     workspace = service.workspace
-    found = await service.read(lambda: workspace.example(example))
-    headers = {**listing_tag(request, found.image), "Cache-Control": _KEPT}
-    if is_known(request, headers):
-        return not_modified(headers)
-    content = await service.read(lambda: workspace.picture(example))
-    # Opened in a tab of its own it may do nothing but be seen.
-    headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
-    return Response(content, media_type=found.media_type, headers=headers)
 
+    def ask() -> Response:
+        found = workspace.example(example)
+        headers = {**tagged(request, found.image), "Cache-Control": _KEPT}
+        if is_known(request, headers):
+            return not_modified(headers)
+        content = workspace.picture(example)
+        # Opened in a tab of its own it may do nothing but be seen.
+        headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
+        return Response(content, media_type=found.media_type, headers=headers)
 
+    return await service.read(ask)

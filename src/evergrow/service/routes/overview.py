@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +13,7 @@ from starlette.responses import Response, StreamingResponse
 
 from evergrow.service.access import Actor
 from evergrow.service.asking import NoQuery, service_of
+from evergrow.service.confusing import confusion_of
 from evergrow.service.bodies import (
     ClassPage,
     ConfusionBody,
@@ -20,7 +21,7 @@ from evergrow.service.bodies import (
     ReviewList,
     StatusBody,
 )
-from evergrow.service.listings import is_known, json_response, listing_tag, not_modified
+from evergrow.service.listings import json_response, listed
 from evergrow.service.openapi import refusals, with_tag
 from evergrow.service.paging import Limited, Listing
 from evergrow.service.state import Service
@@ -34,10 +35,14 @@ _MODEL_TYPE = "application/octet-stream"
 _CHUNK_BYTES = 1 << 20
 
 
-def _state(workspace: Workspace) -> tuple[object, ...]:
+def _state(workspace: Workspace) -> Callable[[], object]:
     """What listings that tell of accuracy depend on."""
-    assessment = workspace.assessment
-    return workspace.version, None if assessment is None else assessment.event
+
+    def state() -> object:
+        assessment = workspace.assessment
+        return workspace.version, None if assessment is None else assessment.event
+
+    return state
 
 
 @router.get("/classes", response_model=ClassPage, responses=with_tag(refusals()))
@@ -45,15 +50,11 @@ async def classes(request: Request, asked: Annotated[Listing, Query()]) -> Respo
     """Classes in the order in which they were first taught, and how well each is known."""
     service = service_of(request)
     workspace = service.workspace
-    headers = listing_tag(request, *_state(workspace))
-    if is_known(request, headers):
-        return not_modified(headers)
-    found = await service.read(
-        lambda: ClassPage.model_validate(
-            workspace.classes(after=asked.after, limit=asked.limit)
-        )
-    )
-    return json_response(found, headers=headers)
+
+    def make() -> ClassPage:
+        return ClassPage.model_validate(workspace.classes(after=asked.after, limit=asked.limit))
+
+    return await listed(request, service.read, _state(workspace), make)
 
 
 @router.get("/review", response_model=ReviewList, responses=with_tag(refusals()))
@@ -61,49 +62,35 @@ async def review(request: Request, asked: Annotated[Limited, Query()]) -> Respon
     """Examples that someone should look at, most urgent first."""
     service = service_of(request)
     workspace = service.workspace
-    headers = listing_tag(request, *_state(workspace))
-    if is_known(request, headers):
-        return not_modified(headers)
-    found = await service.read(lambda: workspace.review(asked.limit))
-    body = ReviewList.model_validate({"items": found})
-    return json_response(body, headers=headers)
+
+    def make() -> ReviewList:
+        return ReviewList.model_validate({"items": workspace.review(asked.limit)})
+
+    return await listed(request, service.read, _state(workspace), make)
 
 
 @router.get("/events", response_model=EventPage, responses=with_tag(refusals()))
 async def events(request: Request, asked: Annotated[Listing, Query()]) -> Response:
-    """All changes in their order: who changed what, and when."""
+    """All changes, the newest first: who changed what, and when."""
     service = service_of(request)
     workspace = service.workspace
-    headers = listing_tag(request, workspace.version)
-    if is_known(request, headers):
-        return not_modified(headers)
-    found = await service.read(
-        lambda: EventPage.model_validate(workspace.events(after=asked.after, limit=asked.limit))
-    )
-    return json_response(found, headers=headers)
+
+    def make() -> EventPage:
+        return EventPage.model_validate(workspace.events(after=asked.after, limit=asked.limit))
+
+    return await listed(request, service.read, lambda: workspace.version, make)
 
 
 @router.get("/confusion", response_model=ConfusionBody, responses=with_tag(refusals()))
-async def confusion(request: Request, _: NoQuery) -> Response:
-    """How often examples of each class were taken for another, by what was learnt of the others."""
+async def confusion(request: Request, asked: Annotated[Limited, Query()]) -> Response:
+    """How often examples of each class were taken for another, by what was learnt of the others.
+
+    Of many classes those with the most mistakes are shown.
+    """
     service = service_of(request)
     workspace = service.workspace
-    headers = listing_tag(request, *_state(workspace))
-    if is_known(request, headers):
-        return not_modified(headers)
-    return json_response(await service.read(lambda: _confusion(workspace)), headers=headers)
-
-
-def _confusion(workspace: Workspace) -> ConfusionBody:
-    assessment = workspace.assessment
-    if assessment is None:
-        return ConfusionBody(classes=[], counts=[], n_examples=0, event=None)
-    names, counts = workspace.confusion()
-    return ConfusionBody(
-        classes=list(names),
-        counts=counts.tolist(),
-        n_examples=int(counts.sum()),
-        event=assessment.event,
+    return await listed(
+        request, service.read, _state(workspace), lambda: confusion_of(workspace, asked.limit)
     )
 
 
