@@ -70,7 +70,7 @@ function show() {
   byId("class-join").hidden = !entry.split;
   showKinds(entry);
   showChosen();
-  if (seen !== knowledge.status.event) load(null);
+  if (seen !== knowledge.moment) load(null);
 }
 
 function showKinds({ fine, split }) {
@@ -89,7 +89,7 @@ function showKinds({ fine, split }) {
 async function load(after) {
   const entry = current();
   const turn = (asked += 1);
-  seen = knowledge.status.event;
+  seen = knowledge.moment;
   const limit = after === null ? Math.min(500, Math.max(PAGE, examples.length)) : PAGE;
   try {
     const page = await api.examples({ label: entry.name, limit, after });

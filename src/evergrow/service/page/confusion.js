@@ -27,8 +27,8 @@ export function startConfusion() {
 }
 
 async function load() {
-  if (!open || knowledge.status === null || seen === knowledge.status.event) return;
-  seen = knowledge.status.event;
+  if (!open || knowledge.status === null || seen === knowledge.moment) return;
+  seen = knowledge.moment;
   try {
     show(await api.confusion());
   } catch (error) {

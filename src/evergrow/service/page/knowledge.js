@@ -32,6 +32,11 @@ class Knowledge extends EventTarget {
     return this.classes.length === 0;
   }
 
+  /** Changes with everything that answers depend on, measurements included. */
+  get moment() {
+    return this.status && `${this.status.event} ${this.status.assessed_event}`;
+  }
+
   named(name) {
     return this.#byName.get(name) ?? null;
   }

@@ -27,12 +27,12 @@ class ReviewQueue extends EventTarget {
   }
 
   async load() {
-    if (knowledge.status === null || this.#seen === knowledge.status.event) return;
-    const { event } = knowledge.status;
+    if (knowledge.status === null || this.#seen === knowledge.moment) return;
+    const { moment } = knowledge;
     try {
       const { items } = await api.review();
       this.#doubts = items.map((item) => KINDS[item.reason](item));
-      this.#seen = event;
+      this.#seen = moment;
       this.#changed();
     } catch (error) {
       if (!(error instanceof api.Problem) && !(error instanceof api.Unreachable)) throw error;

@@ -39,7 +39,7 @@ class Tray extends EventTarget {
       answer: null,
       problem: null,
       // The answer is as old as the knowledge it came from.
-      event: null,
+      moment: null,
     }));
     this.#pictures.push(...pictures);
     this.#changed();
@@ -70,10 +70,10 @@ class Tray extends EventTarget {
     this.#asking = true;
     try {
       for (;;) {
-        const { event } = knowledge.status;
-        const some = fewOf(this.#pictures.filter((one) => one.problem === null && one.event !== event));
+        const { moment } = knowledge;
+        const some = fewOf(this.#pictures.filter((one) => one.problem === null && one.moment !== moment));
         if (some.length === 0) break;
-        await askAbout(some, event);
+        await askAbout(some, moment);
         this.#changed();
       }
     } catch (error) {
@@ -96,15 +96,15 @@ function fewOf(pictures) {
   return few.length > 0 ? few : pictures.slice(0, 1);
 }
 
-async function askAbout(pictures, event) {
+async function askAbout(pictures, moment) {
   try {
     const answers = await predict(pictures.map((picture) => picture.image), CHOICES);
-    pictures.forEach((picture, i) => Object.assign(picture, { answer: answers[i], event }));
+    pictures.forEach((picture, i) => Object.assign(picture, { answer: answers[i], moment }));
   } catch (error) {
     if (!(error instanceof Problem) || error.passing || error.status === 401) throw error;
     // One bad picture spoils the question for all; alone, it shows itself.
     if (pictures.length === 1) pictures[0].problem = error.message;
-    else for (const picture of pictures) await askAbout([picture], event);
+    else for (const picture of pictures) await askAbout([picture], moment);
   }
 }
 
