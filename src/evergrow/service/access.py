@@ -15,7 +15,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evergrow.service.problems import problem
 
-__all__ = ["PUBLIC_PATHS", "SCOPES", "STATIC_PREFIX", "Access", "Actor", "TokenCheck", "needed_scope"]
+__all__ = [
+    "PUBLIC_PATHS",
+    "SCOPES",
+    "STATIC_PREFIX",
+    "Access",
+    "Actor",
+    "TokenCheck",
+    "needed_scope",
+]
 
 Needed = Literal["read", "teach"]
 SCOPES: tuple[Needed, ...] = ("read", "teach")

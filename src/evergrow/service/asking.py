@@ -12,9 +12,10 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Header, Query
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
+from starlette.responses import Response
 
 from evergrow.service.access import Actor
-from evergrow.service.bodies import KEY_PATTERN, Asked
+from evergrow.service.bodies import KEY_PATTERN, Asked, ChangeBody
 from evergrow.service.listings import JSON_TYPE, json_response
 from evergrow.service.problems import ProblemError, in_words
 from evergrow.service.state import Service
@@ -99,12 +100,8 @@ def signed(request: Request, key: str | None, *what: Any, content: bytes = b"") 
     return records.Request(actor.name, key, digest.hexdigest())
 
 
-async def changed(
-    request: Request, change: Callable[[Workspace], records.Change]
-) -> Any:
+async def changed(request: Request, change: Callable[[Workspace], records.Change]) -> Response:
     """Have the writer make a change, and say what it did."""
-    from evergrow.service.bodies import ChangeBody
-
     service = service_of(request)
     workspace = service.workspace
     done = await asyncio.wrap_future(service.writer.change(lambda: change(workspace)))

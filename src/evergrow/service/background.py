@@ -61,7 +61,7 @@ def _try(task: Callable[[], Any]) -> None:
     try:
         task()
     # Nobody asked for it, nobody is answered: the log is the place to say so.
-    except Exception:
+    except Exception:  # noqa: BLE001
         _log.exception("work in the background failed")
 
 

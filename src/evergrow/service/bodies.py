@@ -173,8 +173,6 @@ class TaughtClass(Given):
 class TaughtBody(Given):
     """What became of a lesson."""
 
-    model_config = ConfigDict(populate_by_name=True)
-
     example: ExampleBody
     class_: TaughtClass = Field(alias="class")
     event: Number

@@ -11,7 +11,7 @@ __all__ = ["connections_with"]
 
 
 def connections_with(head_seconds: float, most: int) -> type[asyncio.Protocol]:
-    """uvicorn's protocol for connections that must ask for something from time to time.
+    """Uvicorn's protocol for connections that must ask for something from time to time.
 
     Parameters
     ----------

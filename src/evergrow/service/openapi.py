@@ -135,13 +135,12 @@ def document(app: FastAPI, service: Service) -> dict[str, Any]:
             operation["security"] = [] if needed is None else [{"token": []}]
             if needed is not None:
                 operation["x-evergrow-scope"] = needed
-            if not status.takes_images:
-                _content(operation).pop(FORM_TYPE, None)
+            _fit_form(operation, service.settings.max_images, takes_images=status.takes_images)
     return made
 
 
 def _component_schemas() -> dict[str, Any]:
-    asked = [
+    asked: list[type[BaseModel]] = [
         bodies.EmbeddingLesson,
         bodies.Embeddings,
         bodies.RelabelBody,
@@ -151,10 +150,8 @@ def _component_schemas() -> dict[str, Any]:
         bodies.MergeBody,
         bodies.UndoBody,
     ]
-    _, found = models_json_schema(
-        [*((model, "validation") for model in asked), (bodies.ProblemBody, "serialization")],
-        ref_template=_REF,
-    )
+    asked.append(bodies.ProblemBody)
+    _, found = models_json_schema([(model, "validation") for model in asked], ref_template=_REF)
     definitions: dict[str, Any] = found["$defs"]
     return definitions
 
@@ -168,8 +165,10 @@ def _fit_embeddings(schemas: dict[str, Any], n_features: int | None, max_images:
             schema["minItems"] = schema["maxItems"] = n_features
 
 
-def _content(operation: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = operation.get("requestBody", {}).get("content", {})
-    return found
-
-
+def _fit_form(operation: dict[str, Any], max_images: int, *, takes_images: bool) -> None:
+    content = operation.get("requestBody", {}).get("content", {})
+    if not takes_images:
+        content.pop(FORM_TYPE, None)
+    image = content.get(FORM_TYPE, {}).get("schema", {}).get("properties", {}).get("image", {})
+    if image.get("type") == "array":
+        image["maxItems"] = max_images

@@ -49,9 +49,7 @@ _log = logging.getLogger("evergrow.service")
 class ProblemError(Exception):
     """A request is refused with this status; ``detail`` is for a person."""
 
-    def __init__(
-        self, status: int, detail: str, headers: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(status, detail)
         self.status = int(status)
         self.detail = detail

@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
@@ -155,7 +156,14 @@ class Service:
         workspace = stack.enter_context(Workspace.open(self.folder))
         if workspace.embedder is not None:
             self._images = self._open_images(workspace.embedder)
-        self._background = Background([workspace.assess, workspace.update_forest])
+        self._background = Background(
+            (
+                workspace.assess,
+                workspace.update_guesses,
+                workspace.update_forest,
+                partial(workspace.save_snapshot, force=False),
+            )
+        )
         stack.enter_context(self._background)
         self._writer = stack.enter_context(
             Writer(workspace, max_queue=self.settings.max_queue, written=self._written)

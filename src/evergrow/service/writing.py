@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Protocol, Self
 
@@ -162,7 +163,10 @@ class Writer:
                     item.result.set_result(one)
                 return
         for item in together:
-            _settle(item.result, lambda item=item: self._workspace.teach([item.lesson])[0])
+            _settle(item.result, partial(self._teach_one, item.lesson))
+
+    def _teach_one(self, lesson: Lesson) -> Taught:
+        return self._workspace.teach([lesson])[0]
 
 
 _NOTHING: Any = object()

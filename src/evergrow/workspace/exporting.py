@@ -5,6 +5,7 @@ It answers as the workspace does and goes on learning on its own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +21,8 @@ from evergrow.linear import RLSClassifier
 from evergrow.linear.selection import Selection, Wish
 from evergrow.novelty import RejectingClassifier
 from evergrow.novelty.fitted import FittedRejection
-from evergrow.workspace.answering import Snapshot
 from evergrow.workspace.following import Block
+from evergrow.workspace.knowing import Limits
 from evergrow.workspace.learning import Learnt
 from evergrow.workspace.problems import ConflictError
 
@@ -34,18 +35,23 @@ _UNKNOWN = "unknown"
 
 def exported(
     learnt: Learnt,
-    snapshot: Snapshot,
+    names: Mapping[int, str],
+    limits: Limits | None,
     sample: Block,
     *,
     false_alarms: float,
     embedder: Any | None = None,
-) -> RLSClassifier | RejectingClassifier | ImageClassifier:
+) -> RejectingClassifier | ImageClassifier:
     """An estimator over class names.
 
     Parameters
     ----------
-    learnt, snapshot : Learnt and Snapshot
-        What is known, of one event.
+    learnt : Learnt
+        What is known.
+    names : mapping
+        Names of classes by id.
+    limits : Limits or None
+        How strange is too strange.
     sample : Block
         At most :data:`HELD_OUT` of the examples.
     false_alarms : float
@@ -61,9 +67,9 @@ def exported(
     """
     if not learnt.n_examples:
         raise ConflictError("nothing was taught yet: there is no model to export")
-    labels = ClassList(np.array([snapshot.names[k] for k in learnt.class_ids.tolist()]))
+    labels = ClassList(np.array([names[k] for k in learnt.class_ids.tolist()]))
     inside = _named(learnt, labels)
-    model = _rejecting(learnt, snapshot, inside, labels, sample, false_alarms)
+    model = _rejecting(learnt, limits, inside, labels, sample, false_alarms)
     if embedder is None:
         return model
     images = ImageClassifier(embedder, model, keep_features=False)
@@ -101,7 +107,7 @@ def _named(learnt: Learnt, labels: ClassList) -> RLSClassifier:
 
 def _rejecting(
     learnt: Learnt,
-    snapshot: Snapshot,
+    limits: Limits | None,
     inside: RLSClassifier,
     labels: ClassList,
     sample: Block,
@@ -114,7 +120,6 @@ def _rejecting(
     held_out, _ = HeldOut.none(HELD_OUT, 0).add(
         batch, labels.classes.tolist(), every=1, max_held_out=HELD_OUT
     )
-    limits = snapshot.limits
     fitted = FittedRejection(
         labels,
         inside,

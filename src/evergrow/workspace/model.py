@@ -6,14 +6,18 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.imaging import ImageClassifier
+from evergrow.novelty import RejectingClassifier
 from evergrow.workspace.answering import Snapshot
 from evergrow.workspace.assessing import SAMPLE, assess, is_due
 from evergrow.workspace.assessment import Assessment
 from evergrow.workspace.beside import Beside
+from evergrow.workspace.exporting import HELD_OUT, exported
 from evergrow.workspace.following import (
     NO_FINE,
     Added,
@@ -77,7 +81,8 @@ class _State:
     beside: Beside | None
     names: Mapping[int, str] = field(default_factory=dict)
     splits: Mapping[int, FineModel] = field(default_factory=dict)
-    split_ids: frozenset[int] = frozenset()
+    # Event at which each class was split, of those that are; with or without examples.
+    split_at: Mapping[int, int] = field(default_factory=dict)
 
 
 class Model:
@@ -133,7 +138,7 @@ class Model:
                 self._publish(self._settled(state, history))
                 return
         nothing = self._nothing()
-        saved = Saved(0, nothing.learnt, nothing.assessment, nothing.beside)
+        saved = Saved(0, nothing.learnt, nothing.assessment, nothing.beside, {})
         self._publish(self._settled(self._replayed(saved, history), history))
 
     def applied(self, facts: Sequence[Fact], history: History) -> None:
@@ -179,11 +184,27 @@ class Model:
 
     def stale_guesses(self, history: History) -> list[int]:
         """Split classes whose guesses are older than what is known of them."""
+        state = self._state
         return [
             class_id
-            for class_id in sorted(self._state.splits)
-            if history.guessed_at(class_id) < history.fine_changed_at(class_id)
+            for class_id in sorted(state.splits)
+            if history.guessed_at(class_id)
+            < max(history.changed_at(class_id), state.split_at[class_id])
         ]
+
+    def export(
+        self, history: History, embedder: Any | None = None
+    ) -> RejectingClassifier | ImageClassifier:
+        """The model as an estimator over class names, which needs no workspace."""
+        state = self._state
+        return exported(
+            state.learnt,
+            state.names,
+            None if state.assessment is None else state.assessment.limits,
+            _as_of(state.event, history.examples(limit=HELD_OUT), history),
+            false_alarms=self.settings.false_alarms,
+            embedder=embedder,
+        )
 
     def save(self, history: History, *, force: bool = True) -> bool:
         """Write a snapshot, if it is due or forced; tell whether it was."""
@@ -192,7 +213,7 @@ class Model:
             last = self.snapshot_event or 0
             if state.event <= last or not (force or state.event >= last + _SNAPSHOT_EVERY):
                 return False
-            saved = Saved(state.event, state.learnt, state.assessment, state.beside)
+            saved = Saved(state.event, state.learnt, state.assessment, state.beside, state.split_at)
             write_snapshot(self.settings.folder, saved)
             # Something may have been erased while it was written.
             drop_before(self.settings.folder, history.usable_from)
@@ -203,18 +224,17 @@ class Model:
         return _State(0, Learnt(), None, beside)
 
     def _replayed(self, saved: Saved, history: History) -> _State:
-        known = history.names()
         state = _State(
             saved.event,
             saved.learnt,
             saved.assessment,
             saved.beside if self.settings.forest else None,
-            {class_id: entry.name for class_id, entry in known.items()},
-            split_ids=frozenset(entry.id for entry in known.values() if entry.split),
+            _names(history),
+            split_at=saved.split_at,
         )
-        split_ids = state.split_ids
+        version = history.version
         state = self._followed(state, history.facts(saved.event), history)
-        return replace(state, event=max(state.event, history.version), split_ids=split_ids)
+        return replace(state, event=max(state.event, version))
 
     def _followed(self, state: _State, facts: Iterable[Fact], history: History) -> _State:
         for fact in facts:
@@ -232,8 +252,9 @@ class Model:
         if isinstance(fact, ForestLearnt):
             return replace(state, beside=self._grown(state.beside, fact, history))
         if isinstance(fact, SplitSet):
-            changed = state.split_ids - {fact.class_id}
-            return replace(state, split_ids=changed | {fact.class_id} if fact.split else changed)
+            others = {k: event for k, event in state.split_at.items() if k != fact.class_id}
+            now = {fact.class_id: fact.event} if fact.split else {}
+            return replace(state, split_at={**others, **now})
         if isinstance(fact, Named):
             return replace(state, names={**state.names, fact.class_id: fact.name})
         return state
@@ -260,16 +281,16 @@ class Model:
             learnt = Learnt().add(everything.rows, everything.class_ids).choose(learnt.choice)
         names = state.names
         if not names.keys() >= set(learnt.class_ids.tolist()):
-            names = {class_id: entry.name for class_id, entry in history.names().items()}
+            names = _names(history)
         kept = {k: m for k, m in state.splits.items() if stale is not None and k not in stale}
         splits = {}
-        for class_id in sorted(state.split_ids):
+        for class_id in sorted(state.split_at):
             model = kept.get(class_id) or _fine_model(class_id, history)
             if model is not None:
                 splits[class_id] = model
         fine_ids = {fine_id for model in splits.values() for fine_id in model.fine_ids.tolist()}
         if not names.keys() >= fine_ids:
-            names = {class_id: entry.name for class_id, entry in history.names().items()}
+            names = _names(history)
         return replace(state, learnt=learnt, names=names, splits=splits)
 
     def _publish(self, state: _State) -> None:
@@ -287,13 +308,21 @@ class Model:
         self.snapshot = snapshot
 
 
+def _names(history: History) -> dict[int, str]:
+    return {class_id: entry.name for class_id, entry in history.names().items()}
+
+
 def _taught(learnt: Learnt, fact: Added | Removed | Moved) -> Learnt:
     block = fact.block
     if isinstance(fact, Added):
         return learnt.add(block.rows, block.class_ids)
     if isinstance(fact, Removed):
         return learnt.remove(block.rows, block.class_ids)
-    return learnt.move(block.rows, block.class_ids, fact.to_class_ids)
+    # An example that moved twice in a row moved once, from its first class to its last.
+    _, first = np.unique(block.ids, return_index=True)
+    _, last = np.unique(block.ids[::-1], return_index=True)
+    to = fact.to_class_ids[::-1][last]
+    return learnt.move(block.rows[first], block.class_ids[first], to)
 
 
 def _fine_changes(facts: Sequence[Fact]) -> frozenset[int]:

@@ -14,6 +14,7 @@ __all__ = [
     "Answer",
     "Change",
     "ClassEntry",
+    "Confused",
     "Event",
     "Example",
     "Finding",
@@ -211,6 +212,15 @@ class Review:
     # What the model says instead, or the guess itself.
     suggestion: str
     probability: float
+
+
+@dataclass(frozen=True)
+class Confused:
+    """How many examples of a class were taken for a class, itself or another."""
+
+    label: str
+    answer: str
+    n: int
 
 
 @dataclass(frozen=True)

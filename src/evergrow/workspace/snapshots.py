@@ -40,6 +40,7 @@ class Saved:
     learnt: Learnt
     assessment: Assessment | None
     beside: Beside | None
+    split_at: Mapping[int, int]
 
 
 def write_snapshot(folder: Path, saved: Saved) -> Path:
@@ -109,6 +110,7 @@ def _write_files(aside: Path, saved: Saved) -> None:
         "event": saved.event,
         "assessment": None if saved.assessment is None else saved.assessment.to_json(),
         "beside": None if saved.beside is None else saved.beside.to_json(),
+        "split_at": [list(item) for item in saved.split_at.items()],
         "files": {path.name: _digest(path) for path in sorted(aside.iterdir())},
     }
     with open(aside / _TABLE, "xb") as file:
@@ -144,7 +146,8 @@ def _built(path: Path, table: Mapping[str, Any], seed: int) -> Saved:
     if forest is not None and not isinstance(forest, NCMForestClassifier):
         raise WorkspaceError(f"the snapshot {str(path)!r} holds another kind of forest")
     kept = None if beside is None else Beside.from_json(beside, seed, forest)
-    return Saved(table["event"], learnt, assessment, kept)
+    split_at = {int(class_id): int(event) for class_id, event in table["split_at"]}
+    return Saved(table["event"], learnt, assessment, kept, split_at)
 
 
 def _digest(path: Path) -> str:

@@ -12,18 +12,14 @@ from evergrow.labels import ClassList
 from evergrow.linear.selection import best_temperature
 from evergrow.subcategory.guesser import leave_one_of_each_out
 from evergrow.subcategory.ridge import Regression
-from evergrow.workspace.problems import ConflictError
 
-__all__ = ["MOST_GIVEN", "PRECISION", "FineModel", "check_splittable"]
+__all__ = ["MOST_GIVEN", "PRECISION", "FineModel"]
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 # A fine name is given where such names are right at least this often; else the coarse one alone.
 PRECISION = 0.8
-# What a class needs before it can be split.
-_FEWEST_NAMES = 2
-_FEWEST_EACH = 2
 # Examples with a given fine name that one class learns from; more would make teaching wait.
 MOST_GIVEN = 400
 # Of the folds that say how sure is sure enough: the same examples must give the same answer.
@@ -90,18 +86,6 @@ class FineModel:
         probabilities = self.probabilities(rows)
         best = probabilities.argmax(axis=1)
         return self.fine_ids[best], probabilities[np.arange(len(best)), best]
-
-
-def check_splittable(label: str, fine_ids: Ids) -> None:
-    """Raise a ``ConflictError`` unless enough examples of a class carry fine names."""
-    _, counts = np.unique(fine_ids, return_counts=True)
-    n_enough = int((counts >= _FEWEST_EACH).sum())
-    if n_enough < _FEWEST_NAMES:
-        raise ConflictError(
-            f"cannot split {label!r}: it needs at least {_FEWEST_NAMES} fine names with "
-            f"{_FEWEST_EACH} examples each, and has {n_enough}; give some of its examples fine "
-            "names first"
-        )
 
 
 def _sure_enough(probabilities: Floats, right: npt.NDArray[np.bool_]) -> float:

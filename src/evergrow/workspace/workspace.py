@@ -9,16 +9,16 @@ from typing import Self
 
 from evergrow.features import Embedder
 from evergrow.locks import HeldLock
-from evergrow.workspace.changing import ChangeableWorkspace
 from evergrow.workspace.layout import Layout, Manifest, read_manifest, read_values
 from evergrow.workspace.migrations import check_newest, migrate
+from evergrow.workspace.modelling import ModelledWorkspace
 from evergrow.workspace.opening import hold, make_folder
 from evergrow.workspace.store import Store
 
 __all__ = ["Workspace"]
 
 
-class Workspace(ChangeableWorkspace):
+class Workspace(ModelledWorkspace):
     """A folder that is the whole state: examples, images, embeddings and the model.
 
     Made by :meth:`create` and :meth:`open`. Every change is on disk before its method returns.

@@ -138,9 +138,7 @@ class DecoderProcess:
         self._deadline = time.monotonic() + self._limits.seconds
         try:
             write_frame(self._target, header, [content])
-            answer = read_frame(
-                self._source, max_bytes=self._prepared_bytes + _MAX_THUMBNAIL_BYTES
-            )
+            answer = read_frame(self._source, max_bytes=self._prepared_bytes + _MAX_THUMBNAIL_BYTES)
         except (OSError, FrameError):
             answer = None
         finally:

@@ -16,6 +16,7 @@ _LENGTH = struct.Struct(">I")
 _MAX_HEADER_BYTES = 16_384
 # Bytes as they lie in memory: copies of whole images would cost more than sending them.
 Blob = bytes | bytearray | memoryview
+Frame = tuple[dict[str, Any], list[bytearray]]
 
 
 class FrameError(ValueError):
@@ -31,7 +32,7 @@ def write_frame(stream: BinaryIO, header: dict[str, Any], blobs: Sequence[Blob] 
         _write(stream, blob)
 
 
-def read_frame(stream: BinaryIO, *, max_bytes: int) -> tuple[dict[str, Any], list[bytearray]] | None:
+def read_frame(stream: BinaryIO, *, max_bytes: int) -> Frame | None:
     """Take one message; None if the other side has ended.
 
     Parameters

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from evergrow.features.preprocessing import Preprocessing
 from evergrow.features.sources import ReadLimits

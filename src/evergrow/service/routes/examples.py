@@ -119,9 +119,7 @@ async def thumbnail(request: Request, example: Id, _: NoQuery) -> Response:
 @router.get(
     "/{example}/image",
     response_class=Response,
-    responses=with_tag(
-        {**refusals(404), 200: {"content": dict.fromkeys(IMAGE_TYPES, _BINARY)}}
-    ),
+    responses=with_tag({**refusals(404), 200: {"content": dict.fromkeys(IMAGE_TYPES, _BINARY)}}),
 )
 async def image(request: Request, example: Id, _: NoQuery) -> Response:
     """The image of an example as it was sent."""

@@ -58,6 +58,6 @@ async def metrics(request: Request, _: NoQuery) -> Response:
     response_class=JSONResponse,
 )
 async def openapi(request: Request, _: NoQuery) -> Response:
-    """This document."""
+    """All that can be asked, as an OpenAPI document."""
     service = service_of(request)
     return JSONResponse(await service.read(lambda: document(request.app, service)))

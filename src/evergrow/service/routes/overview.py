@@ -13,7 +13,6 @@ from starlette.responses import Response, StreamingResponse
 
 from evergrow.service.access import Actor
 from evergrow.service.asking import NoQuery, service_of
-from evergrow.service.confusing import confusion_of
 from evergrow.service.bodies import (
     ClassPage,
     ConfusionBody,
@@ -21,6 +20,7 @@ from evergrow.service.bodies import (
     ReviewList,
     StatusBody,
 )
+from evergrow.service.confusing import confusion_of
 from evergrow.service.listings import json_response, listed
 from evergrow.service.openapi import refusals, with_tag
 from evergrow.service.paging import Limited, Listing

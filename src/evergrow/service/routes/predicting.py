@@ -25,7 +25,8 @@ __all__ = ["router"]
 router = APIRouter(prefix="/v1", tags=["asking"])
 
 _IMAGE = {"type": "string", "format": "binary"}
-_FORM = form({"image": {"type": "array", "items": _IMAGE, "minItems": 1, "maxItems": 32}}, ["image"])
+_IMAGES = {"type": "array", "items": _IMAGE, "minItems": 1}
+_FORM = form({"image": _IMAGES}, ["image"])
 
 
 class _How(Asked):
@@ -64,15 +65,12 @@ def _matrix(sent: Embeddings, service: Service) -> npt.NDArray[np.float32]:
         raise ValueError(f"all embeddings must have one length, got {sorted(lengths)}")
     if len(sent.embeddings) > service.settings.max_images:
         raise ValueError(
-            f"at most {service.settings.max_images} embeddings at once, "
-            f"got {len(sent.embeddings)}"
+            f"at most {service.settings.max_images} embeddings at once, got {len(sent.embeddings)}"
         )
     return np.asarray(sent.embeddings, dtype=np.float32)
 
 
-def _answered(
-    service: Service, rows: npt.NDArray[np.float32], how: _How
-) -> PredictionsBody:
+def _answered(service: Service, rows: npt.NDArray[np.float32], how: _How) -> PredictionsBody:
     """Ask one snapshot: all answers of a request are of the same moment."""
     snapshot = service.workspace.snapshot
     answers = snapshot.predict(rows, model=how.model, top=how.top)

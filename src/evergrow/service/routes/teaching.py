@@ -21,7 +21,7 @@ from evergrow.service.asking import (
     signed,
     wrong_type,
 )
-from evergrow.service.bodies import EmbeddingLesson, ExampleBody, TaughtBody, TaughtClass
+from evergrow.service.bodies import EmbeddingLesson, TaughtBody, TaughtClass
 from evergrow.service.forms import image_lesson
 from evergrow.service.listings import JSON_TYPE, json_response
 from evergrow.service.multipart import FORM_TYPE
@@ -39,7 +39,7 @@ _FORM = form(
     {"image": {"type": "string", "format": "binary"}, "label": _NAME, "fine": _NAME},
     ["image", "label"],
 )
-_KNOWN = {
+_KNOWN: dict[int | str, Any] = {
     200: {"description": "The class had this picture; nothing was learnt.", "model": TaughtBody}
 }
 
@@ -107,11 +107,14 @@ def _names(label: str, fine: str | None) -> tuple[str, str | None]:
 
 
 def _body(taught: Taught) -> TaughtBody:
-    return TaughtBody(
-        example=ExampleBody.model_validate(taught.example),
-        class_=TaughtClass(
-            name=taught.example.label, n_examples=taught.n_examples, new=taught.new_class
-        ),
-        event=taught.event,
-        duplicate=taught.duplicate,
+    known = TaughtClass(
+        name=taught.example.label, n_examples=taught.n_examples, new=taught.new_class
+    )
+    return TaughtBody.model_validate(
+        {
+            "example": taught.example,
+            "class": known,
+            "event": taught.event,
+            "duplicate": taught.duplicate,
+        }
     )
