@@ -27,9 +27,9 @@ export function note(kind, ...content) {
     timer = setTimeout(() => shown.remove(), SHOWN[kind]);
   };
   close.addEventListener("click", () => shown.remove());
-  // Whoever reads it, or wants to close it, is given the time to.
-  shown.addEventListener("pointerenter", () => clearTimeout(timer));
-  shown.addEventListener("pointerleave", wait);
+  // Whoever is about to close it must not miss it.
+  for (const begin of ["pointerenter", "focus"]) close.addEventListener(begin, () => clearTimeout(timer));
+  for (const end of ["pointerleave", "blur"]) close.addEventListener(end, wait);
   place.append(shown);
   while (place.children.length > MOST_NOTES) place.firstElementChild.remove();
   wait();

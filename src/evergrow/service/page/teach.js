@@ -40,9 +40,9 @@ export function startTeaching() {
   onHold(byId("take"), take);
   byId("take-all").addEventListener("click", takeAll);
   byId("tray-clear").addEventListener("click", () => tray.clear());
-  byId("naming").addEventListener("submit", (event) => {
-    event.preventDefault();
-    take();
+  byId("naming").addEventListener("keydown", (event) => {
+    // Enter in a name takes it; on a button it presses that button.
+    if (event.key === "Enter" && event.target.matches("input") && !event.isComposing) take();
   });
   stage.addEventListener("camera", () => {
     frame = null;
