@@ -93,7 +93,9 @@ def test_a_route_that_is_still_to_come_is_protected() -> None:
     assert needed_scope("GET", "/healthz/more") == "read"
 
 
-@pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic abc", "Bearer \xff", "x" * 9999])
+@pytest.mark.parametrize(
+    "header", ["", "Bearer", "Bearer ", "Basic abc", "Bearer \xff", "x" * 9999]
+)
 def test_strange_authorizations_are_none(served: Served, header: str) -> None:
     headers = {"Authorization": header.encode("latin-1")}
     answer = served.client.get("/v1/classes", headers=headers)

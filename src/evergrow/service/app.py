@@ -83,7 +83,8 @@ def create_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     for router in _ROUTERS:
-        app.include_router(router)
+        # Not included but taken over: the application's own table then names every route there is.
+        app.router.routes.extend(router.routes)
     page = PageFiles(files("evergrow.service").joinpath("page"))
 
     async def index(request: Request) -> Response:
