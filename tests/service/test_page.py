@@ -123,8 +123,9 @@ def test_undo_takes_back_what_its_button_says(visit):
     assert visit.page.locator("#tray-pictures li").count() == 1
     visit.page.click("h1:visible")
     visit.page.keyboard.press("Control+z")
-    visit.page.wait_for_selector("#tray-pictures li >> nth=1")
-    assert visit.served.counts() == {"mug": 1}
+    visit.page.keyboard.press("Control+z")
+    visit.page.wait_for_selector("#tray-pictures li >> nth=2")
+    assert visit.served.counts() == {}
 
 
 def test_a_class_is_split_once_finer_names_are_given_and_guesses_are_confirmed(visit):
@@ -305,16 +306,21 @@ def test_lessons_that_were_not_sent_survive_a_closed_tab(opened):
     assert visit.served.counts() == {"mug": 1}
 
 
-def test_the_page_opens_while_the_service_is_away(opened):
+def test_the_page_opens_and_is_taught_while_the_service_is_away(opened):
     visit = opened(expected=(UNREACHABLE,), service_workers="allow")
     visit.enter()
     page = visit.page
     page.evaluate("navigator.serviceWorker.ready")
     page.context.set_offline(True)
     page.reload()
-    page.wait_for_selector("#enter-problem:has-text('cannot be reached')")
+    page.wait_for_selector("#offline:has-text('cannot be reached')")
+    visit.add("mug", range(1))
+    page.fill("#label", "mug")
+    page.click("#take")
+    page.wait_for_selector("#offline:has-text('1 picture kept here')")
     page.context.set_offline(False)
-    page.wait_for_selector("#view-teach:not([hidden])")
+    visit.settle()
+    assert visit.served.counts() == {"mug": 1}
 
 
 def test_a_wrong_token_is_told_and_a_right_one_enters_after_it(opened):

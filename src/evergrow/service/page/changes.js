@@ -33,11 +33,12 @@ export async function renameClass({ name }) {
   if (answer !== null && answer.to !== name) await doing(() => api.rename(name, answer.to));
 }
 
+/** Whether the class went into another. */
 export async function mergeClass({ name }) {
   const others = knowledge.classes.map((entry) => entry.name).filter((other) => other !== name);
   if (others.length === 0) {
     tell("Nothing to merge with", element("p", {}, "There is only one class so far."));
-    return;
+    return false;
   }
   const answer = await ask({
     title: "Merge classes",
@@ -45,7 +46,7 @@ export async function mergeClass({ name }) {
     fields: [{ name: "into", label: "Merge into", options: others }],
     accept: "Merge",
   });
-  if (answer !== null) await doing(() => api.merge(name, answer.into));
+  return answer !== null && doing(() => api.merge(name, answer.into));
 }
 
 /** Whether the class was forgotten. */

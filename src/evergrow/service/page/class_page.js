@@ -34,10 +34,10 @@ export const classPage = {
 export function startClassPage() {
   const act = (work) => () => work(current());
   byId("class-rename").addEventListener("click", act(renameClass));
-  byId("class-merge").addEventListener("click", act(mergeClass));
+  byId("class-merge").addEventListener("click", act(async (entry) => leaveIf(await mergeClass(entry))));
   byId("class-split").addEventListener("click", act(splitClass));
   byId("class-join").addEventListener("click", act(joinClass));
-  byId("class-forget").addEventListener("click", act(forgetClass));
+  byId("class-forget").addEventListener("click", act(async (entry) => leaveIf(await forgetClass(entry))));
   byId("class-more").addEventListener("click", () => load(next));
   byId("chosen-form").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -51,6 +51,11 @@ export function startClassPage() {
     showPictures();
   });
   knowledge.addEventListener("change", show);
+}
+
+/** A class that is gone has no page. */
+function leaveIf(gone) {
+  if (gone) location.hash = "#classes";
 }
 
 function current() {

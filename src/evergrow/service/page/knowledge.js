@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { connection } from "./connection.js";
 import { outbox } from "./outbox.js";
+import * as recollection from "./recollection.js";
 import { token } from "./token.js";
 
 // Others teach too, and the signs of the classes are measured in the background.
@@ -13,8 +14,9 @@ class Knowledge extends EventTarget {
   classes = [];
   #byName = new Map();
   #running = null;
-  #again = false;
+  #next = null;
   #timer = null;
+  #heard = null;
 
   constructor() {
     super();
@@ -34,30 +36,44 @@ class Knowledge extends EventTarget {
 
   /** Changes with everything that answers depend on, measurements included. */
   get moment() {
-    return this.status && `${this.status.event} ${this.status.assessed_event}`;
+    return this.status && momentOf(this.status);
   }
 
   named(name) {
     return this.#byName.get(name) ?? null;
   }
 
-  /** Asks once more after the question that is under way, never in parallel. */
+  /** Resolves when what is true now is known: a question under way is waited for and asked anew. */
   refresh() {
-    if (this.#running !== null) {
-      this.#again = true;
-      return this.#running;
-    }
+    if (this.#running === null) return this.#start();
+    this.#next ??= this.#running.then(() => {
+      this.#next = null;
+      return this.#start();
+    });
+    return this.#next;
+  }
+
+  #start() {
     this.#running = this.#ask().finally(() => {
       this.#running = null;
-      if (!this.#again) return;
-      this.#again = false;
-      this.refresh();
     });
     return this.#running;
   }
 
+  /** Begins with a token. A tab that knew something may go on without the service. */
+  async open() {
+    this.#heard = null;
+    try {
+      await this.#hear();
+    } catch (error) {
+      if (!(error instanceof api.Unreachable) || !this.#recall()) throw error;
+      this.dispatchEvent(new Event("change"));
+    }
+    this.#watch();
+  }
+
   /** Keeps asking while the page is looked at. */
-  watch() {
+  #watch() {
     clearInterval(this.#timer);
     this.#timer = setInterval(() => {
       if (!document.hidden && connection.online && outbox.waiting === 0) this.refresh();
@@ -68,25 +84,48 @@ class Knowledge extends EventTarget {
     clearInterval(this.#timer);
     this.status = null;
     this.#learn([]);
+    recollection.forget();
   }
 
   async #ask() {
     try {
-      const [status, classes] = await Promise.all([api.status(), api.classes()]);
-      if (token.value === null) return;
-      this.status = status;
-      this.#learn(classes);
-      this.dispatchEvent(new Event("change"));
+      await this.#hear();
     } catch (error) {
       if (!(error instanceof api.Problem) && !(error instanceof api.Unreachable)) throw error;
       // What was known stays on the page; the connection says for itself that it is gone.
     }
   }
 
+  async #hear() {
+    const status = await api.status();
+    const moment = momentOf(status);
+    // Thousands of classes are not asked for again while nothing changed.
+    const classes = moment === this.#heard ? this.classes : await api.classes();
+    if (token.value === null) return;
+    this.status = status;
+    if (moment === this.#heard) return;
+    this.#heard = moment;
+    this.#learn(classes);
+    recollection.keep({ status, classes });
+    this.dispatchEvent(new Event("change"));
+  }
+
+  #recall() {
+    const known = recollection.recall();
+    if (known === null) return false;
+    this.status = known.status;
+    this.#learn(known.classes);
+    return true;
+  }
+
   #learn(classes) {
     this.classes = classes;
     this.#byName = new Map(classes.map((entry) => [entry.name, entry]));
   }
+}
+
+function momentOf({ event, assessed_event: assessed }) {
+  return `${event} ${assessed}`;
 }
 
 export const knowledge = new Knowledge();

@@ -1,6 +1,6 @@
 /** Starts the page: asks for the token, shows one view at a time, says how things stand. */
 
-import { Problem, status, Unreachable } from "./api.js";
+import { Problem, Unreachable } from "./api.js";
 import { say } from "./announce.js";
 import { classPage, startClassPage } from "./class_page.js";
 import { classesView, startClasses } from "./classes.js";
@@ -54,7 +54,7 @@ function route({ focus = true } = {}) {
 async function enter() {
   byId("enter-problem").textContent = "";
   try {
-    knowledge.status = await status();
+    await knowledge.open();
   } catch (error) {
     // Refused tokens are told about by the token itself.
     if (error instanceof Unreachable) waitForService();
@@ -63,8 +63,6 @@ async function enter() {
     return;
   }
   document.body.classList.remove("outside");
-  await knowledge.refresh();
-  knowledge.watch();
   route();
   if (knowledge.teaches) outbox.open(knowledge.status.id);
 }
@@ -135,7 +133,10 @@ function start() {
   startHelp(byId("help"));
   takeDrops(() => current !== null);
   for (const source of [connection, outbox, knowledge]) source.addEventListener("change", showState);
-  connection.addEventListener("change", () => say(connection.online ? "The service is back." : "The service cannot be reached."));
+  connection.addEventListener("change", () => {
+    // That it is gone is said by its banner.
+    if (connection.online) say("The service is back.");
+  });
   window.addEventListener("hashchange", () => route());
   window.addEventListener("beforeunload", (event) => {
     // Kept pictures survive; those in the tray do not.

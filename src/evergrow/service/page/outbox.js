@@ -26,9 +26,9 @@ class Outbox extends EventTarget {
   /** Begins to send, with what an earlier visit left. */
   async open(workspace) {
     this.#workspace = workspace;
+    const left = await kept(workspace);
     const known = new Set(this.#lessons.map((lesson) => lesson.key));
-    const left = (await kept(workspace)).filter((lesson) => !known.has(lesson.key));
-    this.#lessons.unshift(...left);
+    this.#lessons.unshift(...left.filter((lesson) => !known.has(lesson.key)));
     this.#tell("change");
     this.#send();
   }
@@ -37,8 +37,6 @@ class Outbox extends EventTarget {
   close() {
     clearTimeout(this.#timer);
     this.#workspace = null;
-    this.#lessons = [];
-    this.#tell("change");
   }
 
   /** The key of the lesson, and `done`: "taught", "refused" or "withdrawn", however long it takes. */
@@ -84,7 +82,8 @@ class Outbox extends EventTarget {
 
   async #send() {
     if (this.#sending !== null || this.#workspace === null || !connection.online) return;
-    const lesson = this.#lessons[0];
+    // Another workspace may have been served at this address before.
+    const lesson = this.#lessons.find((one) => one.workspace === this.#workspace);
     if (lesson === undefined) return;
     clearTimeout(this.#timer);
     this.#sending = lesson;
@@ -94,8 +93,9 @@ class Outbox extends EventTarget {
       this.#done(lesson, "taught", { answer });
     } catch (error) {
       pause = this.#failed(lesson, error);
+    } finally {
+      this.#sending = null;
     }
-    this.#sending = null;
     if (pause === 0) this.#send();
     else this.#timer = setTimeout(() => this.#send(), pause);
   }

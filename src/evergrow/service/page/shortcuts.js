@@ -52,7 +52,7 @@ export function startHelp(control) {
 function help() {
   const rows = KEYS.map(([key, does]) => element("div", {}, element("dt", {}, element("kbd", {}, key)), element("dd", {}, does)));
   const box = element("input", { type: "checkbox", id: "shortcuts-on", checked: wanted() });
-  box.addEventListener("change", () => localStorage.setItem(PLACE, box.checked ? "on" : "off"));
+  box.addEventListener("change", () => want(box.checked));
   tell(
     "Keys",
     element("dl", { class: "keys" }, ...rows),
@@ -60,6 +60,23 @@ function help() {
   );
 }
 
+// A browser that refuses storage still keeps the choice until the page is left.
+let choice = null;
+
 function wanted() {
-  return localStorage.getItem(PLACE) !== "off";
+  try {
+    choice ??= localStorage.getItem(PLACE);
+  } catch {
+    // Nothing was ever chosen.
+  }
+  return choice !== "off";
+}
+
+function want(on) {
+  choice = on ? "on" : "off";
+  try {
+    localStorage.setItem(PLACE, choice);
+  } catch {
+    // Kept in memory only.
+  }
 }

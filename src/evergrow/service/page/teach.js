@@ -167,6 +167,7 @@ function classRow({ entry }) {
     byId("take").focus();
   };
   const row = button(named(entry.name), choose, { class: "class-row", disabled: !knowledge.teaches });
-  row.append(dots(entry.n_examples), element("span", { class: "muted" }, counted(entry.n_examples, "picture")), badge(entry));
+  const shown = element("span", { class: "row muted" }, dots(entry.n_examples), counted(entry.n_examples, "picture"));
+  row.append(shown, badge(entry));
   return element("li", {}, row);
 }

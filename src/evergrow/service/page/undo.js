@@ -27,17 +27,23 @@ export const undone = new EventTarget();
 
 let last = null;
 let seen = null;
+// Counts the lessons heard of, so that an older list of events does not hide a newer lesson.
+let heard = 0;
+let undoing = Promise.resolve();
 
 export async function refreshUndo() {
   const control = byId("undo");
   control.hidden = !knowledge.teaches;
   if (!knowledge.teaches || knowledge.status === null) return;
   if (seen !== knowledge.status.event) {
+    const { event: asked } = knowledge.status;
+    const before = heard;
     try {
       const event = await api.newestEvent((one) => one.kind in CHANGES && one.undone_by === null);
+      if (before !== heard) return;
       // What was erased cannot come back, and nothing before it can be taken back either.
       last = event?.body.erase ? null : event;
-      seen = knowledge.status.event;
+      seen = asked;
     } catch (error) {
       if (!(error instanceof api.Problem) && !(error instanceof api.Unreachable)) throw error;
       return;
@@ -53,10 +59,14 @@ function show(control) {
   fill(byId("undo-what"), ...(words ? [": ", ...words] : []));
 }
 
-export async function undo() {
-  if (byId("undo").disabled || !knowledge.teaches) return;
-  if (withdrawLast()) return;
-  if (last === null) return;
+/** Pressed twice it takes back two changes, the second when it is known which that is. */
+export function undo() {
+  undoing = undoing.then(undoLast);
+  return undoing;
+}
+
+async function undoLast() {
+  if (!knowledge.teaches || withdrawLast() || last === null) return;
   const { seq, kind, body } = last;
   try {
     await api.undo(seq);
@@ -70,12 +80,19 @@ export async function undo() {
     } else failed(error);
   }
   await knowledge.refresh();
+  await refreshUndo();
 }
 
 export function startUndo() {
   byId("undo").addEventListener("click", undo);
   knowledge.addEventListener("change", refreshUndo);
   outbox.addEventListener("change", () => show(byId("undo")));
+  outbox.addEventListener("taught", ({ detail: { lesson, answer } }) => {
+    if (answer.duplicate) return;
+    heard += 1;
+    last = { seq: answer.event, kind: "teach", body: lesson };
+    show(byId("undo"));
+  });
   document.addEventListener("keydown", (event) => {
     const combined = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey;
     if (!combined || event.key.toLowerCase() !== "z" || isTyping(event.target)) return;

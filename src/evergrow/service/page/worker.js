@@ -26,6 +26,7 @@ const FILES = [
   "main.js",
   "naming.js",
   "outbox.js",
+  "recollection.js",
   "review.js",
   "review_queue.js",
   "shortcuts.js",
