@@ -76,8 +76,24 @@ def settings() -> Settings:
 
 
 @pytest.fixture
+def served_images(folder: Path, settings: Settings) -> Iterator[Served]:
+    """A service that takes images, with a network of a few numbers."""
+    from evergrow.features import Embedder, OnnxModel
+    from tests.features.models import onnx_model
+
+    model = OnnxModel(onnx_model(("n", 3, 8, 8)).SerializeToString())
+    features = Embedder(model, cache=False)
+    yield from _served(folder, settings, features=features, n_features=None)
+
+
+@pytest.fixture
 def served(folder: Path, settings: Settings) -> Iterator[Served]:
-    teach, read = make_workspace(folder)
+    """A service that takes embeddings of four numbers."""
+    yield from _served(folder, settings)
+
+
+def _served(folder: Path, settings: Settings, **options: Any) -> Iterator[Served]:
+    teach, read = make_workspace(folder, **options)
     with Service(folder, settings) as service, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         client = TestClient(create_app(service), raise_server_exceptions=False)

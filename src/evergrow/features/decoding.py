@@ -23,6 +23,7 @@ __all__ = [
     "UnknownFormatError",
     "check_encoded_size",
     "decode",
+    "decode_with_size",
     "header_of",
     "rgb_of_pillow",
 ]
@@ -68,7 +69,7 @@ class ImageHeader:
     """What an encoded image says of itself before anything is decoded."""
 
     format: str
-    # Of the image as it is seen, turned as its camera says.
+    # As it lies in the file, whichever way the camera was held.
     width: int
     height: int
 
@@ -77,10 +78,7 @@ def header_of(content: bytes) -> ImageHeader:
     """Format and size of an encoded image; a ``ValueError`` says why there is none."""
     try:
         with _opened(content) as image:
-            width, height = image.size
-            if _orientation(image) in _ON_ITS_SIDE:
-                width, height = height, width
-            return ImageHeader(image.format, width, height)
+            return ImageHeader(image.format, *image.size)
     except UnknownFormatError:
         raise
     except Exception as error:
@@ -93,12 +91,22 @@ def decode(content: bytes, limits: ReadLimits, max_side: int | None) -> npt.NDAr
     With ``max_side``, a JPEG may come out smaller by a power of two, neither side shorter than
     ``max_side`` unless it was before.
     """
+    return decode_with_size(content, limits, max_side)[0]
+
+
+def decode_with_size(
+    content: bytes, limits: ReadLimits, max_side: int | None
+) -> tuple[npt.NDArray[np.uint8], tuple[int, int]]:
+    """Decode as :func:`decode` does; also width and height of the whole image as it is seen."""
     try:
         with _opened(content) as image:
-            limits.check_size(*image.size)
+            width, height = image.size
+            limits.check_size(width, height)
             if max_side is not None and image.format in ("JPEG", "MPO"):
                 image.draft(None, (max_side, max_side))
-            return _rgb(image)
+            pixels = _rgb(image)
+            on_its_side = _orientation(image) in _ON_ITS_SIDE
+            return pixels, (height, width) if on_its_side else (width, height)
     # Hostile bytes make decoders raise nearly anything; all of it means one thing here.
     except Exception as error:
         raise ValueError(_why(error)) from error

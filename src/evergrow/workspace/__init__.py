@@ -1,5 +1,6 @@
 """Durable examples and a model that follows them, in one folder."""
 
+from evergrow.workspace.inspecting import check_workspace
 from evergrow.workspace.layout import is_workspace
 from evergrow.workspace.problems import (
     ConflictError,
@@ -51,5 +52,6 @@ __all__ = [
     "Workspace",
     "WorkspaceFullError",
     "WorkspaceLockedError",
+    "check_workspace",
     "is_workspace",
 ]

@@ -230,7 +230,7 @@ class ChangeableWorkspace(ReadableWorkspace):
                 editor = self._editor(connection, request.actor)
                 change = make(editor)
                 remember(connection, request, digest, change)
-            facts = list(self._history.facts_by(self._store.writer, before))
+            facts = list(self._history.facts_by(self._store.writer, before, erased=True))
             self._tell([*editor.named, *facts])
             return change
 
@@ -240,6 +240,7 @@ class ChangeableWorkspace(ReadableWorkspace):
     def _write(self, plan: Plan) -> None:
         """Files first, then the transaction that makes them count."""
         kept: list[str] = []
+        before = (self._manifest, self._shards)
         try:
             for sha256, picture in plan.pictures.items():
                 if self._images.keep(sha256, picture.content):
@@ -256,11 +257,16 @@ class ChangeableWorkspace(ReadableWorkspace):
             # Room for what can be taught; were they left, nothing would be wrong.
             for sha256 in kept:
                 self._images.drop(sha256)
+            # The first example fixes the length of embeddings only if it is taught.
+            self._manifest, self._shards = before
             raise
 
     def _fix_n_features(self, n_features: int) -> Shards:
         manifest = self._manifest.with_n_features(n_features)
         write_manifest(self._layout, manifest)
+        # Left by a first lesson of another length that was interrupted.
+        for leftover in self._layout.embeddings.glob("*.npy"):
+            leftover.unlink()
         self._manifest = manifest
         self._shards = Shards(self._layout.embeddings, manifest.rows_per_shard, n_features)
         return self._shards
@@ -283,7 +289,8 @@ class ChangeableWorkspace(ReadableWorkspace):
                     self._images.drop(image)
             with self._store.transaction() as connection:
                 connection.execute(
-                    "UPDATE example SET row_sha256 = '', image = NULL WHERE erased = 1"
+                    "UPDATE example SET row_sha256 = '', image = NULL"
+                    " WHERE erased = 1 AND row_sha256 != ''"
                 )
 
     def _tell(self, facts: Sequence[Fact]) -> None:

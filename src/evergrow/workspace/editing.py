@@ -119,6 +119,22 @@ class Editor:
             )
         return change
 
+    def forget_lost(self, numbers: Sequence[int]) -> int:
+        """Take single examples out for good."""
+        seq = self._event("forget", {"class": None, "erase": True, "examples": list(numbers)})
+        for number in numbers:
+            self.connection.execute(
+                "UPDATE example SET erased = 1, row_sha256 = '' WHERE id = ?", (number,)
+            )
+            self.connection.execute(
+                "INSERT INTO move (event, example, from_class, from_fine)"
+                " SELECT ?, id, class_id, fine_id FROM example"
+                " WHERE id = ? AND class_id IS NOT NULL",
+                (seq, number),
+            )
+        self.named += apply_moves(self.connection, seq)
+        return seq
+
     def rename(self, label: str, to: str, *, within: str | None = None) -> Change:
         """Give a class another name; a fine class where ``within`` names the class it is in."""
         book = self._book()

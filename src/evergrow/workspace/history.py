@@ -40,7 +40,7 @@ _NOWHERE = NO_FINE
 _MOVES = (
     "SELECT m.event, m.example, coalesce(m.from_class, :nowhere), coalesce(m.from_fine, :nowhere),"
     " coalesce(m.to_class, :nowhere), coalesce(m.to_fine, :nowhere) FROM move m"
-    " JOIN example e ON e.id = m.example WHERE m.event > :after AND e.erased = 0"
+    " JOIN example e ON e.id = m.example WHERE m.event > :after AND e.erased <= :erased"
     " ORDER BY m.event, m.example"
 )
 _EVENTS = (
@@ -97,11 +97,17 @@ class StoredHistory:
     def facts(self, after: int = 0) -> Iterator[Fact]:
         """Facts of the events after one, in order; teaching in a row comes as blocks."""
         with self._store.reading() as connection:
-            yield from self.facts_by(connection, after)
+            yield from self.facts_by(connection, after, erased=False)
 
-    def facts_by(self, connection: sqlite3.Connection, after: int) -> Iterator[Fact]:
-        """The same through a connection that is open."""
-        moves = _Peekable(connection.execute(_MOVES, {"after": after, "nowhere": _NOWHERE}))
+    def facts_by(
+        self, connection: sqlite3.Connection, after: int, *, erased: bool
+    ) -> Iterator[Fact]:
+        """The same through a connection that is open, with or without what was erased.
+
+        Who followed the examples so far must hear that they go, while their rows are still there.
+        """
+        values = {"after": after, "nowhere": _NOWHERE, "erased": erased}
+        moves = _Peekable(connection.execute(_MOVES, values))
         # No event has both moves and a fact of its own: undoing a split moves nothing.
         for seq, fact in _event_facts(connection, after):
             yield from self._blocks(_up_to(moves, seq))

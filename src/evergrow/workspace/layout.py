@@ -14,13 +14,26 @@ from evergrow.files import written_whole
 from evergrow.params import Flag, Integer, Nothing, Number, Rule, check_parameters
 from evergrow.workspace.problems import NewerWorkspaceError
 
-__all__ = ["FORMAT", "Layout", "Manifest", "is_workspace", "read_manifest", "write_manifest"]
+__all__ = [
+    "FORMAT",
+    "MOST_FEATURES",
+    "Layout",
+    "Manifest",
+    "is_workspace",
+    "manifest_of",
+    "new_id",
+    "read_manifest",
+    "read_values",
+    "write_manifest",
+]
 
 # Of folders that this version writes; migrations lead to it from all earlier ones.
 FORMAT = 2
+# A file of embeddings is allocated whole: longer ones would make it huge.
+MOST_FEATURES = 1 << 16
 
 _RULES: dict[str, list[Rule]] = {
-    "n_features": [Nothing(), Integer(1, 1 << 20)],
+    "n_features": [Nothing(), Integer(1, MOST_FEATURES)],
     "n_features_given": [Flag()],
     "rows_per_shard": [Integer(1, 1 << 20)],
     "seed": [Integer(0, 2**32 - 1)],
@@ -131,8 +144,8 @@ class Manifest:
         """Raise a ``ValueError`` for a value that cannot be."""
         check_parameters({name: getattr(self, name) for name in _RULES}, _RULES)
 
-    def with_n_features(self, n_features: int) -> Manifest:
-        """The manifest once the length of embeddings is known."""
+    def with_n_features(self, n_features: int | None) -> Manifest:
+        """The manifest once the length of embeddings is known, or as long as it is not."""
         return replace(self, n_features=n_features)
 
 

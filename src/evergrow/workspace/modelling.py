@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from evergrow.workspace.answering import Snapshot
 from evergrow.workspace.assessment import Assessment, sign_of
-from evergrow.workspace.changing import ChangeableWorkspace
 from evergrow.workspace.layout import Layout, Manifest
 from evergrow.workspace.listing import CountedClass
+from evergrow.workspace.mending import MendableWorkspace
 from evergrow.workspace.model import Model, Settings
 from evergrow.workspace.problems import NoSuchExampleError
 from evergrow.workspace.records import (
@@ -32,7 +32,7 @@ __all__ = ["ModelledWorkspace"]
 _COMMAND_LINE = Request()
 
 
-class ModelledWorkspace(ChangeableWorkspace):
+class ModelledWorkspace(MendableWorkspace):
     """What can be asked of a workspace's model, from any thread.
 
     Parameters

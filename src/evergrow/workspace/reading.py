@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.errors import WorkspaceError
 from evergrow.features import Embedder
 from evergrow.loading import load
+from evergrow.workspace.backing_up import Backup, back_up
 from evergrow.workspace.history import StoredHistory, version_of
 from evergrow.workspace.images import Images
 from evergrow.workspace.keys import known_answer
@@ -228,6 +231,21 @@ class ReadableWorkspace:
     def thumbnail(self, example_id: int) -> bytes:
         """A small JPEG of an example's image."""
         return self._images.thumbnail(self._image_of(example_id), keep=True)
+
+    def backup(self, target: str | os.PathLike[str]) -> Backup:
+        """Copy the workspace to a new or empty folder, also while another process writes to it.
+
+        Parameters
+        ----------
+        target : path
+            Where the copy goes; it is a workspace of its own.
+
+        Returns
+        -------
+        backup : Backup
+            What was copied.
+        """
+        return back_up(self._layout, self._store, self._manifest, target)
 
     def status(self) -> Status:
         """The workspace at a glance."""

@@ -124,6 +124,12 @@ class Shards:
         for number in numbers.tolist():
             self.write(number, zeros)
 
+    def make_again(self, shard: int) -> None:
+        """Make the file of a shard anew, all zeros, in place of whatever is there."""
+        self._allocate(self.path(shard))
+        with self._opening:
+            self._open.pop(shard, None)
+
     def check_whole(self, shard: int) -> str | None:
         """What is wrong with the file of a shard as a whole; None if nothing."""
         path = self.path(shard)

@@ -21,6 +21,7 @@ from evergrow.workspace.classbook import ClassBook
 from evergrow.workspace.following import NO_FINE, Added, Block, Fact
 from evergrow.workspace.images import sha256_of
 from evergrow.workspace.keys import digest_of, known_answer, remember
+from evergrow.workspace.layout import MOST_FEATURES
 from evergrow.workspace.listing import example_by_id
 from evergrow.workspace.names import checked_name
 from evergrow.workspace.problems import KeyReusedError
@@ -42,6 +43,10 @@ def checked_embedding(embedding: npt.ArrayLike, n_features: int | None) -> Rows:
         raise WorkspaceError(f"an embedding must be one vector of numbers, got shape {row.shape}")
     if n_features is not None and len(row) != n_features:
         raise WorkspaceError(f"an embedding must have {n_features} numbers, got {len(row)}")
+    if len(row) > MOST_FEATURES:
+        raise WorkspaceError(
+            f"an embedding must have at most {MOST_FEATURES} numbers, got {len(row)}"
+        )
     if not np.isfinite(row).all():
         raise WorkspaceError("an embedding must be finite in single precision")
     return row

@@ -121,7 +121,7 @@ class Workspace(ModelledWorkspace):
         try:
             store = Store(layout.database, read_only=read_only)
             (check_newest if read_only else migrate)(layout, store)
-            workspace = cls(layout, store, read_manifest(layout), lock)
+            workspace = cls(layout, store, _settled(read_manifest(layout), store), lock)
             workspace._finish_opening()
         except BaseException:
             if store is not None:
@@ -159,3 +159,12 @@ class Workspace(ModelledWorkspace):
         if self._lock is not None:
             self._finish_erasing()
         self._follower.opened(self._history)
+
+
+def _settled(manifest: Manifest, store: Store) -> Manifest:
+    """The manifest, less what a first lesson wrote that was interrupted before it counted."""
+    if manifest.n_features_given:
+        return manifest
+    with store.reading() as connection:
+        taught = connection.execute("SELECT 1 FROM example LIMIT 1").fetchone()
+    return manifest if taught else manifest.with_n_features(None)

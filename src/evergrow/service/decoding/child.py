@@ -145,9 +145,9 @@ class DecoderProcess:
             self._deadline = math.inf
         if answer is None:
             raise self._replaced()
-        if self._process is not None and answer[0].get("refused") == "size":
-            # It may have left after a refusal for want of memory.
-            self._renew_if_gone()
+        if answer[0].get("leaving"):
+            self.stop()
+            self.start()
         return self._checked(*answer)
 
     def kill_if_late(self, now: float) -> None:
@@ -199,18 +199,6 @@ class DecoderProcess:
         else:
             reason = "decoding it ended the process that decodes"
         return RefusedImageError("decoder", reason)
-
-    def _renew_if_gone(self) -> None:
-        process = self._process
-        if process is None:
-            return
-        try:
-            # Long enough for one that is leaving; one that stays is asked again at no cost.
-            process.wait(timeout=0.05)
-        except subprocess.TimeoutExpired:
-            return
-        self.stop()
-        self.start()
 
     def _checked(self, header: dict[str, Any], blobs: list[bytearray]) -> Examined:
         """Take nothing on trust: whoever sent the image may speak for the decoder."""

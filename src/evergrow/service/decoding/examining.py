@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.errors import ImageError
-from evergrow.features.decoding import UnknownFormatError, header_of
+from evergrow.features.decoding import UnknownFormatError, decode_with_size, header_of
 from evergrow.features.extras import vision_module
 from evergrow.features.preprocessing import Preprocessing
-from evergrow.features.reading import pixels_of
 from evergrow.features.sources import ReadLimits
 from evergrow.service.decoding.hidden import check_nothing_hidden
 from evergrow.service.decoding.refusals import RefusedImageError
@@ -80,21 +78,25 @@ def examine(
         check_nothing_hidden(content, header.format)
     except ValueError as error:
         raise RefusedImageError("hidden", str(error)) from error
-    try:
-        pixels = pixels_of(content, content, limits=limits, max_side=preprocessing.needed_side)
-    except ImageError as error:
-        if isinstance(error.__cause__, ValueError) and isinstance(
-            error.__cause__.__cause__, MemoryError
-        ):
-            raise error.__cause__.__cause__ from error
-        raise RefusedImageError("damaged", error.reason) from error
+    pixels, (width, height) = _decoded(content, limits, preprocessing.needed_side)
     return Examined(
         prepared=preprocessing(pixels),
         media_type=_MEDIA_TYPES[header.format],
-        width=header.width,
-        height=header.height,
-        thumbnail=_thumbnail(pixels) if thumbnail else None,
+        width=width,
+        height=height,
+        thumbnail=_thumbnail(content, pixels, limits) if thumbnail else None,
     )
+
+
+def _decoded(
+    content: bytes, limits: ReadLimits, max_side: int
+) -> tuple[npt.NDArray[np.uint8], tuple[int, int]]:
+    try:
+        return decode_with_size(content, limits, max_side)
+    except ValueError as error:
+        if isinstance(error.__cause__, MemoryError):
+            raise error.__cause__ from error
+        raise RefusedImageError("damaged", str(error)) from error
 
 
 def _check_size(width: int, height: int, limits: ReadLimits) -> None:
@@ -111,7 +113,10 @@ def _check_size(width: int, height: int, limits: ReadLimits) -> None:
         )
 
 
-def _thumbnail(pixels: npt.NDArray[np.uint8]) -> bytes:
+def _thumbnail(content: bytes, pixels: npt.NDArray[np.uint8], limits: ReadLimits) -> bytes:
+    if max(pixels.shape) < THUMBNAIL_SIDE:
+        # The network wants less than people do.
+        pixels, _ = _decoded(content, limits, THUMBNAIL_SIDE)
     image = vision_module("PIL.Image").fromarray(pixels)
     image.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE))
     file = io.BytesIO()

@@ -37,7 +37,8 @@ def main() -> None:
         try:
             _answer(target, bytes(content), preprocessing, limits, thumbnail=header["thumbnail"])
         except MemoryError:
-            _refuse(target, RefusedImageError("size", "it needs more memory than one image may"))
+            refusal = RefusedImageError("size", "it needs more memory than one image may take")
+            _refuse(target, refusal, leaving=True)
             # What is left of the memory may be in pieces: a new process has all of it.
             return
 
@@ -62,9 +63,10 @@ def _answer(
     write_frame(target, facts, blobs)
 
 
-def _refuse(target: BinaryIO, error: RefusedImageError) -> None:
+def _refuse(target: BinaryIO, error: RefusedImageError, *, leaving: bool = False) -> None:
     # Reasons quote what libraries say of hostile bytes.
-    write_frame(target, {"refused": error.kind, "reason": error.reason[:500]})
+    facts = {"refused": error.kind, "reason": error.reason[:500], "leaving": leaving}
+    write_frame(target, facts)
 
 
 def _pipes() -> tuple[BinaryIO, BinaryIO]:
@@ -79,14 +81,13 @@ def _pipes() -> tuple[BinaryIO, BinaryIO]:
 
 def _warm_up(preprocessing: Preprocessing) -> None:
     """Load all that decoding needs, while files may still be opened."""
+    import io
+
     import numpy as np
     from PIL import Image
 
-    picture = Image.fromarray(np.zeros((8, 8, 3), np.uint8))
-    import io
-
     file = io.BytesIO()
-    picture.save(file, "PNG")
+    Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(file, "PNG")
     examine(file.getvalue(), preprocessing, ReadLimits(), thumbnail=True)
 
 

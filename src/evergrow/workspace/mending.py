@@ -1,0 +1,69 @@
+"""The part of a workspace that checks it and mends what is broken."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.features import Embedder
+from evergrow.workspace.changing import ChangeableWorkspace
+from evergrow.workspace.checking import check_database, settle
+from evergrow.workspace.checking_files import FileCheck
+from evergrow.workspace.records import Finding
+
+__all__ = ["MendableWorkspace"]
+
+
+class MendableWorkspace(ChangeableWorkspace):
+    """A workspace that can be checked; made as what it is a kind of."""
+
+    def check(self, *, mend: bool = False) -> list[Finding]:
+        """Verify every hash and count.
+
+        Parameters
+        ----------
+        mend : bool, default=False
+            Also mend what can be, and remove what was left over.
+
+        Returns
+        -------
+        findings : list of Finding
+            What is not as it should be; empty if all is well.
+        """
+        with self._writing:
+            embedder = self.embedder if mend else None
+            problems = itertools.chain(
+                check_database(self._store, mendable=mend),
+                FileCheck(
+                    self._layout,
+                    self._store,
+                    self._manifest,
+                    self._shards,
+                    make_row=None if embedder is None else partial(_row_of, embedder),
+                    forget=self._forget_lost if mend else None,
+                ).problems(),
+            )
+            findings = settle(problems, mend=mend)
+            if any(finding.mended and finding.severity == "damage" for finding in findings):
+                self._begin_anew()
+            return findings
+
+    def _forget_lost(self, numbers: list[int]) -> None:
+        """Take examples out whose embeddings are lost; nothing can bring them back."""
+        with self._store.transaction() as connection:
+            self._editor(connection, "check").forget_lost(numbers)
+
+    def _begin_anew(self) -> None:
+        """Have the follower learn all of it again: what it knew may be of damaged rows."""
+        for snapshot in self._layout.models.iterdir():
+            shutil.rmtree(snapshot)
+        self._follower.opened(self._history)
+
+
+def _row_of(embedder: Embedder, content: bytes) -> npt.NDArray[np.float32]:
+    rows: npt.NDArray[np.float32] = embedder.transform([content])
+    return rows.reshape(-1)

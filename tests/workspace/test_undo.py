@@ -1,0 +1,117 @@
+"""Taking back changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from evergrow.workspace import ConflictError
+from tests.workspace.made import counts, labels, lesson, made
+
+FOUR = [lesson("cup", n, fine=f) for n in range(2) for f in ("red", "blue")]
+
+CHANGES = {
+    "teach": lambda workspace: workspace.teach([lesson("mug", 9, fine="tall")])[0],
+    "relabel": lambda workspace: workspace.relabel(1, label="mug"),
+    "remove": lambda workspace: workspace.remove(1),
+    "forget": lambda workspace: workspace.forget("cup"),
+    "rename": lambda workspace: workspace.rename("cup", "mug"),
+    "merge": lambda workspace: workspace.merge("cup", "pen"),
+    "split": lambda workspace: workspace.split("cup"),
+}
+
+
+def state(workspace):
+    return (labels(workspace), [(c.id, c.name, c.split, c.fine) for c in workspace.classes().items])
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with made(tmp_path) as workspace:
+        workspace.teach([*FOUR, lesson("pen", fine="red")])
+        yield workspace
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_a_change_that_is_undone_leaves_all_as_before(workspace, kind):
+    before = state(workspace)
+    done = CHANGES[kind](workspace)
+    assert state(workspace) != before
+    change = workspace.undo()
+    assert state(workspace) == before
+    assert change.kind == "undo"
+    assert change.summary.startswith(f"undid {kind} {done.event}: ")
+
+
+def test_undoing_twice_takes_back_two_changes(workspace):
+    workspace.rename("cup", "mug")
+    workspace.remove(1)
+    workspace.undo()
+    workspace.undo()
+    assert counts(workspace) == {"cup": 4, "pen": 1}
+
+
+def test_a_class_can_be_split_again_after_undoing_the_join(workspace):
+    workspace.split("cup")
+    workspace.unsplit("cup")
+    workspace.undo()
+    assert workspace.class_named("cup").split
+
+
+def test_everything_can_be_undone_until_there_is_nothing(workspace):
+    for _ in range(5):
+        workspace.undo()
+    assert counts(workspace) == {}
+    with pytest.raises(ConflictError, match="there is nothing to undo"):
+        workspace.undo()
+
+
+def test_an_undone_change_is_not_done_again(workspace):
+    workspace.rename("cup", "mug")
+    workspace.undo()
+    workspace.undo()
+    assert counts(workspace) == {"cup": 4}
+
+
+def test_only_the_named_change_is_undone(workspace):
+    named = workspace.remove(1).event
+    workspace.remove(2)
+    with pytest.raises(ConflictError, match=rf"that is {named + 1} \(remove\), not {named}"):
+        workspace.undo(event=named)
+    workspace.undo(event=named + 1)
+    workspace.undo(event=named)
+    assert counts(workspace) == {"cup": 4, "pen": 1}
+
+
+def test_undoing_the_same_event_twice_says_it_was_undone(workspace):
+    event = workspace.remove(1).event
+    workspace.undo(event=event)
+    with pytest.raises(ConflictError, match=f"event {event} was undone already"):
+        workspace.undo(event=event)
+
+
+@pytest.mark.parametrize("event", [0, -1, 99, 1 << 70])
+def test_undoing_an_event_that_is_not_there_is_refused(workspace, event):
+    with pytest.raises(ConflictError, match=f"there is no event {event} to undo"):
+        workspace.undo(event=event)
+
+
+def test_what_the_model_wrote_down_is_not_in_the_way_of_undoing(workspace):
+    workspace.remove(1)
+    cup = workspace.class_named("cup")
+    workspace.record_guesses(cup.id, [])
+    with pytest.raises(ConflictError, match=r"event 7 \(guess\) cannot be undone"):
+        workspace.undo(event=7)
+    assert workspace.undo().summary.startswith("undid remove")
+
+
+def test_the_log_names_who_undid_what(workspace):
+    workspace.remove(1)
+    workspace.undo()
+    newest, undone, *_ = workspace.events().items
+    assert (newest.kind, newest.undoes, undone.undone_by) == ("undo", undone.seq, newest.seq)
+
+
+def test_what_undo_would_take_back_can_be_seen_before(workspace):
+    assert workspace.undoable().seq == 5
+    workspace.undo()
+    assert workspace.undoable().seq == 4
