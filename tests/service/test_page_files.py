@@ -67,9 +67,7 @@ def test_every_file_of_the_page_opens_without_the_service():
 
 def test_names_are_never_put_into_markup():
     risky = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|srcdoc")
-    found = {
-        entry.name for entry in PAGE.iterdir() if risky.search(entry.read_text())
-    }
+    found = {entry.name for entry in PAGE.iterdir() if risky.search(entry.read_text())}
     assert found == set()
 
 
@@ -88,6 +86,8 @@ def test_the_page_brings_nothing_along_that_its_policy_forbids():
     forbidden = [
         (tag, name, value)
         for tag, name, value in tags.attributes
-        if name == "style" or name.startswith("on") or (value or "").startswith(("http", "//", "data:"))
+        if name == "style"
+        or name.startswith("on")
+        or (value or "").startswith(("http", "//", "data:"))
     ]
     assert forbidden == []
