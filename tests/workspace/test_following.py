@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.workspace.made import Mirror, lesson, made, row
 
 from evergrow.workspace import history as history_module
 from evergrow.workspace.following import (
@@ -18,6 +17,7 @@ from evergrow.workspace.following import (
     Removed,
     SplitSet,
 )
+from tests.workspace.made import Mirror, lesson, made, row
 
 
 class Diary:

@@ -8,10 +8,10 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from tests.workspace.made import Mirror, labels, lesson, made, picture
 
 from evergrow import WorkspaceError
 from evergrow.workspace import ConflictError, Workspace
+from tests.workspace.made import Mirror, labels, lesson, made, picture
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 FINE = st.sampled_from([None, None, "x", "y"])

@@ -40,6 +40,18 @@ _PLUGINS = {
     "PPM": "PIL.PpmImagePlugin",
 }
 
+# What these formats are called on the web; Pillow tells MPO from JPEG, others do not.
+_MEDIA_TYPES = {
+    "JPEG": "image/jpeg",
+    "MPO": "image/jpeg",
+    "PNG": "image/png",
+    "WEBP": "image/webp",
+    "BMP": "image/bmp",
+    "GIF": "image/gif",
+    "TIFF": "image/tiff",
+    "PPM": "image/x-portable-anymap",
+}
+
 # What files of these formats are called.
 SUFFIXES = frozenset(
     f".{ending}"
@@ -72,6 +84,11 @@ class ImageHeader:
     # As it lies in the file, whichever way the camera was held.
     width: int
     height: int
+
+    @property
+    def media_type(self) -> str:
+        """What the format is called on the web."""
+        return _MEDIA_TYPES[self.format]
 
 
 def header_of(content: bytes) -> ImageHeader:

@@ -19,8 +19,7 @@ def text_of(moment: datetime) -> str:
     >>> text_of(datetime(2026, 1, 2, 3, 4, 5, 678900, tzinfo=UTC))
     '2026-01-02T03:04:05.678Z'
     """
-    moment = moment.astimezone(UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Clock:

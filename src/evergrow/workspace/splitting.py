@@ -100,5 +100,8 @@ def _sure_enough(probabilities: Floats, right: npt.NDArray[np.bool_]) -> float:
     enough = np.flatnonzero(precision >= PRECISION)
     if not len(enough):
         return float("inf")
+    if enough[-1] == len(order) - 1:
+        # All of them are right often enough, however unsure.
+        return 0.0
     # A hair lower, so that the example itself stays above after rounding.
     return float(probabilities[order[enough[-1]]]) * (1 - 1e-9)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -16,6 +16,10 @@ __all__ = ["Store"]
 
 # A reader waits for nothing but a writer that recovers or ends; neither takes long.
 _PATIENCE_SECONDS = 10.0
+
+_READ_ONLY = "mode=ro"
+# Asks the system for nothing that needs the right to write; right only while nobody writes.
+_FROZEN = "mode=ro&immutable=1"
 
 
 class Store:
@@ -40,6 +44,7 @@ class Store:
                 f"the workspace {str(self._folder)!r} has no {path.name}: put a backup in its place"
             )
         with telling_problems(self._folder):
+            self._how = self._way_to_read() if read_only else _READ_ONLY
             self._writer = None if read_only else self._connect_writer()
 
     @property
@@ -99,7 +104,7 @@ class Store:
                 raise WorkspaceError(f"the workspace {str(self._folder)!r} is closed")
             if self._idle:
                 return self._idle.pop()
-        return self._connect("mode=ro")
+        return self._connect(self._how)
 
     def _give_back(self, connection: sqlite3.Connection) -> None:
         with self._guard:
@@ -107,6 +112,19 @@ class Store:
                 self._idle.append(connection)
                 return
         connection.close()
+
+    def _way_to_read(self) -> str:
+        """How to read a database that one may not be allowed to write to."""
+        log = self._path.with_name(f"{self._path.name}-wal")
+        try:
+            with closing(self._connect(_READ_ONLY)) as connection:
+                connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError as error:
+            kind = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+            if kind in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) and not log.exists():
+                return _FROZEN
+            raise
+        return _READ_ONLY
 
     def _connect(self, how: str) -> sqlite3.Connection:
         # A connection may pass from thread to thread; it is never used by two at once.

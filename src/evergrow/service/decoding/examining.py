@@ -22,17 +22,6 @@ _THUMBNAIL_QUALITY = 80
 # A line of pixels shows nothing, and what is made of it costs as much as of a picture.
 _MAX_PROPORTION = 100
 
-_MEDIA_TYPES = {
-    "JPEG": "image/jpeg",
-    "MPO": "image/jpeg",
-    "PNG": "image/png",
-    "WEBP": "image/webp",
-    "BMP": "image/bmp",
-    "GIF": "image/gif",
-    "TIFF": "image/tiff",
-    "PPM": "image/x-portable-anymap",
-}
-
 
 @dataclass(frozen=True, eq=False)
 class Examined:
@@ -81,7 +70,7 @@ def examine(
     pixels, (width, height) = _decoded(content, limits, preprocessing.needed_side)
     return Examined(
         prepared=preprocessing(pixels),
-        media_type=_MEDIA_TYPES[header.format],
+        media_type=header.media_type,
         width=width,
         height=height,
         thumbnail=_thumbnail(content, pixels, limits) if thumbnail else None,

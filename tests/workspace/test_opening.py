@@ -1,0 +1,246 @@
+"""Making, opening and closing workspaces; who may have one open."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from evergrow import WorkspaceError
+from evergrow.features import Embedder
+from evergrow.workspace import (
+    NewerWorkspaceError,
+    Workspace,
+    WorkspaceLockedError,
+    check_workspace,
+    is_workspace,
+)
+from tests.features.models import onnx_model
+from tests.workspace.made import counts, lesson, made
+
+
+def change_manifest(folder, **values):
+    path = folder / "workspace.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson("cup", 1), lesson("pen", 2)])
+    return tmp_path / "workspace"
+
+
+def test_a_new_workspace_is_empty_and_in_order(tmp_path):
+    with made(tmp_path) as workspace:
+        assert (workspace.version, counts(workspace), workspace.check()) == (0, {}, [])
+    assert is_workspace(tmp_path / "workspace")
+
+
+def test_a_workspace_is_made_in_an_empty_folder(tmp_path):
+    Workspace.create(tmp_path, features=None).close()
+    assert is_workspace(tmp_path)
+
+
+def test_a_workspace_is_not_made_over_another(folder):
+    with pytest.raises(WorkspaceError, match="is a workspace already"):
+        Workspace.create(folder, features=None)
+
+
+def test_a_workspace_is_not_made_among_other_files(tmp_path):
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(WorkspaceError, match=r"is not empty: it has 'letter\.txt'"):
+        Workspace.create(tmp_path, features=None)
+    assert (tmp_path / "letter.txt").read_text() == "dear"
+
+
+def test_a_workspace_is_not_made_in_place_of_a_file(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WorkspaceError, match="is a file: name a folder"):
+        Workspace.create(tmp_path / "file", features=None)
+
+
+def test_a_workspace_is_made_where_making_one_was_interrupted(tmp_path):
+    made(tmp_path).close()
+    (tmp_path / "workspace" / "workspace.json").unlink()
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson("cup")])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"false_alarms": 0.0}, "false_alarms must be"),
+        ({"false_alarms": 0.9}, "false_alarms must be"),
+        ({"max_classes": 0}, "max_classes must be"),
+        ({"rows_per_shard": 0}, "rows_per_shard must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"forest": "yes"}, "forest must be True or False"),
+        ({"n_features": 0}, "n_features must be"),
+    ],
+)
+def test_wrong_options_stop_at_the_door(tmp_path, options, said):
+    with pytest.raises(WorkspaceError, match=said):
+        made(tmp_path, **options)
+    assert not (tmp_path / "workspace").exists()
+
+
+def test_a_folder_that_is_no_workspace_says_how_to_make_one(tmp_path):
+    with pytest.raises(WorkspaceError, match=r"no workspace\.json; 'evergrow init' makes one"):
+        Workspace.open(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_workspace_opened_twice_is_refused_and_says_by_whom(folder):
+    with (
+        Workspace.open(folder),
+        pytest.raises(WorkspaceLockedError, match=f"is in use by process {os.getpid()} since 20"),
+    ):
+        Workspace.open(folder)
+
+
+def test_a_workspace_is_refused_while_another_process_has_it(folder):
+    code = (
+        "import sys; from evergrow.workspace import Workspace\n"
+        f"workspace = Workspace.open({str(folder)!r}); print('open', flush=True)\n"
+        "sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout.readline() == b"open\n"
+        with pytest.raises(WorkspaceLockedError, match=f"process {other.pid}"):
+            Workspace.open(folder)
+        with Workspace.open(folder, read_only=True) as reading:
+            assert counts(reading) == {"cup": 1, "pen": 1}
+        other.kill()
+    Workspace.open(folder).close()
+
+
+def test_a_workspace_can_be_opened_again_once_closed(folder):
+    Workspace.open(folder).close()
+    Workspace.open(folder).close()
+
+
+def test_closing_twice_is_closing_once(folder):
+    workspace = Workspace.open(folder)
+    workspace.close()
+    workspace.close()
+
+
+def test_a_closed_workspace_says_that_it_is_closed(folder):
+    workspace = Workspace.open(folder)
+    workspace.close()
+    for ask in (workspace.classes, lambda: workspace.teach([lesson("cup")])):
+        with pytest.raises(WorkspaceError, match="is closed"):
+            ask()
+
+
+def test_a_reader_sees_what_is_taught_meanwhile(folder):
+    with Workspace.open(folder) as writing, Workspace.open(folder, read_only=True) as reading:
+        assert reading.read_only
+        writing.teach([lesson("cup", 3)])
+        assert counts(reading) == {"cup": 2, "pen": 1}
+        assert reading.version == 3
+
+
+def test_a_reader_changes_nothing(folder):
+    with (
+        Workspace.open(folder, read_only=True) as workspace,
+        pytest.raises(WorkspaceError, match="open for reading only"),
+    ):
+        workspace.forget("cup")
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another user"
+)
+def test_a_folder_that_one_may_not_write_to_can_be_read(folder, tmp_path):
+    for path in (*tmp_path.parents[:2], tmp_path, folder, *folder.rglob("*")):
+        path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
+    code = (
+        "import os; from evergrow.workspace import Workspace\n"
+        "os.setgid(65534); os.setuid(65534)\n"
+        f"with Workspace.open({str(folder)!r}, read_only=True) as workspace:\n"
+        "    print(workspace.status().n_examples)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert found.stdout == b"2\n", found.stderr
+
+
+def test_a_workspace_of_a_newer_version_is_refused(folder):
+    change_manifest(folder, format=99, unheard_of=True)
+    for ask in (Workspace.open, check_workspace):
+        with pytest.raises(NewerWorkspaceError, match="has format 99, made by a newer version"):
+            ask(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "is damaged"),
+        ("[]", "it holds no object"),
+        ("{}", "it names no format"),
+        ('{"format": 0}', "it names no format"),
+        ('{"format": true}', "it names no format"),
+        ('{"format": 2}', "it lacks"),
+    ],
+)
+def test_a_damaged_manifest_says_to_take_that_of_a_backup(folder, content, said):
+    (folder / "workspace.json").write_text(content)
+    with pytest.raises(WorkspaceError, match=f"{said}.*; put the one of a backup in its place"):
+        Workspace.open(folder)
+
+
+@pytest.mark.parametrize(
+    "values", [{"n_features": -1}, {"id": 3}, {"features": 3}, {"rows_per_shard": 1 << 40}]
+)
+def test_a_manifest_with_values_that_cannot_be_is_refused(folder, values):
+    change_manifest(folder, **values)
+    with pytest.raises(WorkspaceError, match="is damaged"):
+        Workspace.open(folder)
+
+
+def test_a_lock_is_not_kept_by_an_opening_that_fails(folder):
+    content = (folder / "workspace.json").read_text()
+    change_manifest(folder, n_features=-1)
+    with pytest.raises(WorkspaceError):
+        Workspace.open(folder)
+    (folder / "workspace.json").write_text(content)
+    Workspace.open(folder).close()
+
+
+def test_a_missing_database_says_to_take_that_of_a_backup(folder):
+    (folder / "examples.sqlite").unlink()
+    with pytest.raises(WorkspaceError, match=r"has no examples\.sqlite: put a backup in its place"):
+        Workspace.open(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database, but long enough" * 100])
+def test_a_database_that_is_none_says_to_take_that_of_a_backup(folder, content):
+    (folder / "examples.sqlite").write_bytes(content)
+    with pytest.raises(WorkspaceError, match="put a backup in its place"):
+        Workspace.open(folder)
+
+
+def test_missing_embeddings_say_how_to_mend(folder):
+    (folder / "embeddings" / "000000.npy").unlink()
+    with pytest.raises(WorkspaceError, match=r"000000\.npy is missing; 'evergrow check --mend'"):
+        Workspace.open(folder)
+
+
+def test_an_embedder_is_kept_with_the_workspace(tmp_path):
+    path = tmp_path / "network.onnx"
+    path.write_bytes(onnx_model().SerializeToString())
+    with Workspace.create(tmp_path / "w", features=Embedder(path, cache=False)) as workspace:
+        assert workspace.status().takes_images
+        width = workspace.n_features
+    path.unlink()
+    with Workspace.open(tmp_path / "w") as workspace:
+        image = np.zeros((8, 8, 3), dtype=np.uint8)
+        assert workspace.embedder.transform([image]).shape == (1, width)
+        assert workspace.check() == []

@@ -1,0 +1,189 @@
+"""Tokens: who may use the service."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from evergrow import WorkspaceError
+from evergrow.workspace import ConflictError, NewerWorkspaceError
+from evergrow.workspace.tokens import TokenRecord, Tokens
+
+
+@pytest.fixture
+def tokens(tmp_path):
+    return Tokens(tmp_path)
+
+
+class Hands:
+    """A clock that is moved by hand."""
+
+    def __init__(self):
+        self.time = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self):
+        return self.time
+
+
+@pytest.mark.parametrize("scope", ["teach", "read"])
+def test_a_token_says_its_scope_and_has_256_random_bits(tokens, scope):
+    token = tokens.add("robot", scope)
+    assert token.startswith(f"eg_{scope}_")
+    assert len(token.removeprefix(f"eg_{scope}_")) == 43
+
+
+def test_a_token_that_was_added_is_taken(tokens):
+    token = tokens.add("robot", "teach")
+    found = tokens.authenticate(token)
+    assert isinstance(found, TokenRecord)
+    assert (found.name, found.scope) == ("robot", "teach")
+
+
+def test_who_may_teach_may_read_and_not_the_other_way_round(tokens):
+    teach, read = (tokens.authenticate(tokens.add(scope, scope)) for scope in ("teach", "read"))
+    assert teach.may("read")
+    assert teach.may("teach")
+    assert read.may("read")
+    assert not read.may("teach")
+
+
+@pytest.mark.parametrize(
+    "guess",
+    ["", "x", "eg_teach_" + "a" * 43, "eg_teach_\n", "é" * 50, "\ud800", "eg_admin_" + "a" * 43],
+)
+def test_a_token_that_nobody_was_given_is_unknown(tokens, guess):
+    tokens.add("robot", "teach")
+    assert tokens.authenticate(guess) == "unknown"
+
+
+def test_a_token_with_the_wrong_scope_before_it_is_unknown(tokens):
+    token = tokens.add("robot", "read")
+    assert tokens.authenticate(token.replace("read", "teach")) == "unknown"
+
+
+def test_the_hash_of_a_token_does_not_pass_for_it(tokens):
+    tokens.add("robot", "teach")
+    assert tokens.authenticate(tokens.list()[0].sha256) == "unknown"
+
+
+def test_a_token_ends_when_it_should(tmp_path):
+    clock = Hands()
+    tokens = Tokens(tmp_path, read_clock=clock)
+    token = tokens.add("robot", "read", expires_in=timedelta(hours=1))
+    clock.time += timedelta(minutes=59)
+    assert isinstance(tokens.authenticate(token), TokenRecord)
+    clock.time += timedelta(minutes=1)
+    assert tokens.authenticate(token) == "expired"
+
+
+def test_a_token_that_ends_after_all_time_is_good_until_then(tokens):
+    token = tokens.add("robot", "read", expires_in=timedelta.max)
+    assert isinstance(tokens.authenticate(token), TokenRecord)
+
+
+@pytest.mark.parametrize("seconds", [0, -1])
+def test_a_token_must_end_in_the_future(tokens, seconds):
+    with pytest.raises(WorkspaceError, match="must end in the future"):
+        tokens.add("robot", "read", expires_in=timedelta(seconds=seconds))
+
+
+def test_a_revoked_token_is_refused_by_who_has_seen_it_before(tmp_path, tokens):
+    token = tokens.add("robot", "teach")
+    service = Tokens(tmp_path)
+    assert isinstance(service.authenticate(token), TokenRecord)
+    tokens.revoke("robot")
+    assert service.authenticate(token) == "revoked"
+
+
+def test_a_token_that_is_added_is_taken_by_who_is_running(tmp_path, tokens):
+    service = Tokens(tmp_path)
+    assert service.list() == ()
+    assert isinstance(service.authenticate(tokens.add("robot", "teach")), TokenRecord)
+
+
+def test_a_token_that_was_revoked_keeps_the_time(tmp_path):
+    clock = Hands()
+    tokens = Tokens(tmp_path, read_clock=clock)
+    tokens.add("robot", "teach")
+    first = tokens.revoke("robot")
+    clock.time += timedelta(days=1)
+    assert tokens.revoke("robot") == first
+
+
+def test_a_name_is_never_used_twice(tokens):
+    tokens.add("robot", "teach")
+    tokens.revoke("robot")
+    with pytest.raises(ConflictError, match="there is or was a token 'robot'"):
+        tokens.add("robot", "read")
+
+
+def test_revoking_a_token_that_is_not_there_lists_those_that_are(tokens):
+    tokens.add("robot", "teach")
+    with pytest.raises(WorkspaceError, match="there is no token 'phone'; there are: 'robot'"):
+        tokens.revoke("phone")
+
+
+def test_a_scope_that_is_none_is_refused(tokens):
+    with pytest.raises(WorkspaceError, match=r"scope must be one of \['read', 'teach'\]"):
+        tokens.add("robot", "admin")
+
+
+def test_tokens_are_not_in_the_file_that_keeps_them(tmp_path, tokens):
+    token = tokens.add("robot", "teach")
+    assert token.rpartition("_")[2] not in (tmp_path / "tokens.json").read_text()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes of files")
+def test_the_file_is_for_its_owner_only(tmp_path, tokens):
+    tokens.add("robot", "teach")
+    tokens.revoke("robot")
+    assert stat.S_IMODE((tmp_path / "tokens.json").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"format": 1, "tokens": [{}]}',
+        b"\xff",
+        json.dumps(
+            {
+                "format": 1,
+                "tokens": [
+                    {
+                        "name": "a",
+                        "scope": "admin",
+                        "sha256": "0" * 64,
+                        "created": "",
+                        "expires": None,
+                        "revoked": None,
+                    }
+                ],
+            }
+        ).encode(),
+    ],
+)
+def test_nobody_gets_in_by_a_damaged_file(tmp_path, content):
+    (tmp_path / "tokens.json").write_bytes(content)
+    with pytest.raises(WorkspaceError, match="is damaged"):
+        Tokens(tmp_path).authenticate("eg_teach_" + "a" * 43)
+
+
+def test_a_file_of_a_newer_version_is_refused(tmp_path):
+    (tmp_path / "tokens.json").write_text('{"format": 2, "tokens": []}')
+    with pytest.raises(NewerWorkspaceError, match="newer version"):
+        Tokens(tmp_path).list()
+
+
+def test_tokens_added_at_once_are_all_kept(tmp_path):
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda n: Tokens(tmp_path).add(f"t{n}", "read"), range(12)))
+    tokens = Tokens(tmp_path)
+    assert all(isinstance(tokens.authenticate(token), TokenRecord) for token in made)
