@@ -88,6 +88,34 @@ def test_the_first_class_is_recognised_by_the_camera(visit):
     page.wait_for_selector("#answer .verdict:has-text('This is mug')")
 
 
+def test_another_camera_can_be_chosen(opened):
+    visit = opened()
+    page = visit.page
+    # A phone: the one camera that there is, twice.
+    page.context.add_init_script(
+        "const listed = navigator.mediaDevices.enumerateDevices.bind(navigator.mediaDevices);"
+        "navigator.mediaDevices.enumerateDevices = async () => {"
+        "  const devices = await listed(); return [...devices, ...devices]; };"
+    )
+    visit.enter()
+    page.click("#camera-start")
+    page.wait_for_selector("#camera-choice option:text-is('Front camera')", state="attached")
+    page.select_option("#camera-choice", "Front camera")
+    page.wait_for_selector("#video:visible")
+    assert page.text_content("#camera-note") == ""
+
+
+def test_a_page_that_may_have_no_camera_says_why(opened):
+    visit = opened()
+    visit.page.context.add_init_script(
+        "Object.defineProperty(navigator, 'mediaDevices', { value: undefined });"
+        "Object.defineProperty(window, 'isSecureContext', { value: false });"
+    )
+    visit.enter()
+    visit.page.wait_for_selector("#camera-note:has-text('over https')")
+    assert visit.page.is_disabled("#camera-start")
+
+
 def test_a_wrong_answer_is_corrected_with_one_click(visit):
     visit.teach("mug", range(2))
     visit.teach("bowl", range(2))
@@ -107,7 +135,7 @@ def test_what_fits_nothing_is_offered_as_a_new_class(visit):
 
     visit.page.route("**/v1/predictions*", doubting)
     visit.add("plant", range(1))
-    visit.page.wait_for_selector(".verdict:has-text('I don’t know this')")
+    visit.page.wait_for_selector(".verdict:has-text('know this')")
     visit.page.click("text=Teach it as …")
     visit.page.keyboard.type("plant")
     visit.page.keyboard.press("Enter")
@@ -364,7 +392,8 @@ def test_every_control_has_a_name_for_screen_readers(visit):
         nameless = visit.page.evaluate(
             """() => [...document.querySelectorAll("button, a, input, select")]
                 .filter((one) => one.checkVisibility())
-                .filter((one) => !(one.ariaLabel || one.textContent.trim() || one.labels?.[0]?.textContent.trim()))
+                .filter((one) => !one.ariaLabel && !one.textContent.trim())
+                .filter((one) => !one.labels?.[0]?.textContent.trim())
                 .map((one) => one.outerHTML)"""
         )
         assert nameless == []

@@ -75,7 +75,8 @@ function fineNames() {
   return knowledge.named(field.value.trim())?.fine.map((entry) => entry.name) ?? [];
 }
 
-function suggest(list, names, typed) {
+/** Fills a list with the names that contain what was typed. */
+export function suggest(list, names, typed) {
   const begun = typed.trim().toLowerCase();
   const fitting = names.filter((name) => name.toLowerCase().includes(begun)).slice(0, MOST_SUGGESTIONS);
   fill(list, ...fitting.map((name) => element("option", { value: name })));
