@@ -29,10 +29,10 @@ _made: dict[tuple[str, int, str], Any] = {}
 _make = regex.base_regex_strategy
 
 
-def _made_once(pattern: re.Pattern[Any], parsed: Any, alphabet: Any) -> Any:
-    key = (str(pattern.pattern), pattern.flags, repr(alphabet))
+def _made_once(pattern: re.Pattern[Any], **options: Any) -> Any:
+    key = (str(pattern.pattern), pattern.flags, repr(options["alphabet"]))
     if key not in _made:
-        _made[key] = _make(pattern, parsed, alphabet)
+        _made[key] = _make(pattern, **options)
         _made[key].validate()
     return _made[key]
 
