@@ -22,7 +22,6 @@ _DRAWN = [photograph(seed, width=48, height=32) for seed in range(4)]
 PICTURES = st.builds(different, st.sampled_from(_DRAWN), st.integers(0, 10**6))
 
 schemathesis.openapi.format("binary", PICTURES)
-schemathesis.openapi.media_type("image/jpeg", PICTURES)
 
 # What is made of a pattern is made once: names allow most of Unicode, which takes seconds.
 _made: dict[tuple[str, int, str], Any] = {}
