@@ -126,7 +126,7 @@ def assess(
             measured_false_alarms=measured_false_alarms(*nearest, n_classes, false_alarms, seed),
             class_counts=learnt.class_counts,
             recognised=_recognised(class_ids, examples, left_out),
-            confusion=_confusion(class_ids, examples, left_out),
+            mistakes=_mistakes(class_ids, examples, left_out),
             doubts=_doubts(class_ids, examples, left_out),
         )
 
@@ -206,7 +206,7 @@ def _recognised(class_ids: Ids, examples: _Sample, left_out: _LeftOut) -> dict[i
     return found
 
 
-def _confusion(
+def _mistakes(
     class_ids: Ids, examples: _Sample, left_out: _LeftOut
 ) -> tuple[tuple[int, int, int], ...]:
     wrong = left_out.usable & (left_out.predicted != examples.codes)

@@ -61,7 +61,7 @@ class MendableWorkspace(ChangeableWorkspace):
         """Have the follower learn all of it again: what it knew may be of damaged rows."""
         for snapshot in self._layout.models.iterdir():
             shutil.rmtree(snapshot)
-        self._follower.opened(self._history)
+        self._open_follower()
 
 
 def _row_of(embedder: Embedder, content: bytes) -> npt.NDArray[np.float32]:
