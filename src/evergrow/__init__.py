@@ -16,6 +16,7 @@ from evergrow.errors import (
 from evergrow.version import __version__
 
 if TYPE_CHECKING:
+    from evergrow.client import Client
     from evergrow.codebook import ERCForest
     from evergrow.features import Embedder
     from evergrow.forest import (
@@ -46,6 +47,7 @@ __all__ = [
     "AxisForestClassifier",
     "BadImageWarning",
     "CacheWarning",
+    "Client",
     "DatasetError",
     "DatasetWarning",
     "ERCForest",
@@ -73,6 +75,7 @@ __all__ = [
 # Where each public name comes from. It is imported when it is first asked for: scikit-learn alone
 # takes seconds, and the command line answers --help without it.
 _HOMES = {
+    "evergrow.client": ("Client",),
     "evergrow.codebook": ("ERCForest",),
     "evergrow.features": ("Embedder",),
     "evergrow.forest": (
@@ -97,6 +100,7 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = (
+    "client",
     "codebook",
     "features",
     "forest",

@@ -105,7 +105,7 @@ def test_channels_last_and_reversed_are_obeyed(tmp_path: Path) -> None:
 def test_size_and_layout_are_concluded_from_the_input(tmp_path: Path) -> None:
     onnx.save(channels_last_model(16), tmp_path / "last.onnx")
     embedder = Embedder(tmp_path / "last.onnx")
-    assert embedder._network().preprocessing == Preprocessing(size=(16, 16), layout="nhwc")
+    assert embedder.network().preprocessing == Preprocessing(size=(16, 16), layout="nhwc")
     assert embedder.transform(IMAGES).shape == (7, 3)
 
 

@@ -112,9 +112,11 @@ def test_a_page_too_small_or_too_large_is_refused(workspace, limit):
         workspace.examples(limit=limit)
 
 
-def test_a_fine_name_without_its_class_is_refused(workspace):
-    with pytest.raises(WorkspaceError, match="fine needs label"):
-        workspace.examples(fine="fine 1")
+def test_a_fine_name_without_its_class_is_looked_for_in_all_classes(workspace):
+    found = workspace.examples(fine="fine 1").items
+    assert {one.fine for one in found} == {"fine 1"}
+    assert len({one.label for one in found}) > 1
+    assert workspace.examples(fine="nobody's").items == ()
 
 
 def test_examples_of_a_class_that_is_not_there_are_refused(workspace):

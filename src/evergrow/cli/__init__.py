@@ -1,4 +1,4 @@
-"""The command line: train, teach, ask and measure classifiers of images.
+"""The command line: train, teach, ask, measure and serve classifiers of images.
 
 Commands import what they need when they run, so that ``--help`` answers at once.
 """
@@ -18,6 +18,13 @@ from evergrow.cli.group import Commands
 from evergrow.cli.info import info
 from evergrow.cli.options import examples
 from evergrow.cli.predict import predict
+from evergrow.cli.workspace.changing import merge, rename, split, undo, unsplit
+from evergrow.cli.workspace.init import init
+from evergrow.cli.workspace.keeping import backup, check, export
+from evergrow.cli.workspace.learn import learn
+from evergrow.cli.workspace.looking import classes, status
+from evergrow.cli.workspace.serve import serve
+from evergrow.cli.workspace.token import token
 from evergrow.version import __version__
 
 __all__ = ["main"]
@@ -30,6 +37,7 @@ __all__ = ["main"]
         "evergrow fit photos/ -o model.evergrow",
         "evergrow predict model.evergrow new/*.jpg",
         "evergrow add model.evergrow more_photos/",
+        "evergrow init things && evergrow serve things",
     ),
 )
 @click.version_option(__version__, "-V", "--version", prog_name="evergrow")
@@ -37,13 +45,21 @@ __all__ = ["main"]
 def main(traceback: bool) -> None:
     """Classify images, with classes that never stop growing.
 
-    Put the pictures of each class in a folder of its own, and train. Results go to standard output,
-    everything else to standard error.
+    Put the pictures of each class in a folder of its own, and train a model file. Or make a
+    workspace, a folder that keeps all you teach, and serve it with a page to teach on. Results go
+    to standard output, everything else to standard error.
 
     Exit codes: 0 all went well, 1 something is wrong with the data or the model, 2 the command was
     not understood, 130 interrupted.
     """
 
 
-for command in (fit, add, predict, evaluate, info, forget, experiment, compare, download):
+_OF_MODEL_FILES = (fit, add, predict, evaluate, info, forget)
+_OF_WORKSPACES = (
+    *(init, learn, serve, status, classes),
+    *(rename, merge, split, unsplit, undo),
+    *(export, check, backup, token),
+)
+_OF_RESEARCH = (experiment, compare, download)
+for command in (*_OF_MODEL_FILES, *_OF_WORKSPACES, *_OF_RESEARCH):
     main.add_command(command)

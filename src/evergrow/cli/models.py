@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evergrow.cli.workspace.opening import is_workspace
 from evergrow.locks import locked
 
 if TYPE_CHECKING:
+    from evergrow.cli.workspace.asking import WorkspaceClassifier
     from evergrow.imaging import Answers, ImageClassifier
 
 __all__ = ["answers_of", "changed_model", "check_output", "load_classifier", "load_model"]
@@ -27,15 +29,26 @@ def load_model(path: str) -> Any:
     import evergrow
 
     if os.path.isdir(path):
-        raise click.ClickException(
-            f"{click.format_filename(path)!r} is a folder: name a model file, "
-            "as written by 'evergrow fit'"
-        )
+        raise click.ClickException(_why_no_file(path))
     return evergrow.load(path)
 
 
-def load_classifier(path: str, *, verbose: int, jobs: int) -> ImageClassifier:
-    """Read a classifier of images, to ask it."""
+def _why_no_file(path: str) -> str:
+    name = click.format_filename(path)
+    if is_workspace(path):
+        return (
+            f"{name!r} is a workspace: 'evergrow learn' teaches it and 'evergrow status' tells "
+            "what it holds"
+        )
+    return f"{name!r} is a folder: name a model file, as written by 'evergrow fit'"
+
+
+def load_classifier(path: str, *, verbose: int, jobs: int) -> ImageClassifier | WorkspaceClassifier:
+    """Read a classifier of images, or a workspace, to ask it."""
+    if is_workspace(path):
+        from evergrow.cli.workspace.asking import WorkspaceClassifier
+
+        return WorkspaceClassifier(path, verbose=verbose, jobs=jobs)
     model: ImageClassifier = _checked_classifier(path).set_params(verbose=verbose, n_jobs=jobs)
     return model
 
@@ -52,7 +65,9 @@ def _checked_classifier(path: str) -> ImageClassifier:
     return model
 
 
-def answers_of(classifier: ImageClassifier, paths: list[Any], *, k: int = 1) -> Answers:
+def answers_of(
+    classifier: ImageClassifier | WorkspaceClassifier, paths: list[Any], *, k: int = 1
+) -> Answers:
     """Answers to the images that can be read; the others are among the problems."""
     from evergrow import BadImageWarning
 
@@ -96,6 +111,8 @@ def changed_model(
         name = click.format_filename(target)
         click.echo(f"Waiting for another command that changes {name!r}.", err=True)
 
+    if is_workspace(path):
+        raise click.ClickException(_why_no_file(path))
     with locked(target, say_waiting):
         before = _stamp(target)
         model = _checked_classifier(path)

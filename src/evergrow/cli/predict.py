@@ -1,44 +1,68 @@
-"""Asking a model about images."""
+"""Asking a model or a workspace about images."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evergrow.cli.models import answers_of, load_classifier
-from evergrow.cli.options import JOBS, MODEL, QUIET, examples, verbosity
+from evergrow.cli.options import JOBS, QUIET, examples, verbosity
 from evergrow.cli.output import write_csv_row, write_fields, write_json
+
+if TYPE_CHECKING:
+    from evergrow.imaging import Answers
+    from evergrow.workspace.records import Answer as WorkspaceAnswer
 
 __all__ = ["predict"]
 
-# The best classes of one image, each with its probability.
-Best = list[tuple[Any, float]]
+
+@dataclass(frozen=True)
+class _Answer:
+    """What is said about one image."""
+
+    image: str
+    label: Any
+    # The best classes, each with its probability.
+    best: list[tuple[Any, float]]
+    # What only a workspace tells.
+    told: WorkspaceAnswer | None
 
 
-def _write_text(image: str, label: Any, best: Best) -> None:
-    write_fields([image, *_flat(label, best)])
+def _write_text(answer: _Answer) -> None:
+    fine = answer.told.fine if answer.told is not None else None
+    write_fields([answer.image, *_flat(answer), *([] if fine is None else [fine])])
 
 
-def _write_csv(image: str, label: Any, best: Best) -> None:
-    write_csv_row([image, *_flat(label, best)])
+def _write_csv(answer: _Answer) -> None:
+    fine = [] if answer.told is None else [answer.told.fine or ""]
+    write_csv_row([answer.image, *_flat(answer), *fine])
 
 
-def _write_object(image: str, label: Any, best: Best) -> None:
-    top = [{"label": name, "probability": share} for name, share in best]
-    write_json({"image": image, "label": label, "top": top})
+def _write_object(answer: _Answer) -> None:
+    top = [{"label": name, "probability": share} for name, share in answer.best]
+    written = {"image": answer.image, "label": answer.label, "top": top}
+    told = answer.told
+    if told is not None:
+        fine_top = [{"label": name, "probability": share} for name, share in told.fine_top]
+        # A class may be called as unknown things are: here they differ.
+        written |= {"label": told.label if told.known else None, "known": told.known}
+        written |= {"novelty": told.novelty, "fine": told.fine, "fine_top": fine_top}
+    write_json(written)
 
 
-def _flat(label: Any, best: Best) -> list[Any]:
-    name, share = best[0]
+def _flat(answer: _Answer) -> list[Any]:
+    name, share = answer.best[0]
     # The answer of a model that rejects may be none of its classes, and has no probability.
-    first = [label, f"{share:.4f}" if name == label else ""]
-    return first + [field for name, share in best[1:] for field in (name, f"{share:.4f}")]
+    is_best = name == answer.label if answer.told is None else answer.told.known
+    first = [answer.label, f"{share:.4f}" if is_best else ""]
+    return first + [field for name, share in answer.best[1:] for field in (name, f"{share:.4f}")]
 
 
-_WRITERS: dict[str, Callable[[str, Any, Best], None]] = {
+_WRITERS: dict[str, Callable[[_Answer], None]] = {
     "csv": _write_csv,
     "json": _write_object,
     "text": _write_text,
@@ -48,11 +72,12 @@ _WRITERS: dict[str, Callable[[str, Any, Best], None]] = {
 @click.command(
     epilog=examples(
         "evergrow predict model.evergrow cat.jpg holiday/",
+        "evergrow predict things cat.jpg holiday/",
         'evergrow predict model.evergrow "holiday/**/*.jpg" --top 3',
         "evergrow predict model.evergrow holiday/ --json | jq .label",
     )
 )
-@MODEL
+@click.argument("model", metavar="MODEL|DIR", type=click.Path())
 @click.argument("images", metavar="IMAGES...", nargs=-1, required=True, type=click.Path())
 @click.option("--json", "form", flag_value="json", help="One JSON object per line.")
 @click.option("--csv", "form", flag_value="csv", help="CSV with a header.")
@@ -70,7 +95,9 @@ def predict(
 ) -> None:
     """Tell the class of IMAGES: files, folders or patterns.
 
-    Writes one line per image: its name, the class and the probability, with tabs between. Images
+    MODEL is a model file, DIR a workspace. Writes one line per image: its name, the class and the
+    probability, with tabs between. A workspace says "unknown", without a probability, where no
+    class fits, and names the finer class at the end of the line where it is sure of one. Images
     that cannot be read are named on standard error; the others are answered, and the exit code
     is 1.
     """
@@ -81,16 +108,30 @@ def predict(
     write = _WRITERS[form or "text"]
     if form == "csv":
         more = [f"{name}_{place}" for place in range(2, k + 1) for name in ("label", "probability")]
-        write_csv_row(["image", "label", "probability", *more])
-    names, shares = answers.top_labels.tolist(), answers.top_probabilities.tolist()
-    for place, label in enumerate(answers.labels.tolist()):
-        best = list(zip(names[place], shares[place], strict=True))
-        write(paths[answers.kept[place]], label, best)
+        fine = ["fine"] if _told(answers) is not None else []
+        write_csv_row(["image", "label", "probability", *more, *fine])
+    for answer in _each(paths, answers):
+        write(answer)
     problems = (*unreadable, *answers.problems)
     for problem in problems:
         click.echo(f"Error: {problem}", err=True)
     if problems:
         raise click.exceptions.Exit(1)
+
+
+def _each(paths: list[str], answers: Answers) -> Iterator[_Answer]:
+    names, shares = answers.top_labels.tolist(), answers.top_probabilities.tolist()
+    told = _told(answers)
+    for place, label in enumerate(answers.labels.tolist()):
+        best = list(zip(names[place], shares[place], strict=True))
+        image = paths[answers.kept[place]]
+        yield _Answer(image, label, best, None if told is None else told[place])
+
+
+def _told(answers: Answers) -> tuple[WorkspaceAnswer, ...] | None:
+    from evergrow.cli.workspace.asking import WorkspaceAnswers
+
+    return answers.told if isinstance(answers, WorkspaceAnswers) else None
 
 
 def _found(images: tuple[str, ...]) -> tuple[list[str], tuple[Any, ...]]:

@@ -9,7 +9,7 @@ import click
 if TYPE_CHECKING:
     from evergrow.imaging import ImageClassifier
 
-__all__ = ["say_learnt", "say_size"]
+__all__ = ["say_learnt", "say_size", "several"]
 
 
 def say_learnt(model: ImageClassifier, path: str) -> None:
@@ -17,7 +17,7 @@ def say_learnt(model: ImageClassifier, path: str) -> None:
     report = model.report_
     if report is not None:
         click.echo(
-            f"Learnt {_several(report.n_images, 'image')}: {report.seconds_features:.1f} s for "
+            f"Learnt {several(report.n_images, 'image')}: {report.seconds_features:.1f} s for "
             f"features, {report.seconds_learning:.1f} s for learning.",
             err=True,
         )
@@ -29,10 +29,11 @@ def say_size(model: ImageClassifier, path: str) -> None:
     from evergrow.naming import printable
 
     counts = model.class_counts_
-    classes, images = _several(len(counts), "class"), _several(int(counts.sum()), "image")
+    classes, images = several(len(counts), "class"), several(int(counts.sum()), "image")
     click.echo(f"{printable(path)}: {classes}, {images}.", err=True)
 
 
-def _several(number: int, what: str) -> str:
+def several(number: int, what: str) -> str:
+    """A number and the word for what it counts."""
     plural = what + ("es" if what.endswith("s") else "s")
     return f"{number} {what if number == 1 else plural}"

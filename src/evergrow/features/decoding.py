@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,16 @@ from evergrow.features.sources import ReadLimits
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["SUFFIXES", "check_encoded_size", "decode", "rgb_of_pillow"]
+__all__ = [
+    "SUFFIXES",
+    "ImageHeader",
+    "UnknownFormatError",
+    "check_encoded_size",
+    "decode",
+    "decode_with_size",
+    "header_of",
+    "rgb_of_pillow",
+]
 
 # Pillow's module for each format that is read, no others: every decoder is a way in. Pictures of
 # phones (MPO) begin as JPEG and come through its module.
@@ -28,6 +38,18 @@ _PLUGINS = {
     "GIF": "PIL.GifImagePlugin",
     "TIFF": "PIL.TiffImagePlugin",
     "PPM": "PIL.PpmImagePlugin",
+}
+
+# What these formats are called on the web; Pillow tells MPO from JPEG, others do not.
+_MEDIA_TYPES = {
+    "JPEG": "image/jpeg",
+    "MPO": "image/jpeg",
+    "PNG": "image/png",
+    "WEBP": "image/webp",
+    "BMP": "image/bmp",
+    "GIF": "image/gif",
+    "TIFF": "image/tiff",
+    "PPM": "image/x-portable-anymap",
 }
 
 # What files of these formats are called.
@@ -46,6 +68,38 @@ _NOT_THIS_FORMAT = (SyntaxError, IndexError, TypeError, KeyError, EOFError, stru
 # As many bytes as the openers look at to know their format.
 _PREFIX_BYTES = 16
 _ORIENTATION_TAG = 0x0112
+# Orientations that lay an image on its side.
+_ON_ITS_SIDE = (5, 6, 7, 8)
+
+
+class UnknownFormatError(ValueError):
+    """The bytes begin like no image of a format that is read."""
+
+
+@dataclass(frozen=True)
+class ImageHeader:
+    """What an encoded image says of itself before anything is decoded."""
+
+    format: str
+    # As it lies in the file, whichever way the camera was held.
+    width: int
+    height: int
+
+    @property
+    def media_type(self) -> str:
+        """What the format is called on the web."""
+        return _MEDIA_TYPES[self.format]
+
+
+def header_of(content: bytes) -> ImageHeader:
+    """Format and size of an encoded image; a ``ValueError`` says why there is none."""
+    try:
+        with _opened(content) as image:
+            return ImageHeader(image.format, *image.size)
+    except UnknownFormatError:
+        raise
+    except Exception as error:
+        raise ValueError(_why(error)) from error
 
 
 def decode(content: bytes, limits: ReadLimits, max_side: int | None) -> npt.NDArray[np.uint8]:
@@ -54,12 +108,22 @@ def decode(content: bytes, limits: ReadLimits, max_side: int | None) -> npt.NDAr
     With ``max_side``, a JPEG may come out smaller by a power of two, neither side shorter than
     ``max_side`` unless it was before.
     """
+    return decode_with_size(content, limits, max_side)[0]
+
+
+def decode_with_size(
+    content: bytes, limits: ReadLimits, max_side: int | None
+) -> tuple[npt.NDArray[np.uint8], tuple[int, int]]:
+    """Decode as :func:`decode` does; also width and height of the whole image as it is seen."""
     try:
         with _opened(content) as image:
-            limits.check_size(*image.size)
+            width, height = image.size
+            limits.check_size(width, height)
             if max_side is not None and image.format in ("JPEG", "MPO"):
                 image.draft(None, (max_side, max_side))
-            return _rgb(image)
+            pixels = _rgb(image)
+            on_its_side = _orientation(image) in _ON_ITS_SIDE
+            return pixels, (height, width) if on_its_side else (width, height)
     # Hostile bytes make decoders raise nearly anything; all of it means one thing here.
     except Exception as error:
         raise ValueError(_why(error)) from error
@@ -110,7 +174,7 @@ def _opened(content: bytes) -> Any:
             return opener(io.BytesIO(content), "")
         except _NOT_THIS_FORMAT as error:
             raise ValueError(f"the {name} file is damaged: {_why_damaged(error)}") from error
-    raise ValueError(f"it is no image of a known format: {', '.join(_PLUGINS)}")
+    raise UnknownFormatError(f"it is no image of a known format: {', '.join(_PLUGINS)}")
 
 
 def _why_damaged(error: BaseException) -> str:

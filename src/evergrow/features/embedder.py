@@ -147,7 +147,7 @@ class Embedder(
         self._check_parameters()
         with _making:
             self.__dict__.pop("_taken", None)
-        self._network()
+        self.network()
         return self
 
     def transform(self, X: Iterable[Any]) -> npt.NDArray[np.float32]:
@@ -199,7 +199,7 @@ class Embedder(
         """
         check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
         check_sources(images)
-        network = self._network()
+        network = self.network()
         sources = list(images)
         with contextlib.ExitStack() as stack:
             cache = self._open_cache(network)
@@ -217,10 +217,29 @@ class Embedder(
         warn_of(extraction.problems)
         return extraction
 
+    def network(self) -> Network:
+        """The network, made when it is first needed.
+
+        For those who read images by themselves and want to say when the network runs.
+        """
+        self._check_parameters()
+        n_threads = effective_n_jobs(self.n_jobs)
+        # The runtime's threads do not survive a fork; and parameters can be set at any time.
+        with _making:
+            made_for = (os.getpid(), self._used_model(), self.preprocessing, n_threads)
+            known = vars(self).get("_made")
+            if known is not None and known[0][0] != os.getpid():
+                _inherited.append(known)
+            if known is None or known[0] != made_for:
+                known = (made_for, self._make_network(made_for[1], n_threads))
+                self._made = known
+        network: Network = known[1]
+        return network
+
     @property
     def n_features_out_(self) -> int:
         """Length of a vector; loads the network."""
-        return int(self._network().n_features)
+        return int(self.network().n_features)
 
     @property
     def _n_features_out(self) -> int:
@@ -244,22 +263,6 @@ class Embedder(
         ending = "" if pixels <= DEFAULT_LIMITS.max_pixels else f"-{pixels}"
         path = folder / f"embeddings-{network.key[:32]}{ending}.sqlite"
         return EmbeddingCache(path, network.n_features)
-
-    def _network(self) -> Network:
-        """The network, made when it is first needed."""
-        self._check_parameters()
-        n_threads = effective_n_jobs(self.n_jobs)
-        # The runtime's threads do not survive a fork; and parameters can be set at any time.
-        with _making:
-            made_for = (os.getpid(), self._used_model(), self.preprocessing, n_threads)
-            known = vars(self).get("_made")
-            if known is not None and known[0][0] != os.getpid():
-                _inherited.append(known)
-            if known is None or known[0] != made_for:
-                known = (made_for, self._make_network(made_for[1], n_threads))
-                self._made = known
-        network: Network = known[1]
-        return network
 
     def _used_model(self) -> Any:
         """The model; for the path of a file what was in it when it was first used.
@@ -340,7 +343,7 @@ class Embedder(
         """Header and arrays, for a file of its own or inside that of a pipeline."""
         check_saveable(type(self))
         # Checks parameters and network: else the file could not be used.
-        self._network()
+        self.network()
         parameters = {**self.get_params(deep=False), "model": self._used_model()}
         parameters, tensors = to_plain(parameters)
         header = common_header(self, parameters, None)

@@ -9,12 +9,15 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from evergrow.errors import WorkspaceError
 from evergrow.features.extras import vision_module
 from evergrow.features.reading import read_image
 from evergrow.files import sync_folder, written_whole
 
-__all__ = ["THUMBNAIL_SIDE", "Images", "sha256_of", "small_picture"]
+__all__ = ["THUMBNAIL_SIDE", "Images", "sha256_of", "small_picture", "thumbnail_of"]
 
 # Sharp enough for a gallery on screens with two pixels per point.
 THUMBNAIL_SIDE = 160
@@ -27,7 +30,12 @@ def sha256_of(content: bytes) -> str:
 
 def small_picture(content: bytes) -> bytes:
     """A JPEG of at most ``THUMBNAIL_SIDE`` pixels on a side, from the bytes of an image file."""
-    image = vision_module("PIL.Image").fromarray(read_image(content, max_side=THUMBNAIL_SIDE))
+    return thumbnail_of(read_image(content, max_side=THUMBNAIL_SIDE))
+
+
+def thumbnail_of(pixels: npt.NDArray[np.uint8]) -> bytes:
+    """A JPEG of at most ``THUMBNAIL_SIDE`` pixels on a side, from an image that was decoded."""
+    image = vision_module("PIL.Image").fromarray(pixels)
     image.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE))
     small = io.BytesIO()
     image.save(small, format="JPEG", quality=80)

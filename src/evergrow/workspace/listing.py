@@ -174,8 +174,6 @@ def examples_page(
 ) -> Page[Example]:
     """Examples in order of their numbers, of all classes or one, of one fine name or all."""
     check_limit(limit)
-    if fine is not None and label is None:
-        raise WorkspaceError("fine needs label: fine names belong to a class")
     filters = _filters(connection, label, fine, guessed)
     place = place_of(after)
     compare, order = ("<", "DESC") if newest_first else (">", "ASC")
@@ -197,17 +195,22 @@ def examples_page(
 
 def _filters(
     connection: sqlite3.Connection, label: str | None, fine: str | None, guessed: bool | None
-) -> list[tuple[str, tuple[int, ...]]]:
+) -> list[tuple[str, tuple[Any, ...]]]:
     """Conditions any of which admits an example, and their values."""
     kinds = {None: "", True: " AND guess_id IS NOT NULL", False: " AND guess_id IS NULL"}
-    if label is None:
+    class_id = None if label is None else live_class_id(connection, label)
+    if fine is None and class_id is None:
         return [(f"1{kinds[guessed]}", ())]
-    class_id = live_class_id(connection, label)
     if fine is None:
         return [(f"class_id = ?{kinds[guessed]}", (class_id,))]
-    fine_id = live_class_id(connection, fine, class_id)
-    both = {"fine_id = ?": False, "guess_id = ?": True}
-    return [(condition, (fine_id,)) for condition, kind in both.items() if guessed in (None, kind)]
+    if class_id is None:
+        # Several classes may use one finer name.
+        among = f"IN (SELECT id FROM class WHERE name = ? AND parent <> {COARSE})"
+        values: tuple[Any, ...] = (fine,)
+    else:
+        among, values = "= ?", (live_class_id(connection, fine, class_id),)
+    both = {"fine_id": False, "guess_id": True}
+    return [(f"{one} {among}", values) for one, kind in both.items() if guessed in (None, kind)]
 
 
 def unsure_examples(connection: sqlite3.Connection, limit: int) -> list[Example]:

@@ -145,7 +145,7 @@ class ReadableWorkspace:
         label : str, default=None
             Only those of this class.
         fine : str, default=None
-            Only those with this fine name within the class, given or guessed.
+            Only those with this fine name, given or guessed, within the class or within any.
         guessed : bool, default=None
             Only those whose fine name is a guess, or only those for which it is not.
         after : str, default=None

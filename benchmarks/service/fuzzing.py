@@ -1,0 +1,117 @@
+"""Requests invented from the OpenAPI document: no server error, no answer that it does not name."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import benchmarks
+from benchmarks.measure import Figure, report
+from benchmarks.service.asking import Caller, embedding_body, picture_body
+from benchmarks.service.pictures import photograph
+from benchmarks.service.process import ServiceProcess
+from benchmarks.service.workspaces import Tokens, damage_in, new_workspace, vectors
+
+__all__ = ["Fuzzed", "fuzzed", "run", "taught_a_little"]
+
+RATE = ("--rate", "100000")
+# Where this package lies: schemathesis loads its hooks from here.
+ROOT = Path(benchmarks.__file__).parents[1]
+N_CLASSES = 4
+
+
+@dataclass(frozen=True)
+class Fuzzed:
+    """What schemathesis found."""
+
+    n_cases: int
+    n_operations: int
+    n_tested: int
+    # Title and operations of every kind of failure.
+    failures: tuple[str, ...]
+    output: str
+
+
+def taught_a_little(service: ServiceProcess, tokens: Tokens) -> None:
+    """Some classes with fine names, so that there is something to ask for, rename and split."""
+    caller = Caller(service.port, tokens.teach)
+    X, labels = vectors(40, tokens.n_features, N_CLASSES, seed=1)
+    for i, (row, label) in enumerate(zip(X, labels, strict=True)):
+        caller.teach(embedding_body(np.asarray(row), label, fine=f"kind {i // N_CLASSES % 2}"))
+    caller.teach(picture_body(photograph(0, width=48, height=32), labels[0]))
+    caller.close()
+
+
+def fuzzed(
+    service: ServiceProcess,
+    token: str,
+    *,
+    per_operation: int,
+    phases: str = "examples,coverage,fuzzing,stateful",
+    seed: int = 0,
+) -> Fuzzed:
+    """Run schemathesis with all of its checks against a running service."""
+    with tempfile.TemporaryDirectory() as scratch:
+        result = Path(scratch, "report.json")
+        address = f"http://127.0.0.1:{service.port}/openapi.json"
+        command = [sys.executable, "-m", "schemathesis.cli", "run", address, "--checks", "all"]
+        command += ["--header", f"Authorization: Bearer {token}", "--phases", phases]
+        command += ["--max-examples", str(per_operation), "--seed", str(seed), "--no-color"]
+        command += ["--generation-database", "none", "--continue-on-failure"]
+        command += ["--report", "json", "--report-json-path", str(result)]
+        environment = {
+            **os.environ,
+            "SCHEMATHESIS_HOOKS": "benchmarks.service.fuzzing_hooks",
+            "PYTHONPATH": str(ROOT),
+        }
+        done = subprocess.run(
+            command, cwd=scratch, env=environment, capture_output=True, text=True, check=False
+        )
+        if not result.is_file():
+            raise RuntimeError(f"schemathesis gave no report:\n{done.stdout}{done.stderr}")
+        found = json.loads(result.read_text())
+    failures = [
+        f"{one['title']}: {', '.join(one['operations'])}"
+        for one in [*found["failures"], *found["errors"]]
+    ]
+    return Fuzzed(
+        found["test_cases"]["generated"],
+        found["operations"]["selected"],
+        found["operations"]["tested"],
+        tuple(failures),
+        done.stdout,
+    )
+
+
+def run(quick: bool) -> None:
+    """All phases with all checks, then the workspace's own check."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch, "workspace")
+        tokens = new_workspace(folder, features="efficientnet-lite0")
+        with ServiceProcess(folder, RATE) as service:
+            taught_a_little(service, tokens)
+            found = fuzzed(service, tokens.teach, per_operation=5 if quick else 120)
+            up = service.running and service.ready()
+            service.stop()
+        damage = damage_in(folder)
+    report(
+        "service fuzzing",
+        "schemathesis, all checks",
+        [
+            Figure("cases", found.n_cases, 2000),
+            Figure("operations not tested", found.n_operations - found.n_tested, 0, "at most"),
+            Figure("kinds of failures", len(found.failures), 0, "at most"),
+            Figure("service up at the end", float(up), 1),
+            Figure("damage found by check", len(damage), 0, "at most"),
+        ],
+        bars=not quick,
+    )
+    if found.failures:
+        print(found.output)

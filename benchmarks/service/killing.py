@@ -1,0 +1,164 @@
+"""Power failures while several clients teach: nothing that was acknowledged may be lost."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.measure import Figure, report
+from benchmarks.service.pictures import photograph
+from benchmarks.service.process import ServiceProcess
+from benchmarks.service.pupils import Acknowledged, Pupil
+from benchmarks.service.workspaces import (
+    Contents,
+    contents_of,
+    damage_in,
+    new_workspace,
+    twin_difference,
+)
+
+__all__ = ["Survival", "killed_while_taught", "run"]
+
+# Share of the kills that come before the service answers: while it opens and recovers.
+STARTING_SHARE = 0.25
+# Seconds of teaching before a kill: from the first request to some hundred.
+SHORTEST, LONGEST = 0.002, 1.0
+N_PUPILS = 4
+# More than the clients can send.
+RATE = ("--rate", "100000")
+
+
+@dataclass(frozen=True)
+class Survival:
+    """What was found after the last kill."""
+
+    n_kills: int
+    n_kills_starting: int
+    n_acknowledged: int
+    n_lost: int
+    n_duplicates: int
+    # Examples in the workspace that nobody was told of.
+    n_unknown: int
+    n_retried: int
+    n_already_taught: int
+    n_orphans: int
+    failures: tuple[str, ...]
+    damage: tuple[str, ...]
+    # Largest difference between scores of the workspace and of the undisturbed twin.
+    difference: float
+
+
+def killed_while_taught(
+    folder: Path,
+    n_kills: int,
+    *,
+    features: object | None = None,
+    n_features: int | None = None,
+    picture_share: float = 0.0,
+    seed: int = 0,
+) -> Survival:
+    """Teach a new workspace from four clients, kill its service again and again, and look."""
+    rng = np.random.default_rng(seed)
+    tokens = new_workspace(folder, features=features, n_features=n_features)
+    service = ServiceProcess(folder, RATE)
+    service.start()
+    starting_seconds = service.wait_ready()
+    pupils = [
+        Pupil(
+            number,
+            service.port,
+            tokens.teach,
+            tokens.n_features,
+            pictures=tuple(photograph(seed, width=96, height=64) for seed in range(10)),
+            picture_share=picture_share,
+        )
+        for number in range(N_PUPILS)
+    ]
+    for pupil in pupils:
+        pupil.start()
+    n_starting = n_orphans = 0
+    for _ in range(n_kills):
+        if not service.running:
+            service.start()
+            if rng.random() < STARTING_SHARE:
+                time.sleep(rng.uniform(0.0, starting_seconds))
+                service.kill()
+                n_starting += 1
+                continue
+            service.wait_ready()
+        time.sleep(float(np.exp(rng.uniform(np.log(SHORTEST), np.log(LONGEST)))))
+        service.kill()
+        n_orphans += len(service.orphans())
+    # Each client has its last lesson acknowledged, then the service ends as it should.
+    service.start()
+    for pupil in pupils:
+        pupil.end()
+    for pupil in pupils:
+        pupil.join()
+    service.stop()
+    failures = [failure for pupil in pupils for failure in pupil.failures]
+    acknowledged = [lesson for pupil in pupils for lesson in pupil.acknowledged]
+    found = contents_of(folder)
+    lost, duplicates, unknown = compared(acknowledged, found)
+    return Survival(
+        n_kills,
+        n_starting,
+        len(acknowledged),
+        lost,
+        duplicates,
+        unknown,
+        sum(pupil.n_retried for pupil in pupils),
+        sum(pupil.n_already_taught for pupil in pupils),
+        n_orphans,
+        tuple(failures),
+        tuple(damage_in(folder)),
+        twin_difference(folder, folder.with_name(f"{folder.name}-twin")),
+    )
+
+
+def compared(acknowledged: Sequence[Acknowledged], found: Contents) -> tuple[int, int, int]:
+    """How many acknowledged lessons are not there, there twice, and there unasked for."""
+    lost = sum(
+        found.get(lesson.example) != (lesson.label, lesson.content) for lesson in acknowledged
+    )
+    times = Counter(content for _, content in found.values())
+    duplicates = sum(n - 1 for n in times.values())
+    known = {lesson.content for lesson in acknowledged}
+    unknown = sum(content not in known for content in times)
+    return lost, duplicates, unknown
+
+
+def run(quick: bool) -> None:
+    """Kill the service 200 times, at any moment of its life."""
+    n_kills = 6 if quick else 200
+    with tempfile.TemporaryDirectory() as scratch:
+        found = killed_while_taught(
+            Path(scratch, "workspace"),
+            n_kills,
+            features="efficientnet-lite0",
+            picture_share=0.05,
+        )
+    report(
+        "service killing",
+        f"{found.n_kills} kills, {found.n_kills_starting} of them while starting, 4 clients",
+        [
+            Figure("acknowledged examples", found.n_acknowledged),
+            Figure("requests sent again", found.n_retried),
+            Figure("of these taught before the kill", found.n_already_taught),
+            Figure("acknowledged examples lost", found.n_lost, 0, "at most"),
+            Figure("duplicates", found.n_duplicates, 0, "at most"),
+            Figure("examples nobody was told of", found.n_unknown, 0, "at most"),
+            Figure("wrong answers", len(found.failures), 0, "at most"),
+            Figure("processes left behind", found.n_orphans, 0, "at most"),
+            Figure("damage found by check", len(found.damage), 0, "at most"),
+            Figure("difference to the undisturbed twin", found.difference, 1e-9, "at most"),
+        ],
+    )
+    for line in (*found.failures[:20], *found.damage[:20]):
+        print(line)

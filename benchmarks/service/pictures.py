@@ -1,0 +1,41 @@
+"""Drawn photographs: as many different files as wanted, at the cost of a few."""
+
+from __future__ import annotations
+
+import io
+import struct
+
+import numpy as np
+
+__all__ = ["different", "photograph", "photographs"]
+
+_START_OF_IMAGE = b"\xff\xd8"
+_COMMENT = b"\xff\xfe"
+
+
+def photograph(seed: int, *, width: int = 640, height: int = 480) -> bytes:
+    """A JPEG with smooth and rough places, about as large as a camera's at this size."""
+    from PIL import Image
+
+    rng = np.random.default_rng(seed)
+    size = (width, height)
+    picture = np.zeros((height, width, 3))
+    for side, weight in ((4, 0.6), (24, 0.3), (160, 0.1)):
+        coarse = Image.fromarray(rng.integers(0, 256, (side, side, 3), dtype=np.uint8))
+        picture += weight * np.asarray(coarse.resize(size, Image.Resampling.BICUBIC))
+    file = io.BytesIO()
+    Image.fromarray(picture.clip(0, 255).astype(np.uint8)).save(file, "JPEG", quality=88)
+    return file.getvalue()
+
+
+def different(jpeg: bytes, number: int) -> bytes:
+    """The same picture as another file: a comment holds the number, so no cache knows it."""
+    text = f"number {number}".encode()
+    comment = _COMMENT + struct.pack(">H", len(text) + 2) + text
+    return _START_OF_IMAGE + comment + jpeg[len(_START_OF_IMAGE) :]
+
+
+def photographs(n: int, *, n_drawn: int = 40, first: int = 0) -> list[bytes]:
+    """Many different files of a few drawn pictures; other ``first`` gives others."""
+    drawn = [photograph(seed) for seed in range(min(n, n_drawn))]
+    return [different(drawn[i % len(drawn)], first + i) for i in range(n)]

@@ -1,0 +1,150 @@
+"""Starting, stopping and copying a workspace of 10 000 examples."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.measure import Figure, median_seconds, report
+from benchmarks.service.killing import compared
+from benchmarks.service.process import ServiceProcess
+from benchmarks.service.pupils import Acknowledged, Pupil
+from benchmarks.service.workspaces import (
+    Tokens,
+    contents_of,
+    damage_in,
+    filled,
+    new_workspace,
+    without_snapshots,
+)
+
+__all__ = ["Stopping", "import_seconds", "run", "start_seconds", "stopped_while_taught"]
+
+RATE = ("--rate", "100000")
+N_CLASSES = 100
+# What the service imports before it opens a workspace.
+IMPORTS = "import evergrow.cli, evergrow.service.serving, onnxruntime, uvicorn"
+
+
+def import_seconds() -> float:
+    """What a Python takes to begin and to import all that the service uses."""
+    command = [sys.executable, "-c", IMPORTS]
+    return median_seconds(lambda: subprocess.run(command, check=True), 5)
+
+
+def start_seconds(service: ServiceProcess) -> float:
+    """From the command to the first answer."""
+    begun = time.perf_counter()
+    service.start()
+    service.wait_ready()
+    return time.perf_counter() - begun
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """A service that was copied and stopped while clients taught it."""
+
+    n_acknowledged: int
+    n_lost: int
+    n_duplicates: int
+    n_lost_in_copy: int
+    damage: tuple[str, ...]
+    failures: tuple[str, ...]
+    # Of the stop and of the copy.
+    seconds: float
+    copy_seconds: float
+
+
+def stopped_while_taught(
+    service: ServiceProcess, tokens: Tokens, copy: Path, *, seconds: float, n_pupils: int = 4
+) -> Stopping:
+    """Teach the running service; copy it, stop it, start it again and look what is there."""
+    before = set(contents_of(service.folder))
+    pupils = [
+        Pupil(number, service.port, tokens.teach, tokens.n_features) for number in range(n_pupils)
+    ]
+    for pupil in pupils:
+        pupil.start()
+    time.sleep(seconds)
+    told = _acknowledged(pupils)
+    begun = time.perf_counter()
+    command = [sys.executable, "-m", "evergrow", "backup", str(service.folder), str(copy)]
+    subprocess.run(command, check=True, capture_output=True)
+    copied = time.perf_counter() - begun
+    stopped = service.stop()
+    # Those whose requests were refused while it stopped come again and are served.
+    service.start()
+    for pupil in pupils:
+        pupil.end()
+    for pupil in pupils:
+        pupil.join()
+    service.stop()
+    lessons = _acknowledged(pupils)
+    found = {id_: one for id_, one in contents_of(service.folder).items() if id_ not in before}
+    lost, duplicates, _ = compared(lessons, found)
+    return Stopping(
+        len(lessons),
+        lost,
+        duplicates,
+        compared(told, contents_of(copy))[0],
+        (*damage_in(service.folder), *damage_in(copy)),
+        tuple(failure for pupil in pupils for failure in pupil.failures),
+        stopped,
+        copied,
+    )
+
+
+def _acknowledged(pupils: Sequence[Pupil]) -> list[Acknowledged]:
+    return [lesson for pupil in pupils for lesson in tuple(pupil.acknowledged)]
+
+
+def run(quick: bool) -> None:
+    """Start after a stop, after a kill and without any snapshot; then copy and stop."""
+    n_examples = 1_000 if quick else 10_000
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch, "workspace")
+        tokens = new_workspace(folder, features="efficientnet-lite0")
+        filled(folder, n_examples, N_CLASSES)
+        service = ServiceProcess(folder, RATE)
+        imports = import_seconds()
+        after_stop, after_kill = [], []
+        for _ in range(1 if quick else 5):
+            after_stop.append(start_seconds(service) - imports)
+            service.kill()
+            after_kill.append(start_seconds(service) - imports)
+            service.stop()
+        without_snapshots(folder)
+        replayed = start_seconds(service) - imports
+        found = stopped_while_taught(service, tokens, Path(scratch, "copy"), seconds=3.0)
+    report(
+        "service restarting",
+        f"{n_examples} examples, {N_CLASSES} classes, {tokens.n_features} features",
+        [
+            Figure("imports, s", imports),
+            Figure(
+                "start after a stop, beyond imports, s", statistics.median(after_stop), 2, "at most"
+            ),
+            Figure(
+                "start after a kill, beyond imports, s", statistics.median(after_kill), 2, "at most"
+            ),
+            Figure("start without any snapshot, beyond imports, s", replayed),
+            Figure("copy while 4 clients teach, s", found.copy_seconds),
+            Figure("stop while 4 clients teach, s", found.seconds),
+            Figure("acknowledged meanwhile", found.n_acknowledged),
+            Figure("of these lost", found.n_lost, 0, "at most"),
+            Figure("of these twice", found.n_duplicates, 0, "at most"),
+            Figure(
+                "acknowledged before the copy and not in it", found.n_lost_in_copy, 0, "at most"
+            ),
+            Figure("damage found by check, copy included", len(found.damage), 0, "at most"),
+            Figure("wrong answers", len(found.failures), 0, "at most"),
+        ],
+    )
+    for line in (*found.failures[:20], *found.damage[:20]):
+        print(line)

@@ -1,0 +1,125 @@
+"""Teaching a workspace folders of images."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evergrow.cli.options import FOLDER, JOBS, ON_ERROR, QUIET, examples, verbosity
+from evergrow.cli.said import several
+from evergrow.cli.workspace.opening import changed_workspace, say_workspace, shielded
+
+if TYPE_CHECKING:
+    from evergrow.workspace import Workspace
+
+__all__ = ["learn"]
+
+
+@dataclass
+class _Tally:
+    """What became of the images so far."""
+
+    taught: int = 0
+    known: int = 0
+    left_out: int = 0
+
+    @property
+    def done(self) -> int:
+        return self.taught + self.known + self.left_out
+
+
+@click.command(
+    epilog=examples(
+        "evergrow learn things photos/",
+        "evergrow learn things photos/ --fine",
+        "evergrow learn things scraped/ --on-error skip",
+    )
+)
+@click.argument("workspace", metavar="DIR", type=click.Path())
+@FOLDER
+@click.option(
+    "--fine",
+    is_flag=True,
+    help="Folders within a class folder are finer names: dog/beagle/1.jpg is a beagle.",
+)
+@ON_ERROR
+@JOBS
+@QUIET
+def learn(workspace: str, folder: str, fine: bool, on_error: str, jobs: int, quiet: bool) -> None:
+    """Teach the workspace DIR the images of FOLDER.
+
+    FOLDER holds one folder of images per class; classes may be new or known. Pictures that a class
+    has already are not learnt again, so that the command can be run again after an interruption or
+    when more pictures came. What was taught when it is interrupted stays taught.
+    """
+    from evergrow.cli.workspace.lessons import labelled_paths
+
+    began = time.monotonic()
+    labelled = labelled_paths(folder, fine=fine, on_error=on_error)
+    tally = _Tally()
+    with changed_workspace(workspace) as opened:
+        embedder = _embedder(opened, workspace, jobs)
+        try:
+            _teach_all(opened, embedder, labelled, tally, on_error, verbosity(quiet))
+        finally:
+            if not quiet:
+                _say(tally, time.monotonic() - began)
+        with shielded():
+            opened.maintain()
+            opened.save_snapshot()
+        if not quiet:
+            say_workspace(opened, workspace)
+
+
+def _embedder(workspace: Workspace, path: str, jobs: int) -> Any:
+    embedder = workspace.embedder
+    if embedder is None:
+        raise click.ClickException(
+            f"{click.format_filename(path)!r} takes embeddings, not images: send them with "
+            "evergrow.Client"
+        )
+    return embedder.set_params(n_jobs=jobs, verbose=0)
+
+
+def _teach_all(
+    workspace: Workspace,
+    embedder: Any,
+    labelled: Sequence[Any],
+    tally: _Tally,
+    on_error: str,
+    verbose: int,
+) -> None:
+    from joblib import effective_n_jobs
+
+    from evergrow import BadImageWarning
+    from evergrow.cli.workspace.lessons import lessons_of
+    from evergrow.progress import progress_bar
+
+    threads = effective_n_jobs(embedder.n_jobs)
+    with progress_bar("Learning", len(labelled), verbose) as show, warnings.catch_warnings():
+        # Each is named below, a warning of the embedder names its number of bytes.
+        warnings.simplefilter("ignore", BadImageWarning)
+        for lessons in lessons_of(labelled, embedder, on_error=on_error, n_threads=threads):
+            with shielded():
+                taught = workspace.teach(lessons.ready) if lessons.ready else []
+                tally.known += sum(one.duplicate for one in taught)
+                tally.taught += sum(not one.duplicate for one in taught)
+            tally.left_out += len(lessons.problems)
+            for problem in lessons.problems:
+                click.echo(f"Warning: left out {problem}", err=True)
+            if show is not None:
+                show(tally.done)
+
+
+def _say(tally: _Tally, seconds: float) -> None:
+    parts = [f"Taught {several(tally.taught, 'image')} in {seconds:.1f} s"]
+    if tally.known:
+        parts.append(f"{tally.known} known already")
+    if tally.left_out:
+        parts.append(f"{tally.left_out} left out")
+    click.echo(", ".join(parts) + ".", err=True)

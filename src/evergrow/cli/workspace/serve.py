@@ -1,0 +1,102 @@
+"""Serving a workspace over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from evergrow.cli.options import QUIET, examples
+from evergrow.cli.workspace.opening import DIR
+
+__all__ = ["serve"]
+
+_MEGABYTE = 1_000_000
+
+
+@click.command(
+    epilog=examples(
+        "evergrow serve things",
+        "evergrow serve things --port 9000 --json-logs",
+        "evergrow serve things --host 0.0.0.0 --certfile cert.pem --keyfile key.pem",
+    )
+)
+@DIR
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen at. Others than this computer reach it only with another one, and "
+    "that needs --certfile.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    help="Port to listen at; 0 for a free one.",
+)
+@click.option("--certfile", type=click.Path(), help="Certificate for https, in PEM form.")
+@click.option("--keyfile", type=click.Path(), help="Its private key.")
+@click.option(
+    "--insecure",
+    is_flag=True,
+    help="Allow other addresses without https: whoever listens then reads tokens and images.",
+)
+@click.option("--json-logs", is_flag=True, help="Write logs as one JSON object per line.")
+@click.option(
+    "--rate",
+    type=click.FloatRange(0, min_open=True),
+    default=300.0,
+    show_default=True,
+    help="Requests per second and token; bursts of twice as many pass.",
+)
+@click.option(
+    "--max-request-mb",
+    type=click.FloatRange(0, 1000, min_open=True),
+    default=20.0,
+    show_default=True,
+    help="Largest request, in megabytes.",
+)
+@click.option(
+    "--decoders",
+    type=click.IntRange(1, 256),
+    help="Processes that decode images; one per processor if not given, at least two.",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 256),
+    help="Threads that run the network; one per processor if not given.",
+)
+@QUIET
+def serve(
+    folder: str, rate: float, max_request_mb: float, json_logs: bool, quiet: bool, **choices: Any
+) -> None:
+    """Serve the workspace DIR over HTTP, with a page to teach it.
+
+    Open the address in a browser and enter the teaching token that 'evergrow init' printed. Ends
+    with Ctrl-C or SIGTERM after what was acknowledged is finished. Phones give their camera only to
+    pages over https.
+    """
+    try:
+        from evergrow.service.serving import serve as serve_folder
+    except ImportError as error:
+        raise click.ClickException(
+            f'{error}: install what a service needs with pip install "evergrow[service]"'
+        ) from error
+
+    def announce(url: str) -> None:
+        # Logs for programs say so in their own way.
+        if not quiet and not json_logs:
+            name = click.format_filename(folder)
+            click.echo(f"{name}: serving at {url} (end with Ctrl-C).", err=True)
+
+    serve_folder(
+        folder,
+        rate=rate,
+        burst=max(1, round(2 * rate)),
+        max_request_bytes=round(max_request_mb * _MEGABYTE),
+        json_logs=json_logs,
+        announce=announce,
+        **choices,
+    )

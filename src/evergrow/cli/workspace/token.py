@@ -1,0 +1,128 @@
+"""Who may use the service of a workspace."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from evergrow.cli.options import QUIET, examples
+from evergrow.cli.output import write_fields, write_json
+from evergrow.cli.workspace.expiry import EXPIRES
+from evergrow.cli.workspace.opening import DIR
+from evergrow.cli.workspace.token_files import TOKEN_FILE, token_file
+
+if TYPE_CHECKING:
+    from evergrow.workspace.tokens import TokenRecord, Tokens
+
+__all__ = ["token"]
+
+_NAME = click.argument("name")
+
+
+@click.group(
+    epilog=examples(
+        "evergrow token add things robot --scope read",
+        "evergrow token list things",
+        "evergrow token revoke things robot",
+    )
+)
+def token() -> None:
+    """Make, list and revoke tokens for the service of a workspace.
+
+    All of it works while the workspace is served, and counts from the next request on.
+    """
+
+
+def _tokens(folder: str) -> Tokens:
+    from evergrow.workspace.layout import Layout, read_manifest
+    from evergrow.workspace.tokens import Tokens
+
+    # An error that says so for a folder that is no workspace.
+    read_manifest(Layout(Path(folder)))
+    return Tokens(folder)
+
+
+@token.command(
+    epilog=examples(
+        "evergrow token add things robot --scope read",
+        "evergrow token add things anna --expires 30d --token-file anna-token",
+    )
+)
+@DIR
+@_NAME
+@click.option(
+    "--scope",
+    type=click.Choice(["read", "teach"]),
+    default="read",
+    show_default=True,
+    help="What it allows: to ask, or to change as well.",
+)
+@EXPIRES
+@TOKEN_FILE
+@QUIET
+def add(
+    folder: str,
+    name: str,
+    scope: Literal["read", "teach"],
+    expires_in: timedelta | None,
+    token_file_path: str | None,
+    quiet: bool,
+) -> None:
+    """Make a token called NAME for the workspace DIR, and print it once.
+
+    Its name stands beside every change that is made with it.
+    """
+    tokens = _tokens(folder)
+    with token_file(token_file_path) as write_tokens:
+        secret = tokens.add(name, scope, expires_in=expires_in)
+        if write_tokens is not None:
+            write_tokens([secret])
+    if write_tokens is None:
+        write_fields([secret])
+        if not quiet:
+            click.echo("Keep the token: it is shown only this once.", err=True)
+
+
+@token.command("list", epilog=examples("evergrow token list things"))
+@DIR
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
+def list_tokens(folder: str, as_json: bool) -> None:
+    """List the tokens of the workspace DIR, never the secrets.
+
+    Writes one line per token, with tabs between: name, scope, state (valid, expired or revoked),
+    when it was made and when it ends.
+    """
+    for record in _tokens(folder).list():
+        shown = _shown(record)
+        if as_json:
+            write_json(shown)
+        else:
+            write_fields("" if value is None else value for value in shown.values())
+
+
+def _shown(record: TokenRecord) -> dict[str, Any]:
+    from evergrow.workspace.clock import now, text_of
+
+    return {
+        "name": record.name,
+        "scope": record.scope,
+        "state": record.refusal(text_of(now())) or "valid",
+        "created": record.created,
+        "expires": record.expires,
+    }
+
+
+@token.command(epilog=examples("evergrow token revoke things robot"))
+@DIR
+@_NAME
+@QUIET
+def revoke(folder: str, name: str, quiet: bool) -> None:
+    """Let the token called NAME end now."""
+    from evergrow.naming import printable
+
+    _tokens(folder).revoke(name)
+    if not quiet:
+        click.echo(f"{printable(name)}: revoked.", err=True)
