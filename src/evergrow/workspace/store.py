@@ -39,6 +39,7 @@ class Store:
         self._idle: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
         self._closed = False
+        self.read_only = read_only
         if not path.is_file():
             raise WorkspaceError(
                 f"the workspace {str(self._folder)!r} has no {path.name}: put a backup in its place"
