@@ -93,7 +93,7 @@ def test_a_key_with_another_request_is_refused(served: Served) -> None:
     headers = {"Idempotency-Key": "k1"}
     served.teach_one("mug", A, headers=headers)
     answer = served.teach_one("pen", A, headers=headers)
-    assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert answer.status_code == HTTPStatus.CONFLICT
     assert "key" in answer.json()["detail"]
 
 
@@ -180,10 +180,19 @@ def test_an_example_is_corrected_and_taken_away(served: Served) -> None:
     assert served.get(path).json()["fine"] is None
     assert served.ask("PATCH", path, json={"label": "pen"}).status_code == HTTPStatus.OK
     assert served.get(path).json()["label"] == "pen"
-    assert served.ask("PATCH", path, json={}).status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    for nothing in ({}, {"label": None}):
+        answer = served.ask("PATCH", path, json=nothing)
+        assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
     assert served.ask("DELETE", path).status_code == HTTPStatus.OK
     assert served.get(path).status_code == HTTPStatus.NOT_FOUND
     assert served.ask("DELETE", path).status_code == HTTPStatus.NOT_FOUND
+
+
+def test_an_example_without_an_image_has_none_to_show(served: Served) -> None:
+    number = served.teach_one("mug", A).json()["example"]["id"]
+    for what in ("thumbnail", "image"):
+        answer = served.get(f"/v1/examples/{number}/{what}")
+        assert answer.status_code == HTTPStatus.CONFLICT
 
 
 def test_every_page_of_a_listing_is_reached_once(served: Served) -> None:

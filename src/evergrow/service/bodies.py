@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from evergrow.workspace.names import NAME_PATTERN
 from evergrow.workspace.records import Sign
@@ -84,13 +84,28 @@ class Embeddings(Asked):
     embeddings: list[list[Value]] = Field(min_length=1, max_length=1024)
 
 
+def _as_checked(schema: dict[str, Any]) -> None:
+    """Say of a correction what its model cannot: something is needed, and a label is a name."""
+    schema["minProperties"] = 1
+    label = schema["properties"]["label"]
+    label.update(*(kind for kind in label.pop("anyOf") if kind != {"type": "null"}))
+    label.pop("default")
+
+
 class RelabelBody(Asked):
     """What an example really is; what is left out stays, and null takes a finer name away."""
 
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+    model_config = ConfigDict(json_schema_extra=_as_checked)
 
     label: Name | None = None
     fine: Name | None = None
+
+    @field_validator("label")
+    @classmethod
+    def _is_a_name(cls, label: str | None) -> str:
+        if label is None:
+            raise ValueError("an example always has a label")
+        return label
 
 
 class LabelBody(Asked):

@@ -133,10 +133,20 @@ def document(app: FastAPI, service: Service) -> dict[str, Any]:
         for method, operation in operations.items():
             needed = needed_scope(method.upper(), path)
             operation["security"] = [] if needed is None else [{"token": []}]
+            for parameter in operation.get("parameters", ()):
+                parameter["schema"] = _without_null(parameter["schema"])
             if needed is not None:
                 operation["x-evergrow-scope"] = needed
             _fit_form(operation, service.settings.max_images, takes_images=status.takes_images)
     return made
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter is there or not; there is no way to send that it is nothing."""
+    if "anyOf" not in schema:
+        return schema
+    (kind,) = [one for one in schema["anyOf"] if one != {"type": "null"}]
+    return {**{key: value for key, value in schema.items() if key != "anyOf"}, **kind}
 
 
 def _component_schemas() -> dict[str, Any]:

@@ -18,6 +18,7 @@ from evergrow.service.decoding.refusals import (
 )
 from evergrow.workspace.problems import (
     ConflictError,
+    KeyReusedError,
     NoSuchClassError,
     NoSuchExampleError,
     WorkspaceFullError,
@@ -38,6 +39,8 @@ _STATUS_OF_ERROR: tuple[tuple[type[Exception], HTTPStatus], ...] = (
     (NoSuchClassError, HTTPStatus.NOT_FOUND),
     (NoSuchExampleError, HTTPStatus.NOT_FOUND),
     (ConflictError, HTTPStatus.CONFLICT),
+    # The request is fine by itself; it is the one before that it does not fit.
+    (KeyReusedError, HTTPStatus.CONFLICT),
     (WorkspaceError, HTTPStatus.UNPROCESSABLE_ENTITY),
     (ValueError, HTTPStatus.UNPROCESSABLE_ENTITY),
     (DecoderError, HTTPStatus.SERVICE_UNAVAILABLE),

@@ -21,6 +21,9 @@ from evergrow.service.bodies import (
 from evergrow.service.listings import is_known, listed, not_modified, tagged
 from evergrow.service.openapi import IMAGE_TYPES, refusals, takes, with_tag
 from evergrow.service.paging import Listing
+from evergrow.workspace.problems import ConflictError
+from evergrow.workspace.records import Example
+from evergrow.workspace.workspace import Workspace
 
 __all__ = ["router"]
 
@@ -29,9 +32,17 @@ router = APIRouter(prefix="/v1/examples", tags=["examples"])
 Id = Annotated[int, Path(ge=1, le=LARGEST_NUMBER, description="Number of an example.")]
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
+_IMAGES = dict.fromkeys(IMAGE_TYPES, _BINARY)
 _CHANGE = refusals(404, 409, 507, body=True)
 # Content that is named by its hash; kept by one browser only, since it needs a token.
 _KEPT = "private, max-age=3600"
+
+
+def _with_image(workspace: Workspace, number: int) -> Example:
+    found = workspace.example(number)
+    if found.image is None:
+        raise ConflictError(f"example {number} was taught as an embedding and has no image")
+    return found
 
 
 class _Filter(Listing):
@@ -99,7 +110,7 @@ async def remove(request: Request, example: Id, _: NoQuery, key: Key = None) -> 
 @router.get(
     "/{example}/thumbnail",
     response_class=Response,
-    responses=with_tag({**refusals(404), 200: {"content": {"image/jpeg": _BINARY}}}),
+    responses=with_tag({**refusals(404, 409), 200: {"content": {"image/jpeg": _BINARY}}}),
 )
 async def thumbnail(request: Request, example: Id, _: NoQuery) -> Response:
     """A small picture of an example."""
@@ -107,7 +118,8 @@ async def thumbnail(request: Request, example: Id, _: NoQuery) -> Response:
     workspace = service.workspace
 
     def ask() -> Response:
-        headers = {**tagged(request, workspace.example(example).image), "Cache-Control": _KEPT}
+        found = _with_image(workspace, example)
+        headers = {**tagged(request, found.image), "Cache-Control": _KEPT}
         if is_known(request, headers):
             return not_modified(headers)
         content = workspace.thumbnail(example)
@@ -119,7 +131,9 @@ async def thumbnail(request: Request, example: Id, _: NoQuery) -> Response:
 @router.get(
     "/{example}/image",
     response_class=Response,
-    responses=with_tag({**refusals(404), 200: {"content": dict.fromkeys(IMAGE_TYPES, _BINARY)}}),
+    responses=with_tag(
+        {**refusals(404, 409), 200: {"content": dict.fromkeys(IMAGE_TYPES, _BINARY)}}
+    ),
 )
 async def image(request: Request, example: Id, _: NoQuery) -> Response:
     """The image of an example as it was sent."""
@@ -127,7 +141,7 @@ async def image(request: Request, example: Id, _: NoQuery) -> Response:
     workspace = service.workspace
 
     def ask() -> Response:
-        found = workspace.example(example)
+        found = _with_image(workspace, example)
         headers = {**tagged(request, found.image), "Cache-Control": _KEPT}
         if is_known(request, headers):
             return not_modified(headers)
