@@ -1,4 +1,4 @@
-"""Random lives of a workspace: all kinds of changes in any order, those that do not fit left out."""
+"""Random lives of a workspace: all kinds of changes in any order; what does not fit is left out."""
 
 from __future__ import annotations
 

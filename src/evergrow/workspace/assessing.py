@@ -38,9 +38,9 @@ _CHOOSING = 1000
 # Examples whose scores are held at once.
 _BLOCK = 500
 # Doubtful labels that are remembered: nobody looks at more before the next assessment.
-_MOST_DOUBTS = 500
+_MOST_DOUBTS = 200
 # Pairs of classes whose confusion is remembered, the most frequent ones.
-_MOST_PAIRS = 5000
+_MOST_PAIRS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,9 +209,9 @@ def _recognised(class_ids: Ids, examples: _Sample, left_out: _LeftOut) -> dict[i
 def _confusion(
     class_ids: Ids, examples: _Sample, left_out: _LeftOut
 ) -> tuple[tuple[int, int, int], ...]:
-    usable = left_out.usable
-    pairs = np.column_stack([examples.codes[usable], left_out.predicted[usable]])
-    found, counts = np.unique(pairs.reshape(-1, 2), axis=0, return_counts=True)
+    wrong = left_out.usable & (left_out.predicted != examples.codes)
+    pairs = np.column_stack([examples.codes[wrong], left_out.predicted[wrong]])
+    found, counts = np.unique(pairs, axis=0, return_counts=True)
     most = np.sort(np.argsort(-counts, kind="stable")[:_MOST_PAIRS])
     named = class_ids[found[most]]
     return tuple(

@@ -67,7 +67,8 @@ class Assessment:
     recognised : mapping
         Per class id; classes of one example are not among them.
     confusion : tuple of (int, int, int)
-        Class, class it was taken for, and how many examples of the sample, the same class included.
+        Class, other class it was taken for, and how many examples of the sample; the most
+        frequent pairs.
     doubts : tuple of Doubt
         The most certain first.
     """
