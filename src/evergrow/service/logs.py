@@ -5,6 +5,7 @@ Neither tokens nor anything of images or bodies is ever written: a line says who
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import secrets
@@ -80,6 +81,9 @@ class Observing:
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
         self._metrics = metrics
+        # Numbers of requests differ from those before the last start.
+        self._start = secrets.token_hex(4)
+        self._numbers = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -87,7 +91,7 @@ class Observing:
             await self._app(scope, receive, send)
             return
         began = time.perf_counter()
-        number = secrets.token_hex(8)
+        number = f"{self._start}-{next(self._numbers)}"
         status, n_bytes = _CLIENT_GONE, 0
 
         async def send_counted(message: Message) -> None:

@@ -18,17 +18,16 @@ from evergrow.library_threads import one_blas_thread
 from evergrow.service.access import SCOPES, Actor, TokenCheck
 from evergrow.service.background import Background
 from evergrow.service.decoding.pool import DecoderPool
-from evergrow.service.decoding.refusals import RefusedImageError
 from evergrow.service.embedding import BatchEmbedder, embedding_network
+from evergrow.service.images import Images
 from evergrow.service.metrics import Metrics
 from evergrow.service.problems import ProblemError
 from evergrow.service.settings import Settings
 from evergrow.service.writing import Writer
-from evergrow.workspace.records import Picture
 from evergrow.workspace.tokens import Tokens
 from evergrow.workspace.workspace import Workspace
 
-__all__ = ["Images", "Service"]
+__all__ = ["Service"]
 
 Result = TypeVar("Result")
 Phase = Literal["opening", "ready", "stopping", "closed"]
@@ -44,60 +43,6 @@ _WHY_NOT = {
 }
 
 _log = logging.getLogger("evergrow.service")
-
-
-class Images:
-    """From the bytes of images to vectors: decoders, then the network."""
-
-    def __init__(self, decoders: DecoderPool, embedder: BatchEmbedder, metrics: Metrics) -> None:
-        self._decoders = decoders
-        self._embedder = embedder
-        self._metrics = metrics
-        metrics.watch("images_to_decode", "Images that wait for a decoder.", self._to_decode)
-        metrics.watch("images_to_embed", "Images that wait for the network.", self._to_embed)
-
-    def _to_decode(self) -> float:
-        return float(self._decoders.n_waiting)
-
-    def _to_embed(self) -> float:
-        return float(self._embedder.n_waiting)
-
-    async def vectors(self, contents: list[bytes], then: Callable[[Any], Result]) -> Result:
-        """What ``then`` makes of the vectors of images; a ``RefusedImageError`` for the first bad.
-
-        Parameters
-        ----------
-        contents : list of bytes
-            The files.
-        then : callable
-            From a matrix, in a thread of the network.
-        """
-        decoded = [asyncio.wrap_future(self._decoders.submit(content)) for content in contents]
-        found = await self._all(decoded)
-        made = self._embedder.submit([one.prepared for one in found], then)
-        return await asyncio.wrap_future(made)
-
-    async def lesson(self, content: bytes) -> tuple[Any, Picture]:
-        """The vector of one image, and the image with what there is to know about it."""
-        (found,) = await self._all(
-            [asyncio.wrap_future(self._decoders.submit(content, thumbnail=True))]
-        )
-        made = self._embedder.submit([found.prepared], lambda vectors: vectors[0])
-        picture = Picture(
-            content, found.media_type, found.width, found.height, thumbnail=found.thumbnail
-        )
-        return await asyncio.wrap_future(made), picture
-
-    async def _all(self, decoded: list[asyncio.Future[Any]]) -> list[Any]:
-        found = await asyncio.gather(*decoded, return_exceptions=True)
-        for number, one in enumerate(found, start=1):
-            if isinstance(one, RefusedImageError):
-                self._metrics.refused_images.labels(one.kind).inc()
-                if len(found) > 1:
-                    raise RefusedImageError(one.kind, f"image {number}: {one.reason}") from one
-            if isinstance(one, BaseException):
-                raise one
-        return found
 
 
 class Service:
