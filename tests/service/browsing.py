@@ -186,10 +186,12 @@ class Visit:
         self.page.evaluate(
             """async () => {
                 const module = (name) => import(new URL(`static/${name}.js`, document.baseURI));
-                const [{ outbox }, { knowledge }] = [await module("outbox"), await module("knowledge")];
-                const change = () =>
-                    new Promise((resolve) => outbox.addEventListener("change", resolve, { once: true }));
-                while (outbox.waiting > 0) await change();
+                const { outbox } = await module("outbox");
+                const { knowledge } = await module("knowledge");
+                const once = { once: true };
+                while (outbox.waiting > 0) {
+                    await new Promise((heard) => outbox.addEventListener("change", heard, once));
+                }
                 await knowledge.refresh();
             }"""
         )

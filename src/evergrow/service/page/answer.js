@@ -1,6 +1,6 @@
 /** What the model says, as bars. Every bar is a button that corrects the answer with one click. */
 
-import { button, element, fill, isolated, named, percent } from "./dom.js";
+import { button, element, fill, isolated, listen, named, percent } from "./dom.js";
 
 const SURE = 0.5;
 const MOST_BARS = 5;
@@ -32,8 +32,8 @@ export class AnswerPanel {
     const hold = () => this.#hold(true);
     const release = () => this.#hold(false);
     // Bars that move while someone reaches for one would teach the wrong name.
-    for (const event of ["pointerenter", "pointerdown", "pointermove", "focusin"]) this.#bars.addEventListener(event, hold);
-    for (const event of ["pointerleave", "focusout"]) this.#bars.addEventListener(event, release);
+    listen(this.#bars, { pointerenter: hold, pointerdown: hold, pointermove: hold, focusin: hold });
+    listen(this.#bars, { pointerleave: release, focusout: release });
     this.clear("");
   }
 
@@ -70,7 +70,9 @@ export class AnswerPanel {
   #showFiner({ fine, fine_top: finest }) {
     this.#finer.hidden = finest.length === 0;
     if (finest.length === 0) return;
-    const parts = finest.flatMap(({ name, probability }, i) => [i ? ", " : "", named(name), ` ${percent(probability)}`]);
+    const parts = finest.flatMap(({ name, probability }, i) => {
+      return [i > 0 ? ", " : "", named(name), ` ${percent(probability)}`];
+    });
     fill(this.#finer, fine === null ? "Not sure which kind: " : "Kind: ", ...parts);
   }
 

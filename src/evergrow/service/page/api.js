@@ -8,6 +8,8 @@ const PAGE_SIZE = 500;
 const MOST_PAGES = 20;
 const EVENTS = 50;
 const UNAUTHORIZED = 401;
+// Longer than the service takes to refuse, so that its own words come first.
+const PATIENCE = 60_000;
 
 /** The service said no, and why. */
 export class Problem extends Error {
@@ -48,7 +50,8 @@ async function request(path, { method = "GET", query = {}, json, form, key } = {
   const body = json === undefined ? form : JSON.stringify(json);
   let response;
   try {
-    response = await fetch(url, { method, headers, body, credentials: "omit", redirect: "error" });
+    const signal = AbortSignal.timeout(PATIENCE);
+    response = await fetch(url, { method, headers, body, signal, credentials: "omit", redirect: "error" });
   } catch {
     connection.lost();
     throw new Unreachable();

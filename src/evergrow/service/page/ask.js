@@ -66,10 +66,12 @@ export function tell(title, ...content) {
 
 function fieldOf({ name, label, value = "", options = null, required = true }) {
   const id = `ask-${name}`;
-  const input = options
-    ? element("select", { id, required }, ...options.map((option) => element("option", { value: option }, option)))
+  const choices = options?.map((option) => element("option", { value: option }, option));
+  const input = choices
+    ? element("select", { id, required }, ...choices)
     : element("input", { id, value, required, maxLength: 200, autocomplete: "off", dir: "auto" });
-  return { name, input, row: element("div", { class: "field" }, element("label", { htmlFor: id }, label), input) };
+  const row = element("div", { class: "field" }, element("label", { htmlFor: id }, label), input);
+  return { name, input, row };
 }
 
 function withResolvers() {

@@ -5,7 +5,8 @@ const LONGEST_SIDE = 640;
 const JPEG_QUALITY = 0.9;
 
 const REFUSALS = {
-  NotAllowedError: "The browser does not let this page use the camera. Allow it in the address bar and try again.",
+  NotAllowedError:
+    "The browser does not let this page use the camera. Allow it in the address bar and try again.",
   NotFoundError: "No camera was found. Pictures can be chosen, dropped or pasted instead.",
   NotReadableError: "Another program is using the camera. Close it there and try again.",
 };
@@ -13,7 +14,7 @@ const REFUSALS = {
 /** Why there can be no camera here, or null. */
 export function whyNoCamera() {
   if (navigator.mediaDevices?.getUserMedia) return null;
-  if (window.isSecureContext) return "This browser has no camera to offer. Choose, drop or paste pictures instead.";
+  if (window.isSecureContext) return "This browser offers no camera. Choose, drop or paste pictures instead.";
   return (
     "Browsers give the camera only to pages that come over https or from the same machine. " +
     "Start the service with --certfile and --keyfile, or choose pictures instead."
@@ -68,7 +69,7 @@ export class Camera {
       { text: "Back camera", facing: "environment" },
       { text: "Front camera", facing: "user" },
     ];
-    const others = cameras.map((device, i) => ({ text: device.label || `Camera ${i + 1}`, device: device.deviceId }));
+    const others = cameras.map(({ label, deviceId: device }, i) => ({ text: label || `Camera ${i + 1}`, device }));
     return [...sides, ...others];
   }
 

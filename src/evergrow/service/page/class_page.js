@@ -113,7 +113,9 @@ function showPictures() {
   const there = new Set(examples.map((example) => example.id));
   for (const example of chosen) if (!there.has(example)) chosen.delete(example);
   const { teaches } = knowledge;
-  const items = examples.map((example) => ({ key: example.id, state: [example, chosen.has(example.id), teaches], example }));
+  const items = examples.map((example) => {
+    return { key: example.id, state: [example, chosen.has(example.id), teaches], example };
+  });
   showList(byId("class-pictures"), items, tileOf);
   byId("class-more").hidden = next === null;
   showChosen();
@@ -122,14 +124,16 @@ function showPictures() {
 function tileOf({ example }) {
   const description = `Picture ${example.id} of ${isolated(example.label)}`;
   const image = thumbnailOf(example, description);
-  if (!knowledge.teaches) return element("li", {}, element("span", { class: "tile" }, image, ...captionOf(example)));
-  const box = element("input", { type: "checkbox", checked: chosen.has(example.id), "aria-label": `Choose ${description}` });
+  const caption = captionOf(example);
+  if (!knowledge.teaches) return element("li", {}, element("span", { class: "tile" }, image, ...caption));
+  const checked = chosen.has(example.id);
+  const box = element("input", { type: "checkbox", checked, "aria-label": `Choose ${description}` });
   box.addEventListener("change", () => {
     if (box.checked) chosen.add(example.id);
     else chosen.delete(example.id);
     showChosen();
   });
-  const item = element("li", {}, element("label", { class: "tile" }, box, image, ...captionOf(example)));
+  const item = element("li", {}, element("label", { class: "tile" }, box, image, ...caption));
   if (example.fine_kind === "guessed") {
     const words = `Yes, it is ${isolated(example.fine)}`;
     item.append(button("Confirm", () => confirm(example), { class: "small", "aria-label": words }));

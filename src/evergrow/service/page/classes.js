@@ -43,7 +43,8 @@ function show() {
   showList(byId("class-cards"), items, cardOf);
   byId("classes-more").hidden = fitting.length <= most;
   byId("classes-none").hidden = fitting.length > 0;
-  byId("classes-none").textContent = knowledge.empty ? "Nothing was taught yet." : "No class has a name like this.";
+  const none = knowledge.empty ? "Nothing was taught yet." : "No class has a name like this.";
+  byId("classes-none").textContent = none;
   byId("classes-sum").textContent = sum();
 }
 
@@ -66,19 +67,20 @@ function cardOf({ entry }) {
     element("span", { class: "muted" }, count(entry)),
     element("span", { class: "muted small" }, ...verdict(entry)),
   );
-  if (entry.fine.length > 0) {
-    link.append(element("span", { class: "row" }, ...entry.fine.map((kind) => element("span", { class: "chip" }, named(kind.name)))));
-  }
+  const kinds = entry.fine.map((kind) => element("span", { class: "chip" }, named(kind.name)));
+  if (kinds.length > 0) link.append(element("span", { class: "row" }, ...kinds));
   return element("li", {}, link);
 }
 
 /** The first pictures of a class; asked for again only when their number changed. */
 async function showCovers(place, entry) {
-  const known = covers.get(entry.id);
+  const { id, name, n_examples: n } = entry;
+  const known = covers.get(id);
   try {
-    const items = known?.n === entry.n_examples ? known.items : (await api.examples({ label: entry.name, limit: COVERS })).items;
-    covers.set(entry.id, { n: entry.n_examples, items });
-    place.append(...items.map((example) => thumbnailOf(example, `Picture ${example.id} of ${isolated(entry.name)}`)));
+    const { items } = known?.n === n ? known : await api.examples({ label: name, limit: COVERS });
+    covers.set(id, { n, items });
+    const describe = (example) => `Picture ${example.id} of ${isolated(name)}`;
+    place.append(...items.map((example) => thumbnailOf(example, describe(example))));
   } catch (error) {
     if (!(error instanceof api.Problem) && !(error instanceof api.Unreachable)) throw error;
   }

@@ -37,7 +37,7 @@ async function load() {
   }
 }
 
-/** @param {{classes: string[], counts: number[][]}} told rows are what it is, columns what it is called */
+/** Rows of the counts are what something is, columns what it is called. */
 function show({ classes: labels, counts }) {
   const measured = labels.length > 0;
   byId("confusion-none").hidden = measured;
@@ -66,13 +66,15 @@ function pairsOf(labels, counts) {
 }
 
 function pairItem({ is, called, times, n }) {
-  return element("li", {}, named(is), " taken for ", named(called), `: ${times} of ${counted(n, "picture")} (${percent(times / n)})`);
+  const often = `: ${times} of ${counted(n, "picture")} (${percent(times / n)})`;
+  return element("li", {}, named(is), " taken for ", named(called), often);
 }
 
 function tableOf(places, labels, counts) {
   const head = element("tr", {}, element("th", { scope: "col" }, "Shown"));
   for (const j of places) {
-    head.append(element("th", { scope: "col", class: "column", title: isolated(labels[j]) }, element("span", {}, named(labels[j]))));
+    const name = element("span", {}, named(labels[j]));
+    head.append(element("th", { scope: "col", class: "column", title: isolated(labels[j]) }, name));
   }
   const body = places.map((i) => rowOf(i, places, labels, counts[i]));
   return [element("thead", {}, head), element("tbody", {}, ...body)];

@@ -2,6 +2,7 @@
 
 const FIRST_PAUSE = 1000;
 const LONGEST_PAUSE = 15000;
+const PATIENCE = 5000;
 
 class Connection extends EventTarget {
   #reached = true;
@@ -38,7 +39,8 @@ class Connection extends EventTarget {
     clearTimeout(this.#timer);
     this.#timer = null;
     try {
-      const answer = await fetch(new URL("healthz", document.baseURI), { cache: "no-store" });
+      const signal = AbortSignal.timeout(PATIENCE);
+      const answer = await fetch(new URL("healthz", document.baseURI), { cache: "no-store", signal });
       if (answer.ok) this.found();
       else this.lost();
     } catch {

@@ -12,7 +12,9 @@ function take(files) {
   const others = files.length - pictures.length;
   if (others > 0) note("bad", `${counted(others, "file")} left out: not a picture.`);
   const room = MOST_PICTURES - tray.pictures.length;
-  if (pictures.length > room) note("bad", `At most ${MOST_PICTURES} pictures can wait at once; the first ${room} were taken.`);
+  if (pictures.length > room) {
+    note("bad", `At most ${MOST_PICTURES} pictures can wait at once; the first ${room} were taken.`);
+  }
   const taken = pictures.slice(0, room);
   if (taken.length === 0) return;
   tray.add(taken);

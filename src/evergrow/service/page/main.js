@@ -2,6 +2,7 @@
 
 import { Problem, Unreachable } from "./api.js";
 import { say } from "./announce.js";
+import { ask } from "./ask.js";
 import { classPage, startClassPage } from "./class_page.js";
 import { classesView, startClasses } from "./classes.js";
 import { confusionView, startConfusion } from "./confusion.js";
@@ -36,7 +37,7 @@ function route({ focus = true } = {}) {
   const next = name in VIEWS ? name : "teach";
   if (current !== null) VIEWS[current].view.leave();
   current = next;
-  for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== `view-${next}`;
+  showSection(`view-${next}`);
   for (const link of document.querySelectorAll("#views a")) {
     const here = link.hash === `#${VIEWS[next].tab ?? next}`;
     if (here) link.setAttribute("aria-current", "page");
@@ -48,6 +49,10 @@ function route({ focus = true } = {}) {
     window.scrollTo(0, 0);
   }
   VIEWS[next].view.enter(detail);
+}
+
+function showSection(id) {
+  for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== id;
 }
 
 /** Tries a token; shows the page, or why not. */
@@ -81,7 +86,7 @@ function askForToken(problem = "") {
   if (current !== null) VIEWS[current].view.leave();
   current = null;
   document.body.classList.add("outside");
-  for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== "view-enter";
+  showSection("view-enter");
   byId("enter-problem").textContent = problem;
   document.title = "Evergrow";
   byId("token").focus();
@@ -104,19 +109,32 @@ function startToken() {
     knowledge.close();
     askForToken(`The service does not take this token. ${detail}`);
   });
-  byId("leave").addEventListener("click", () => {
-    token.forget();
-    outbox.close();
-    knowledge.close();
-    tray.clear();
-    askForToken();
-  });
+  byId("leave").addEventListener("click", leave);
+}
+
+async function leave() {
+  if (outbox.waiting > 0) {
+    const answer = await ask({
+      title: "Not everything was sent",
+      text: [`${counted(outbox.waiting, "picture")} stay in this browser and are sent after the next sign-in.`],
+      accept: "Sign out",
+    });
+    if (answer === null) return;
+  }
+  token.forget();
+  outbox.close();
+  knowledge.close();
+  tray.clear();
+  askForToken();
 }
 
 function showState() {
-  const kept = outbox.waiting > 0 ? ` ${counted(outbox.waiting, "picture")} kept here will be sent when it is back.` : "";
+  const kept =
+    outbox.waiting > 0
+      ? `${counted(outbox.waiting, "picture")} kept here will be sent when it is back.`
+      : "What you teach now is kept here and sent later.";
   byId("offline").hidden = connection.online;
-  byId("offline").textContent = `The service cannot be reached.${kept || " What you teach now is kept here and sent later."}`;
+  byId("offline").textContent = `The service cannot be reached. ${kept}`;
   byId("sending").hidden = !connection.online || outbox.waiting < 2;
   byId("sending").textContent = `Sending ${counted(outbox.waiting, "picture")} …`;
   byId("read-only").hidden = knowledge.status === null || knowledge.teaches;
@@ -147,7 +165,7 @@ function start() {
     if (document.hidden) teachView.leave();
     else teachView.enter();
   });
-  // Without it, as under a certificate the browser does not know, the page only needs the service to open.
+  // Refused under a certificate the browser does not know: then the page needs the service to open.
   navigator.serviceWorker?.register("static/worker.js", { scope: "./" }).catch(() => {});
   if (token.value === null) askForToken();
   else enter();

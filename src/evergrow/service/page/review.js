@@ -5,6 +5,7 @@ import { say } from "./announce.js";
 import { doing } from "./changes.js";
 import { button, byId, counted, element, fill, named, percent } from "./dom.js";
 import { knowledge } from "./knowledge.js";
+import { suggest } from "./naming.js";
 import { reviewQueue } from "./review_queue.js";
 import { reviewShortcuts } from "./shortcuts.js";
 import { teachPicture } from "./teaching.js";
@@ -37,6 +38,7 @@ export function startReview() {
     event.preventDefault();
     giveName();
   });
+  byId("review-name").addEventListener("input", suggestNames);
   byId("review-name").addEventListener("keydown", (event) => {
     if (event.key === "Escape") byId("review-card").focus();
   });
@@ -46,7 +48,8 @@ export function startReview() {
   });
   undone.addEventListener("undone", ({ detail: event }) => reviewQueue.again(keyOfEvent.get(event)));
   const ready = () => open && item !== null && knowledge.teaches;
-  reviewShortcuts(byId("review-card"), { ready, accept, choose, skip, undo, name: () => byId("review-name").focus() });
+  const name = () => byId("review-name").focus();
+  reviewShortcuts(byId("review-card"), { ready, accept, choose, skip, undo, name });
 }
 
 function show() {
@@ -73,8 +76,11 @@ function showQuestion() {
   fill(byId("review-choices"), ...item.choices.map(choiceItem));
   byId("review-accept").disabled = !item.acceptable || !knowledge.teaches;
   byId("review-naming").hidden = !knowledge.teaches;
-  const names = item.example && item.newName("").label === undefined ? [] : knowledge.classes.map((entry) => entry.name);
-  fill(byId("review-names"), ...names.slice(0, 200).map((name) => element("option", { value: name })));
+  suggestNames();
+}
+
+function suggestNames() {
+  suggest(byId("review-names"), item?.otherNames() ?? [], byId("review-name").value);
 }
 
 function choiceItem({ name, share }, i) {
@@ -92,7 +98,8 @@ async function showPicture() {
   byId("review-name").value = "";
   byId("review-card").focus({ preventScroll: true });
   say([item.question, item.hint, item.acceptable ? `Enter: ${item.choices[0].name}.` : ""].join(" "));
-  const shown = item.picture ? await copyOf(item.picture) : pictureOf(item.example, `Picture ${item.example.id}`);
+  const { picture, example } = item;
+  const shown = picture ? await copyOf(picture) : pictureOf(example, `Picture ${example.id}`);
   if (drawn === key) fill(byId("review-picture"), shown);
 }
 

@@ -79,16 +79,23 @@ function unnamedItem(picture) {
     acceptable: known,
     newName: (name) => ({ label: name, fine: null }),
     newNameLabel: "Another class, known or new",
+    otherNames: classNames,
     certainty: known ? answer.probability : (answer?.probability ?? 0) - 1,
   };
+}
+
+function classNames() {
+  return knowledge.classes.map((entry) => entry.name);
 }
 
 const KINDS = { guess: guessItem, doubt: doubtItem };
 
 function guessItem({ example, suggestion, probability }) {
-  const others = (knowledge.named(example.label)?.fine ?? []).map((kind) => kind.name).filter((name) => name !== suggestion);
-  const choices = [suggestion, ...others].slice(0, MOST_CHOICES).map((name) => ({ name, share: null, names: { fine: name } }));
-  choices[0].share = probability;
+  const kinds = knowledge.named(example.label)?.fine.map((kind) => kind.name) ?? [];
+  const others = kinds.filter((name) => name !== suggestion);
+  const choices = [suggestion, ...others].slice(0, MOST_CHOICES).map((name) => {
+    return { name, share: name === suggestion ? probability : null, names: { fine: name } };
+  });
   return {
     key: `example ${example.id}`,
     example,
@@ -98,6 +105,7 @@ function guessItem({ example, suggestion, probability }) {
     acceptable: true,
     newName: (name) => ({ fine: name }),
     newNameLabel: "Another finer name",
+    otherNames: () => others,
     certainty: probability,
   };
 }
@@ -107,7 +115,9 @@ function doubtItem({ example, suggestion, probability }) {
     key: `example ${example.id}`,
     example,
     question: "Is this named right?",
-    hint: `Taught as ${isolated(example.label)}, but looks like ${isolated(suggestion)} (${percent(probability)}).`,
+    hint:
+      `Taught as ${isolated(example.label)}, ` +
+      `but looks like ${isolated(suggestion)} (${percent(probability)}).`,
     choices: [
       { name: suggestion, share: probability, names: { label: suggestion } },
       // Nothing to send: it keeps its name.
@@ -116,6 +126,7 @@ function doubtItem({ example, suggestion, probability }) {
     acceptable: true,
     newName: (name) => ({ label: name }),
     newNameLabel: "Another class, known or new",
+    otherNames: classNames,
     certainty: 1 - probability,
   };
 }

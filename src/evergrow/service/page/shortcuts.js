@@ -1,4 +1,4 @@
-/** Keys of the review, and the page's help about keys. Anyone whom single keys disturb turns them off. */
+/** Keys of the review, and help about keys. Anyone whom single keys disturb turns them off. */
 
 import { tell } from "./ask.js";
 import { element, isTyping } from "./dom.js";
@@ -33,7 +33,8 @@ export function reviewShortcuts(region, actions) {
     if (!here || isTyping(target) || document.querySelector("dialog[open]") || !wanted()) return;
     // Enter on a button presses that button.
     if (event.key === "Enter" && target.matches("button, a")) return;
-    const action = /^[1-9]$/.test(event.key) ? () => actions.choose(Number(event.key) - 1) : keys[event.key.toLowerCase()];
+    const number = /^[1-9]$/.test(event.key) ? Number(event.key) : null;
+    const action = number === null ? keys[event.key.toLowerCase()] : () => actions.choose(number - 1);
     if (action === undefined) return;
     event.preventDefault();
     action();
@@ -50,7 +51,9 @@ export function startHelp(control) {
 }
 
 function help() {
-  const rows = KEYS.map(([key, does]) => element("div", {}, element("dt", {}, element("kbd", {}, key)), element("dd", {}, does)));
+  const rows = KEYS.map(([key, does]) => {
+    return element("div", {}, element("dt", {}, element("kbd", {}, key)), element("dd", {}, does));
+  });
   const box = element("input", { type: "checkbox", id: "shortcuts-on", checked: wanted() });
   box.addEventListener("change", () => want(box.checked));
   tell(

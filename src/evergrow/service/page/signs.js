@@ -45,7 +45,8 @@ const ADVICE = {
 function recognised({ accuracy }) {
   if (accuracy === null) return "Not measured yet.";
   const { rate, low, high, n } = accuracy;
-  return `Recognised ${percent(rate)} of the time (likely between ${percent(low)} and ${percent(high)}; measured on ${counted(n, "picture")}).`;
+  const interval = `likely between ${percent(low)} and ${percent(high)}`;
+  return `Recognised ${percent(rate)} of the time (${interval}; measured on ${counted(n, "picture")}).`;
 }
 
 /** Dots that fill up with the first pictures. */

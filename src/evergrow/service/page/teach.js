@@ -16,6 +16,7 @@ import { copyOf, tray } from "./tray.js";
 const MOST_CLASSES = 30;
 // An answer that changes with every frame is not worth saying aloud.
 const STEADY = 3;
+const NO_ANSWER = "No answer while the service cannot be reached.";
 
 const stage = new Stage();
 const panel = new AnswerPanel(byId("answer"), teachSubject, askForName);
@@ -42,19 +43,20 @@ export function startTeaching() {
   byId("tray-clear").addEventListener("click", () => tray.clear());
   byId("naming").addEventListener("keydown", (event) => {
     // Enter in a name takes it; on a button it presses that button.
-    if (event.key === "Enter" && event.target.matches("input") && !event.isComposing) take();
+    const meant = event.key === "Enter" && !event.isComposing && !event.repeat;
+    if (meant && event.target.matches("input")) take();
   });
-  stage.addEventListener("camera", () => {
-    frame = null;
-    show();
-  });
-  stage.addEventListener("shown", () => {
-    showTray();
-    show();
-  });
+  for (const kind of ["camera", "shown"]) stage.addEventListener(kind, showSubject);
   knowledge.addEventListener("change", show);
   connection.addEventListener("change", show);
   tray.addEventListener("change", showTray);
+  show();
+}
+
+/** Something else is shown: what was said of the last thing must not be taught about it. */
+function showSubject() {
+  frame = null;
+  showTray();
   show();
 }
 
@@ -76,7 +78,7 @@ function showAnswer() {
     return;
   }
   if (picture.problem !== null) panel.clear(picture.problem);
-  else if (picture.answer === null) panel.clear(connection.online ? "Looking …" : "No answer while the service cannot be reached.");
+  else if (picture.answer === null) panel.clear(connection.online ? "Looking …" : NO_ANSWER);
   else panel.show(picture.answer, knowledge.teaches);
 }
 
@@ -144,12 +146,16 @@ function showTray() {
 }
 
 function tileOf({ picture, pressed }) {
-  const says = picture.problem !== null ? ["Cannot be used"] : picture.answer === null ? ["…"] : words(picture.answer);
+  const answer = picture.answer === null ? ["…"] : words(picture.answer);
+  const says = picture.problem === null ? answer : ["Cannot be used"];
   const image = element("span", { class: "thumb" });
   copyOf(picture).then((canvas) => image.append(canvas));
   const choose = button(image, () => stage.show(picture), { class: "tile", "aria-pressed": String(pressed) });
   choose.append(element("span", { class: "caption" }, ...says));
-  const drop = button(element("span", {}, "×"), () => tray.remove(picture), { class: "plain drop", "aria-label": `Leave out ${picture.name}` });
+  const drop = button(element("span", {}, "×"), () => tray.remove(picture), {
+    class: "plain drop",
+    "aria-label": `Leave out ${picture.name}`,
+  });
   return element("li", {}, choose, drop);
 }
 
@@ -157,7 +163,9 @@ function showClasses() {
   const newest = [...knowledge.classes].reverse().slice(0, MOST_CLASSES);
   byId("known").hidden = newest.length === 0;
   const { teaches } = knowledge;
-  const items = newest.map((entry) => ({ key: entry.id, state: [entry.name, entry.n_examples, entry.sign, teaches], entry }));
+  const items = newest.map((entry) => {
+    return { key: entry.id, state: [entry.name, entry.n_examples, entry.sign, teaches], entry };
+  });
   showList(byId("known-classes"), items, classRow);
 }
 
@@ -167,7 +175,8 @@ function classRow({ entry }) {
     byId("take").focus();
   };
   const row = button(named(entry.name), choose, { class: "class-row", disabled: !knowledge.teaches });
-  const shown = element("span", { class: "row muted" }, dots(entry.n_examples), counted(entry.n_examples, "picture"));
+  const n = entry.n_examples;
+  const shown = element("span", { class: "row muted" }, dots(n), counted(n, "picture"));
   row.append(shown, badge(entry));
   return element("li", {}, row);
 }

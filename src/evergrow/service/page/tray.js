@@ -91,9 +91,13 @@ class Tray extends EventTarget {
 /** As many as one question can carry, and one in any case. */
 function fewOf(pictures) {
   const { max_request_bytes: room, max_images: places } = knowledge.status;
+  const first = pictures.slice(0, Math.min(AT_ONCE, places));
   let size = 0;
-  const few = pictures.slice(0, Math.min(AT_ONCE, places)).filter(({ image }) => (size += image.size) < SHARE * room);
-  return few.length > 0 ? few : pictures.slice(0, 1);
+  const fitting = first.filter(({ image }) => {
+    size += image.size;
+    return size < SHARE * room;
+  });
+  return fitting.length > 0 ? fitting : first.slice(0, 1);
 }
 
 async function askAbout(pictures, moment) {

@@ -13,7 +13,9 @@ const CONFLICT = 409;
 const CHANGES = {
   teach: ({ label }) => ["taught ", named(label)],
   relabel: ({ from, to }) =>
-    from.label === to.label ? ["gave a picture of ", named(to.label), " a finer name"] : ["moved a picture to ", named(to.label)],
+    from.label === to.label
+      ? ["gave a picture of ", named(to.label), " a finer name"]
+      : ["moved a picture to ", named(to.label)],
   remove: ({ label }) => ["removed a picture of ", named(label)],
   forget: ({ label }) => ["forgot ", named(label)],
   rename: ({ from, to }) => ["renamed ", named(from), " to ", named(to)],
@@ -31,7 +33,7 @@ let seen = null;
 let heard = 0;
 let undoing = Promise.resolve();
 
-export async function refreshUndo() {
+async function refreshUndo() {
   const control = byId("undo");
   control.hidden = !knowledge.teaches;
   if (!knowledge.teaches || knowledge.status === null) return;
@@ -54,7 +56,8 @@ export async function refreshUndo() {
 
 function show(control) {
   const waiting = outbox.last;
-  const words = waiting ? ["taught ", named(waiting.label), " (not sent yet)"] : last && CHANGES[last.kind](last.body);
+  const unsent = waiting && ["taught ", named(waiting.label), " (not sent yet)"];
+  const words = unsent ?? (last && CHANGES[last.kind](last.body));
   control.disabled = !words;
   fill(byId("undo-what"), ...(words ? [": ", ...words] : []));
 }

@@ -5,6 +5,8 @@
  */
 
 const CACHE = "evergrow-page";
+// A phone at the edge of a network would wait for minutes.
+const PATIENCE = 4000;
 const ROOT = new URL("../", self.location);
 const FILES = [
   "announce.js",
@@ -24,8 +26,10 @@ const FILES = [
   "knowledge.js",
   "live.js",
   "main.js",
+  "messages.css",
   "naming.js",
   "outbox.js",
+  "parts.css",
   "recollection.js",
   "review.js",
   "review_queue.js",
@@ -33,8 +37,8 @@ const FILES = [
   "shutter.js",
   "signs.js",
   "stage.js",
-  "parts.css",
   "style.css",
+  "teach.css",
   "teach.js",
   "teaching.js",
   "thumbnails.js",
@@ -61,7 +65,7 @@ self.addEventListener("fetch", (event) => {
 async function answer(request, key) {
   const cache = await caches.open(CACHE);
   try {
-    const fresh = await fetch(request);
+    const fresh = await Promise.race([fetch(request), tooLate()]);
     if (fresh.ok) await cache.put(key, fresh.clone());
     return fresh;
   } catch (error) {
@@ -69,4 +73,8 @@ async function answer(request, key) {
     if (kept === undefined) throw error;
     return kept;
   }
+}
+
+function tooLate() {
+  return new Promise((_, reject) => setTimeout(() => reject(new Error("no answer in time")), PATIENCE));
 }
