@@ -22,17 +22,16 @@ _DRAWN = [photograph(seed, width=48, height=32) for seed in range(4)]
 PICTURES = st.builds(different, st.sampled_from(_DRAWN), st.integers(0, 10**6))
 
 schemathesis.openapi.format("binary", PICTURES)
-schemathesis.openapi.media_type("image/jpeg", PICTURES)
 
 # What is made of a pattern is made once: names allow most of Unicode, which takes seconds.
 _made: dict[tuple[str, int, str], Any] = {}
 _make = regex.base_regex_strategy
 
 
-def _made_once(pattern: re.Pattern[Any], parsed: Any, alphabet: Any) -> Any:
-    key = (str(pattern.pattern), pattern.flags, repr(alphabet))
+def _made_once(pattern: re.Pattern[Any], **options: Any) -> Any:
+    key = (str(pattern.pattern), pattern.flags, repr(options["alphabet"]))
     if key not in _made:
-        _made[key] = _make(pattern, parsed, alphabet)
+        _made[key] = _make(pattern, **options)
         _made[key].validate()
     return _made[key]
 

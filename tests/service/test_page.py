@@ -160,6 +160,66 @@ def test_undo_takes_back_what_its_button_says(opened):
     assert visit.served.counts() == {}
 
 
+def test_pictures_can_be_pasted_and_dropped(visit):
+    page = visit.page
+    for kind in ("paste", "drop"):
+        page.evaluate(
+            """async (kind) => {
+                const canvas = new OffscreenCanvas(9, kind.length);
+                canvas.getContext("2d");
+                const data = new DataTransfer();
+                const image = await canvas.convertToBlob();
+                data.items.add(new File([image], "one.png", { type: "image/png" }));
+                const carried = kind === "paste" ? { clipboardData: data } : { dataTransfer: data };
+                const Kind = kind === "paste" ? ClipboardEvent : DragEvent;
+                document.body.dispatchEvent(new Kind(kind, { ...carried, bubbles: true }));
+            }""",
+            kind,
+        )
+    page.wait_for_selector("#tray-pictures li >> nth=1")
+
+
+def test_classes_are_renamed_merged_and_forgotten_after_asking(visit):
+    page = visit.page
+
+    def open_class(name):
+        visit.go("classes")
+        page.click(f".class-card:has-text('{name}')")
+        page.wait_for_selector(f"#class-title:has-text('{name}')")
+
+    visit.teach("mug", range(2), label="mug")
+    visit.teach("mug", range(2, 4), label="cup")
+    visit.teach("bowl", range(1))
+    open_class("mug")
+    page.click("#class-rename")
+    page.keyboard.type("beaker")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#class-title:has-text('beaker')")
+    page.click("#class-merge")
+    page.select_option("#ask-into", "cup")
+    page.click("dialog .primary")
+    page.wait_for_selector("#view-classes:not([hidden])")
+    open_class("bowl")
+    page.click("#class-forget")
+    # Enter must not forget anything: the safe answer has the focus.
+    page.keyboard.press("Enter")
+    page.wait_for_selector("dialog", state="detached")
+    assert visit.served.counts() == {"cup": 4, "bowl": 1}
+    page.click("#class-forget")
+    page.click("dialog .danger")
+    page.wait_for_selector("#view-classes:not([hidden])")
+    assert visit.served.counts() == {"cup": 4}
+
+
+def test_classes_that_are_mixed_up_are_shown_in_a_table_and_in_words(visit):
+    # The same thing under two names.
+    for seed in range(4):
+        visit.teach("mug", range(seed, seed + 1), label=("cup", "mug")[seed % 2])
+    visit.go("confusion")
+    visit.page.wait_for_selector("#confusion-pairs li:has-text('taken for')")
+    assert visit.page.locator("#confusion-table td").count() == 4
+
+
 def test_a_class_is_split_once_finer_names_are_given_and_guesses_are_confirmed(visit):
     page = visit.page
     visit.teach("mug", range(3), label="thing")

@@ -261,6 +261,23 @@ def test_a_damaged_manifest_is_found(folder):
     assert "workspace.json' is damaged" in finding.what
 
 
+@pytest.mark.parametrize("how", ["damaged", "of the future", "interrupted"])
+def test_snapshots_that_cannot_be_used_are_harmless_and_removed(folder, how):
+    with Workspace.open(folder) as workspace:
+        workspace.save_snapshot()
+    assert check_workspace(folder) == []
+    (snapshot,) = (folder / "models").iterdir()
+    if how == "damaged":
+        flip(snapshot / "least_squares.evergrow", -1)
+    else:
+        snapshot.rename(folder / "models" / {"of the future": "99"}.get(how, ".aside-1"))
+    ((severity, what),) = found(folder)
+    assert severity == "harmless"
+    assert "of the model cannot be used" in what
+    check_workspace(folder, mend=True)
+    assert check_workspace(folder) == []
+
+
 def test_a_folder_that_is_no_workspace_cannot_be_checked(tmp_path):
     with pytest.raises(WorkspaceError, match="is no workspace"):
         check_workspace(tmp_path)

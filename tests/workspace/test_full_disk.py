@@ -104,6 +104,19 @@ def test_a_full_quota_is_a_full_disk(tmp_path, monkeypatch, number):
             workspace.teach([lesson("cup")])
 
 
+def test_a_class_is_erased_although_the_disk_is_full(tmp_path, monkeypatch):
+    def refuse(self):
+        finish(self)
+        raise WorkspaceFullError("full")
+
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson("cup", 1, picture=picture(1)), lesson("pen")])
+        finish = type(workspace)._finish_erasing
+        monkeypatch.setattr(type(workspace), "_finish_erasing", refuse)
+        workspace.forget("cup", erase=True)
+        assert counts(workspace) == {"pen": 1}
+
+
 def test_another_error_of_the_disk_is_not_taken_for_a_full_one(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.EIO, "broken")

@@ -20,6 +20,7 @@ import uvicorn
 from evergrow.service.app import create_app
 from evergrow.service.connections import connections_with
 from evergrow.service.logs import set_up_logs
+from evergrow.service.memory import keep_freed_memory
 from evergrow.service.settings import Settings
 from evergrow.service.state import Service
 
@@ -86,6 +87,7 @@ def serve(
     check_address(host, with_tls=certfile is not None, insecure=insecure)
     listening = _listen(host, port)
     set_up_logs(json_lines=json_logs)
+    keep_freed_memory()
     service = Service(folder, settings)
     config = uvicorn.Config(
         create_app(service),

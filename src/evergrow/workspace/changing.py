@@ -16,7 +16,7 @@ from evergrow.workspace.history import version_of
 from evergrow.workspace.keys import digest_of, known_answer, remember
 from evergrow.workspace.layout import Layout, Manifest, write_manifest
 from evergrow.workspace.listing import event_by_number
-from evergrow.workspace.problems import KeyReusedError
+from evergrow.workspace.problems import KeyReusedError, WorkspaceFullError
 from evergrow.workspace.reading import ReadableWorkspace
 from evergrow.workspace.records import Change, Lesson, Request, Taught
 from evergrow.workspace.room import telling_problems
@@ -160,7 +160,9 @@ class ChangeableWorkspace(ReadableWorkspace):
         with self._writing:
             change = self._change(request, parts, lambda editor: editor.forget(label, erase=erase))
             if erase:
-                self._finish_erasing()
+                # It is forgotten; what a full disk keeps from being noted is done on opening.
+                with contextlib.suppress(WorkspaceFullError):
+                    self._finish_erasing()
             return change
 
     def rename(

@@ -196,10 +196,9 @@ class ModelledWorkspace(MendableWorkspace):
         assessment, names = self.assessment, self._live_names()
         if assessment is None:
             return []
-        right = [(k, k, seen.n_right) for k, seen in assessment.recognised.items()]
         return [
             Confused(names[true], names[said], n)
-            for true, said, n in sorted([*right, *assessment.confusion])
+            for true, said, n in assessment.confusion
             if true in names and said in names
         ]
 

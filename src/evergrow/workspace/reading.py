@@ -231,7 +231,7 @@ class ReadableWorkspace:
 
     def thumbnail(self, example_id: int) -> bytes:
         """A small JPEG of an example's image."""
-        return self._images.thumbnail(self._image_of(example_id), keep=True)
+        return self._images.thumbnail(self._image_of(example_id), keep=not self._store.read_only)
 
     def backup(self, target: str | os.PathLike[str]) -> Backup:
         """Copy the workspace to a new or empty folder, also while another process writes to it.

@@ -76,10 +76,8 @@ def backup(folder: str, target: str, quiet: bool) -> None:
     with read_workspace(folder) as workspace:
         made = workspace.backup(target)
     if not quiet:
-        examples_kept = several(made.n_examples, "example")
-        images_kept = several(made.n_images, "image")
         name = click.format_filename(target)
-        click.echo(f"{name}: complete, {examples_kept}, {images_kept}.", err=True)
+        click.echo(f"{name}: complete, {several(made.n_images, 'image')}.", err=True)
     for image in made.lacking:
         click.echo(f"Error: the image {image} was missing or damaged already", err=True)
     if made.lacking:

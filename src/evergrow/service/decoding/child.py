@@ -41,6 +41,12 @@ _KEPT_VARIABLES = (
     "SYSTEMROOT",
     "TEMP",
 )
+# Memory of one image is kept for the next: to give it back and ask for it again takes as long as
+# decoding. Read by the C library of most Linux systems, ignored by others.
+_KEEP_MEMORY = {
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(64 << 20),
+}
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -229,7 +235,7 @@ class DecoderProcess:
 def _environment() -> dict[str, str]:
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     # Threads that a decoder does not need take address space from its images.
-    return {**kept, **dict.fromkeys(_ONE_THREAD, "1")}
+    return {**kept, **_KEEP_MEMORY, **dict.fromkeys(_ONE_THREAD, "1")}
 
 
 def _widen(pipe: Any) -> None:

@@ -3,7 +3,7 @@
 import { byId, element, fill, named } from "./dom.js";
 import { knowledge } from "./knowledge.js";
 import { outbox } from "./outbox.js";
-import { badge, count, dots, verdict } from "./signs.js";
+import { badge, count, dots, FIRST_PICTURES, verdict } from "./signs.js";
 
 // A longer list is not read anyway; typing makes it shorter.
 const MOST_SUGGESTIONS = 50;
@@ -62,7 +62,7 @@ function progressOf(label) {
     const kept = waiting > 0 ? `${waiting} waiting to be sent. ` : "";
     return [
       element("p", { class: "row" }, element("span", { class: "badge new" }, "New class"), dots(waiting)),
-      element("p", { class: "muted" }, kept, "Show about 5 pictures of ", named(label), " from different sides."),
+      element("p", { class: "muted" }, kept, `Show about ${FIRST_PICTURES} of `, named(label), " from different sides."),
     ];
   }
   return [

@@ -43,19 +43,20 @@ export function startTeaching() {
   byId("tray-clear").addEventListener("click", () => tray.clear());
   byId("naming").addEventListener("keydown", (event) => {
     // Enter in a name takes it; on a button it presses that button.
-    if (event.key === "Enter" && event.target.matches("input") && !event.isComposing) take();
+    const meant = event.key === "Enter" && !event.isComposing && !event.repeat;
+    if (meant && event.target.matches("input")) take();
   });
-  stage.addEventListener("camera", () => {
-    frame = null;
-    show();
-  });
-  stage.addEventListener("shown", () => {
-    showTray();
-    show();
-  });
+  for (const kind of ["camera", "shown"]) stage.addEventListener(kind, showSubject);
   knowledge.addEventListener("change", show);
   connection.addEventListener("change", show);
   tray.addEventListener("change", showTray);
+  show();
+}
+
+/** Something else is shown: what was said of the last thing must not be taught about it. */
+function showSubject() {
+  frame = null;
+  showTray();
   show();
 }
 

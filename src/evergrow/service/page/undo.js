@@ -33,7 +33,7 @@ let seen = null;
 let heard = 0;
 let undoing = Promise.resolve();
 
-export async function refreshUndo() {
+async function refreshUndo() {
   const control = byId("undo");
   control.hidden = !knowledge.teaches;
   if (!knowledge.teaches || knowledge.status === null) return;
