@@ -1,0 +1,139 @@
+/** What the model says, as bars. Every bar is a button that corrects the answer with one click. */
+
+import { button, element, fill, isolated, listen, named, percent } from "./dom.js";
+
+const SURE = 0.5;
+const MOST_BARS = 5;
+
+export class AnswerPanel {
+  #root;
+  #teach;
+  #other;
+  #rows = [];
+  #words = element("p", { class: "verdict" });
+  #finer = element("p", { class: "muted finer" });
+  #bars = element("ul", { class: "bars", "aria-label": "Classes that fit best" });
+  #right = button("", () => this.#accept(), { class: "primary" });
+  #wrong = button("Something else…", () => this.#other(), {});
+  #actions = element("div", { class: "row" }, this.#right, this.#wrong);
+  #answer = null;
+  #chosen = false;
+
+  /**
+   * @param {HTMLElement} root
+   * @param {(label: string, fine: string|null) => void} teach
+   * @param {() => void} other asks for a name that is not among the bars
+   */
+  constructor(root, teach, other) {
+    this.#root = root;
+    this.#teach = teach;
+    this.#other = other;
+    root.append(this.#words, this.#finer, this.#bars, this.#actions);
+    const hold = () => this.#hold(true);
+    const release = () => this.#hold(false);
+    // Bars that move while someone reaches for one would teach the wrong name.
+    listen(this.#bars, { pointerenter: hold, pointerdown: hold, pointermove: hold, focusin: hold });
+    listen(this.#bars, { pointerleave: release, focusout: release });
+    this.clear("");
+  }
+
+  /** Whether someone is choosing among the bars: what they see must stay. */
+  get held() {
+    return this.#chosen;
+  }
+
+  clear(text) {
+    this.#answer = null;
+    fill(this.#words, text);
+    this.#words.classList.add("muted");
+    for (const part of [this.#finer, this.#bars, this.#actions]) part.hidden = true;
+  }
+
+  /** @param {boolean} teaches whether this person may teach */
+  show(answer, teaches) {
+    this.#answer = answer;
+    this.#words.classList.remove("muted");
+    fill(this.#words, ...words(answer));
+    this.#showFiner(answer);
+    this.#bars.hidden = false;
+    this.#bars.classList.toggle("doubtful", !answer.known);
+    const best = answer.top.slice(0, MOST_BARS);
+    best.forEach((guess, i) => this.#row(i).show(guess, teaches));
+    this.#rows.forEach((row, i) => {
+      row.item.hidden = i >= best.length;
+    });
+    this.#actions.hidden = !teaches;
+    this.#right.textContent = answer.known ? "Yes, that is right" : "Teach it as …";
+    this.#wrong.hidden = !answer.known;
+  }
+
+  #showFiner({ fine, fine_top: finest }) {
+    this.#finer.hidden = finest.length === 0;
+    if (finest.length === 0) return;
+    const parts = finest.flatMap(({ name, probability }, i) => {
+      return [i > 0 ? ", " : "", named(name), ` ${percent(probability)}`];
+    });
+    fill(this.#finer, fine === null ? "Not sure which kind: " : "Kind: ", ...parts);
+  }
+
+  #row(i) {
+    this.#rows[i] ??= new Row(this.#bars, (label) => this.#choose(label, null));
+    return this.#rows[i];
+  }
+
+  #accept() {
+    const { known, label, fine } = this.#answer;
+    if (known) this.#choose(label, fine);
+    else this.#other();
+  }
+
+  #choose(label, fine) {
+    this.#hold(false);
+    this.#teach(label, fine);
+  }
+
+  #hold(held) {
+    this.#chosen = held;
+    this.#root.classList.toggle("held", held);
+  }
+}
+
+class Row {
+  #name = named("");
+  #full = element("span", { class: "full" });
+  #share = element("span", { class: "share" });
+  #button;
+  #label = "";
+
+  constructor(list, choose) {
+    this.#button = button(this.#name, () => choose(this.#label), { class: "bar" });
+    this.#button.append(element("span", { class: "track" }, this.#full), this.#share);
+    this.item = element("li", {}, this.#button);
+    list.append(this.item);
+  }
+
+  show({ name, probability }, teaches) {
+    this.#label = name;
+    this.#name.textContent = name;
+    this.#share.textContent = percent(probability);
+    this.#full.style.inlineSize = `${100 * probability}%`;
+    this.#button.disabled = !teaches;
+    const action = teaches ? `. Teach this picture as ${isolated(name)}` : "";
+    this.#button.setAttribute("aria-label", `${isolated(name)}, ${percent(probability)}${action}`);
+    this.#button.title = teaches ? `Teach this picture as ${isolated(name)}` : "";
+  }
+}
+
+/** The answer as a sentence of nodes. */
+export function words({ known, label, fine, probability }) {
+  if (!known) return ["I don’t know this."];
+  const name = fine === null ? [named(label)] : [named(label), " · ", named(fine)];
+  return [probability >= SURE ? "This is " : "Perhaps ", ...name];
+}
+
+/** The answer as text, for announcements. */
+export function spoken({ known, label, fine, probability }) {
+  if (!known) return "I don’t know this.";
+  const name = fine === null ? isolated(label) : `${isolated(label)}, ${isolated(fine)}`;
+  return `${name}, ${percent(probability)}`;
+}

@@ -1,0 +1,184 @@
+/** One class: its pictures, its finer names, and everything that can be done with it. */
+
+import * as api from "./api.js";
+import { ask } from "./ask.js";
+import { doing, forgetClass, joinClass, mergeClass, renameClass, splitClass } from "./changes.js";
+import { byId, button, counted, element, fill, isolated, named, percent, showList } from "./dom.js";
+import { knowledge } from "./knowledge.js";
+import { badge, count, verdict } from "./signs.js";
+import { thumbnailOf } from "./thumbnails.js";
+
+const PAGE = 48;
+
+let id = null;
+let examples = [];
+let next = null;
+let asked = 0;
+let seen = null;
+const chosen = new Set();
+
+export const classPage = {
+  enter(which) {
+    id = Number(which);
+    examples = [];
+    next = null;
+    seen = null;
+    chosen.clear();
+    show();
+  },
+  leave() {
+    id = null;
+  },
+};
+
+export function startClassPage() {
+  const act = (work) => () => work(current());
+  byId("class-rename").addEventListener("click", act(renameClass));
+  byId("class-merge").addEventListener("click", act(async (entry) => leaveIf(await mergeClass(entry))));
+  byId("class-split").addEventListener("click", act(splitClass));
+  byId("class-join").addEventListener("click", act(joinClass));
+  byId("class-forget").addEventListener("click", act(async (entry) => leaveIf(await forgetClass(entry))));
+  byId("class-more").addEventListener("click", () => load(next));
+  byId("chosen-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    giveFiner();
+  });
+  byId("chosen-move").addEventListener("click", moveChosen);
+  byId("chosen-remove").addEventListener("click", () => forChosen((example) => api.remove(example)));
+  byId("chosen-none").addEventListener("click", () => {
+    chosen.clear();
+    showChosen();
+    showPictures();
+  });
+  knowledge.addEventListener("change", show);
+}
+
+/** A class that is gone has no page. */
+function leaveIf(gone) {
+  if (gone) location.hash = "#classes";
+}
+
+function current() {
+  return knowledge.classes.find((entry) => entry.id === id) ?? null;
+}
+
+function show() {
+  if (id === null || knowledge.status === null) return;
+  const entry = current();
+  byId("class-gone").hidden = entry !== null;
+  byId("class-body").hidden = entry === null;
+  fill(byId("class-title"), entry === null ? "Class" : named(entry.name));
+  if (entry === null) return;
+  fill(byId("class-sign"), badge(entry), " ", count(entry), ". ", ...verdict(entry));
+  byId("class-tools").hidden = !knowledge.teaches;
+  byId("class-split").hidden = entry.split;
+  byId("class-join").hidden = !entry.split;
+  showKinds(entry);
+  showChosen();
+  if (seen !== knowledge.moment) load(null);
+}
+
+function showKinds({ fine, split }) {
+  byId("kinds").hidden = fine.length === 0;
+  const items = fine.map((kind) => ({ key: kind.id, state: kind, kind }));
+  showList(byId("kind-list"), items, ({ kind }) => {
+    const guesses = kind.n_guessed > 0 ? `, ${counted(kind.n_guessed, "guess", "guesses")} to confirm` : "";
+    return element("li", { class: "chip" }, named(kind.name), ` ${kind.n_given}${guesses}`);
+  });
+  byId("kinds-note").textContent = split
+    ? "Split: the model tells these kinds apart, and says only the class when it is unsure."
+    : "Not split yet: the model does not tell these kinds apart.";
+}
+
+/** Loads the first pictures again, or the ones that follow. */
+async function load(after) {
+  const entry = current();
+  const turn = (asked += 1);
+  seen = knowledge.moment;
+  const limit = after === null ? Math.min(500, Math.max(PAGE, examples.length)) : PAGE;
+  try {
+    const page = await api.examples({ label: entry.name, limit, after });
+    if (turn !== asked || id !== entry.id) return;
+    examples = after === null ? page.items : [...examples, ...page.items];
+    next = page.next;
+  } catch (error) {
+    if (!(error instanceof api.Problem) && !(error instanceof api.Unreachable)) throw error;
+    // What is on the page stays; the next change asks again.
+    return;
+  }
+  showPictures();
+}
+
+function showPictures() {
+  const there = new Set(examples.map((example) => example.id));
+  for (const example of chosen) if (!there.has(example)) chosen.delete(example);
+  const { teaches } = knowledge;
+  const items = examples.map((example) => {
+    return { key: example.id, state: [example, chosen.has(example.id), teaches], example };
+  });
+  showList(byId("class-pictures"), items, tileOf);
+  byId("class-more").hidden = next === null;
+  showChosen();
+}
+
+function tileOf({ example }) {
+  const description = `Picture ${example.id} of ${isolated(example.label)}`;
+  const image = thumbnailOf(example, description);
+  const caption = captionOf(example);
+  if (!knowledge.teaches) return element("li", {}, element("span", { class: "tile" }, image, ...caption));
+  const checked = chosen.has(example.id);
+  const box = element("input", { type: "checkbox", checked, "aria-label": `Choose ${description}` });
+  box.addEventListener("change", () => {
+    if (box.checked) chosen.add(example.id);
+    else chosen.delete(example.id);
+    showChosen();
+  });
+  const item = element("li", {}, element("label", { class: "tile" }, box, image, ...caption));
+  if (example.fine_kind === "guessed") {
+    const words = `Yes, it is ${isolated(example.fine)}`;
+    item.append(button("Confirm", () => confirm(example), { class: "small", "aria-label": words }));
+  }
+  return item;
+}
+
+function captionOf({ fine, fine_kind: kind, fine_probability: share }) {
+  if (fine === null) return [];
+  const sure = kind === "guessed" ? `? ${share === null ? "" : percent(share)}` : "";
+  return [element("span", { class: kind === "guessed" ? "caption guess" : "caption" }, named(fine), sure)];
+}
+
+function confirm(example) {
+  return doing(() => api.relabel(example.id, { fine: example.fine }));
+}
+
+function showChosen() {
+  byId("chosen").hidden = chosen.size === 0;
+  byId("chosen-count").textContent = `${counted(chosen.size, "picture")} chosen`;
+  const names = current()?.fine.map((kind) => kind.name) ?? [];
+  fill(byId("kind-names"), ...names.map((name) => element("option", { value: name })));
+}
+
+async function giveFiner() {
+  const fine = byId("chosen-fine").value.trim();
+  if (fine !== "") await forChosen((example) => api.relabel(example, { fine }));
+  byId("chosen-fine").value = "";
+}
+
+async function moveChosen() {
+  const answer = await ask({
+    title: "Move to another class",
+    text: [`${counted(chosen.size, "picture")} chosen. Which class shows them?`],
+    fields: [{ name: "label", label: "Class, known or new" }],
+    accept: "Move",
+  });
+  if (answer !== null) await forChosen((example) => api.relabel(example, { label: answer.label }));
+}
+
+/** One after the other, so that undo takes them back one by one; stops at the first failure. */
+async function forChosen(change) {
+  for (const example of [...chosen]) {
+    if (!(await doing(() => change(example)))) break;
+    chosen.delete(example);
+  }
+  showPictures();
+}

@@ -1,0 +1,174 @@
+/** Starts the page: asks for the token, shows one view at a time, says how things stand. */
+
+import { Problem, Unreachable } from "./api.js";
+import { say } from "./announce.js";
+import { ask } from "./ask.js";
+import { classPage, startClassPage } from "./class_page.js";
+import { classesView, startClasses } from "./classes.js";
+import { confusionView, startConfusion } from "./confusion.js";
+import { connection } from "./connection.js";
+import { byId, counted } from "./dom.js";
+import { takeDrops } from "./drops.js";
+import { knowledge } from "./knowledge.js";
+import { outbox } from "./outbox.js";
+import { reviewView, startReview } from "./review.js";
+import { startHelp } from "./shortcuts.js";
+import { startTeaching, teachView } from "./teach.js";
+import { looksLikeToken, token } from "./token.js";
+import { tray } from "./tray.js";
+import { startUndo } from "./undo.js";
+
+const VIEWS = {
+  teach: { view: teachView, title: "Teach" },
+  review: { view: reviewView, title: "Review" },
+  classes: { view: classesView, title: "Classes" },
+  class: { view: classPage, title: "Class", tab: "classes" },
+  confusion: { view: confusionView, title: "Mix-ups" },
+};
+
+let current = null;
+
+/** Shows the view that the address names. */
+function route({ focus = true } = {}) {
+  if (knowledge.status === null) return;
+  const [name, detail] = location.hash.slice(1).split("/");
+  // The link that skips to the content is no view.
+  if (name === "main") return;
+  const next = name in VIEWS ? name : "teach";
+  if (current !== null) VIEWS[current].view.leave();
+  current = next;
+  showSection(`view-${next}`);
+  for (const link of document.querySelectorAll("#views a")) {
+    const here = link.hash === `#${VIEWS[next].tab ?? next}`;
+    if (here) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  document.title = `${VIEWS[next].title} – Evergrow`;
+  if (focus) {
+    byId(`${next}-title`).focus({ preventScroll: true });
+    window.scrollTo(0, 0);
+  }
+  VIEWS[next].view.enter(detail);
+}
+
+function showSection(id) {
+  for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== id;
+}
+
+/** Tries a token; shows the page, or why not. */
+async function enter() {
+  byId("enter-problem").textContent = "";
+  try {
+    await knowledge.open();
+  } catch (error) {
+    // Refused tokens are told about by the token itself.
+    if (error instanceof Unreachable) waitForService();
+    else if (!(error instanceof Problem)) throw error;
+    else if (error.status !== 401) askForToken(error.message);
+    return;
+  }
+  document.body.classList.remove("outside");
+  route();
+  if (knowledge.teaches) outbox.open(knowledge.status.id);
+}
+
+function waitForService() {
+  askForToken("The service cannot be reached. This page goes on by itself when it is back.");
+  const again = () => {
+    if (!connection.online) return;
+    connection.removeEventListener("change", again);
+    if (token.value !== null) enter();
+  };
+  connection.addEventListener("change", again);
+}
+
+function askForToken(problem = "") {
+  if (current !== null) VIEWS[current].view.leave();
+  current = null;
+  document.body.classList.add("outside");
+  showSection("view-enter");
+  byId("enter-problem").textContent = problem;
+  document.title = "Evergrow";
+  byId("token").focus();
+}
+
+function startToken() {
+  byId("enter-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const text = byId("token").value.trim();
+    if (!looksLikeToken(text)) {
+      askForToken("This does not look like a token: letters and digits without spaces.");
+      return;
+    }
+    token.set(text);
+    byId("token").value = "";
+    enter();
+  });
+  token.addEventListener("refused", ({ detail }) => {
+    outbox.close();
+    knowledge.close();
+    askForToken(`The service does not take this token. ${detail}`);
+  });
+  byId("leave").addEventListener("click", leave);
+}
+
+async function leave() {
+  if (outbox.waiting > 0) {
+    const answer = await ask({
+      title: "Not everything was sent",
+      text: [`${counted(outbox.waiting, "picture")} stay in this browser and are sent after the next sign-in.`],
+      accept: "Sign out",
+    });
+    if (answer === null) return;
+  }
+  token.forget();
+  outbox.close();
+  knowledge.close();
+  tray.clear();
+  askForToken();
+}
+
+function showState() {
+  const kept =
+    outbox.waiting > 0
+      ? `${counted(outbox.waiting, "picture")} kept here will be sent when it is back.`
+      : "What you teach now is kept here and sent later.";
+  byId("offline").hidden = connection.online;
+  byId("offline").textContent = `The service cannot be reached. ${kept}`;
+  byId("sending").hidden = !connection.online || outbox.waiting < 2;
+  byId("sending").textContent = `Sending ${counted(outbox.waiting, "picture")} …`;
+  byId("read-only").hidden = knowledge.status === null || knowledge.teaches;
+}
+
+function start() {
+  startToken();
+  startTeaching();
+  startReview();
+  startClasses();
+  startClassPage();
+  startConfusion();
+  startUndo();
+  startHelp(byId("help"));
+  takeDrops(() => current !== null);
+  for (const source of [connection, outbox, knowledge]) source.addEventListener("change", showState);
+  connection.addEventListener("change", () => {
+    // That it is gone is said by its banner.
+    if (connection.online) say("The service is back.");
+  });
+  window.addEventListener("hashchange", () => route());
+  window.addEventListener("beforeunload", (event) => {
+    // Kept pictures survive; those in the tray do not.
+    if (tray.pictures.length > 0) event.preventDefault();
+  });
+  document.addEventListener("visibilitychange", () => {
+    if (current !== "teach") return;
+    if (document.hidden) teachView.leave();
+    else teachView.enter();
+  });
+  // Refused under a certificate the browser does not know: then the page needs the service to open.
+  navigator.serviceWorker?.register("static/worker.js", { scope: "./" }).catch(() => {});
+  if (token.value === null) askForToken();
+  else enter();
+}
+
+start();

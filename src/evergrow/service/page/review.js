@@ -1,0 +1,141 @@
+/** The view to go through pictures quickly, with the keyboard or by touch. */
+
+import * as api from "./api.js";
+import { say } from "./announce.js";
+import { doing } from "./changes.js";
+import { button, byId, counted, element, fill, named, percent } from "./dom.js";
+import { knowledge } from "./knowledge.js";
+import { suggest } from "./naming.js";
+import { reviewQueue } from "./review_queue.js";
+import { reviewShortcuts } from "./shortcuts.js";
+import { teachPicture } from "./teaching.js";
+import { pictureOf } from "./thumbnails.js";
+import { copyOf } from "./tray.js";
+import { undo, undone } from "./undo.js";
+
+let open = false;
+let item = null;
+let drawn = null;
+const keyOfEvent = new Map();
+
+export const reviewView = {
+  enter() {
+    open = true;
+    drawn = null;
+    reviewQueue.load();
+    show();
+  },
+  leave() {
+    open = false;
+  },
+};
+
+export function startReview() {
+  byId("review-accept").addEventListener("click", accept);
+  byId("review-skip").addEventListener("click", skip);
+  byId("review-again").addEventListener("click", () => reviewQueue.restart());
+  byId("review-naming").addEventListener("submit", (event) => {
+    event.preventDefault();
+    giveName();
+  });
+  byId("review-name").addEventListener("input", suggestNames);
+  byId("review-name").addEventListener("keydown", (event) => {
+    if (event.key === "Escape") byId("review-card").focus();
+  });
+  reviewQueue.addEventListener("change", show);
+  knowledge.addEventListener("change", () => {
+    if (open) reviewQueue.load();
+  });
+  undone.addEventListener("undone", ({ detail: event }) => reviewQueue.again(keyOfEvent.get(event)));
+  const ready = () => open && item !== null && knowledge.teaches;
+  const name = () => byId("review-name").focus();
+  reviewShortcuts(byId("review-card"), { ready, accept, choose, skip, undo, name });
+}
+
+function show() {
+  const { items } = reviewQueue;
+  byId("review-count").textContent = items.length > 0 ? String(items.length) : "";
+  if (!open) return;
+  // What someone looks at stays until it is decided, even if something less certain came.
+  item = items.find((one) => one.key === item?.key) ?? items[0] ?? null;
+  byId("review-card").hidden = item === null;
+  byId("review-empty").hidden = item !== null;
+  if (item === null) {
+    drawn = null;
+    return;
+  }
+  byId("review-left").textContent = `${counted(items.length, "picture")} to look at, least certain first`;
+  showQuestion();
+  if (drawn !== item.key) showPicture();
+}
+
+function showQuestion() {
+  byId("review-question").textContent = item.question;
+  byId("review-hint").textContent = item.hint;
+  byId("review-name-label").textContent = item.newNameLabel;
+  fill(byId("review-choices"), ...item.choices.map(choiceItem));
+  byId("review-accept").disabled = !item.acceptable || !knowledge.teaches;
+  byId("review-naming").hidden = !knowledge.teaches;
+  suggestNames();
+}
+
+function suggestNames() {
+  suggest(byId("review-names"), item?.otherNames() ?? [], byId("review-name").value);
+}
+
+function choiceItem({ name, share }, i) {
+  const control = button(element("kbd", { "aria-hidden": "true" }, String(i + 1)), () => choose(i), {
+    class: i === 0 && item.acceptable ? "choice first" : "choice",
+    disabled: !knowledge.teaches,
+  });
+  control.append(named(name), element("span", { class: "share" }, share === null ? "" : percent(share)));
+  return element("li", {}, control);
+}
+
+async function showPicture() {
+  const { key } = item;
+  drawn = key;
+  byId("review-name").value = "";
+  byId("review-card").focus({ preventScroll: true });
+  say([item.question, item.hint, item.acceptable ? `Enter: ${item.choices[0].name}.` : ""].join(" "));
+  const { picture, example } = item;
+  const shown = picture ? await copyOf(picture) : pictureOf(example, `Picture ${example.id}`);
+  if (drawn === key) fill(byId("review-picture"), shown);
+}
+
+function accept() {
+  if (item.acceptable) choose(0);
+  else byId("review-name").focus();
+}
+
+function choose(i) {
+  if (i < item.choices.length) decide(item.choices[i].names);
+}
+
+function giveName() {
+  const name = byId("review-name").value.trim();
+  if (name !== "" && item !== null) decide(item.newName(name));
+}
+
+function skip() {
+  reviewQueue.done(item);
+}
+
+/** @param {{label?: string, fine?: string}|null} names null leaves everything as it is */
+async function decide(names) {
+  const decided = item;
+  if (decided.picture) {
+    teachPicture({ image: decided.picture.image, ...names, picture: decided.picture });
+    return;
+  }
+  reviewQueue.done(decided);
+  if (names === null) return;
+  let event = null;
+  const changed = await doing(async () => {
+    const change = await api.relabel(decided.example.id, names);
+    ({ event } = change);
+    return change;
+  });
+  if (changed) keyOfEvent.set(event, decided.key);
+  else reviewQueue.again(decided.key);
+}

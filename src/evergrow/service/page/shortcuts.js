@@ -1,0 +1,85 @@
+/** Keys of the review, and help about keys. Anyone whom single keys disturb turns them off. */
+
+import { tell } from "./ask.js";
+import { element, isTyping } from "./dom.js";
+
+const PLACE = "evergrow-shortcuts";
+
+const KEYS = [
+  ["1 – 9", "choose one of the names (review)"],
+  ["Enter", "accept the first name (review)"],
+  ["N", "type another name (review); Escape goes back"],
+  ["S", "skip for now (review)"],
+  ["U", "undo (review)"],
+  ["?", "show these keys"],
+  ["Ctrl + Z", "undo the last change, anywhere outside of text fields"],
+];
+
+/**
+ * @param {HTMLElement} region keys count only while it or nothing has the focus
+ * @param {object} actions ready, accept, choose, skip, undo, name
+ */
+export function reviewShortcuts(region, actions) {
+  const keys = {
+    n: actions.name,
+    s: actions.skip,
+    u: actions.undo,
+    enter: actions.accept,
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || !actions.ready()) return;
+    const { target } = event;
+    const here = target === document.body || region.contains(target);
+    if (!here || isTyping(target) || document.querySelector("dialog[open]") || !wanted()) return;
+    // Enter on a button presses that button.
+    if (event.key === "Enter" && target.matches("button, a")) return;
+    const number = /^[1-9]$/.test(event.key) ? Number(event.key) : null;
+    const action = number === null ? keys[event.key.toLowerCase()] : () => actions.choose(number - 1);
+    if (action === undefined) return;
+    event.preventDefault();
+    action();
+  });
+}
+
+export function startHelp(control) {
+  control.addEventListener("click", help);
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "?" || isTyping(event.target) || document.querySelector("dialog[open]") || !wanted()) return;
+    event.preventDefault();
+    help();
+  });
+}
+
+function help() {
+  const rows = KEYS.map(([key, does]) => {
+    return element("div", {}, element("dt", {}, element("kbd", {}, key)), element("dd", {}, does));
+  });
+  const box = element("input", { type: "checkbox", id: "shortcuts-on", checked: wanted() });
+  box.addEventListener("change", () => want(box.checked));
+  tell(
+    "Keys",
+    element("dl", { class: "keys" }, ...rows),
+    element("p", { class: "row" }, box, element("label", { htmlFor: "shortcuts-on" }, "Use keys without Ctrl")),
+  );
+}
+
+// A browser that refuses storage still keeps the choice until the page is left.
+let choice = null;
+
+function wanted() {
+  try {
+    choice ??= localStorage.getItem(PLACE);
+  } catch {
+    // Nothing was ever chosen.
+  }
+  return choice !== "off";
+}
+
+function want(on) {
+  choice = on ? "on" : "off";
+  try {
+    localStorage.setItem(PLACE, choice);
+  } catch {
+    // Kept in memory only.
+  }
+}

@@ -1,0 +1,182 @@
+/** The view to teach in: something is shown, the model says what it is, people say what it is. */
+
+import { AnswerPanel, spoken, words } from "./answer.js";
+import { say } from "./announce.js";
+import { connection } from "./connection.js";
+import { byId, button, counted, element, named, showList } from "./dom.js";
+import { knowledge } from "./knowledge.js";
+import { Live } from "./live.js";
+import { askForName, showNaming, startNaming, typedNames, typeName } from "./naming.js";
+import { onHold } from "./shutter.js";
+import { badge, dots } from "./signs.js";
+import { Stage } from "./stage.js";
+import { teachPicture } from "./teaching.js";
+import { copyOf, tray } from "./tray.js";
+
+const MOST_CLASSES = 30;
+// An answer that changes with every frame is not worth saying aloud.
+const STEADY = 3;
+const NO_ANSWER = "No answer while the service cannot be reached.";
+
+const stage = new Stage();
+const panel = new AnswerPanel(byId("answer"), teachSubject, askForName);
+const live = new Live(stage.camera, () => stage.usesCamera && !knowledge.empty && !panel.held, showLive);
+
+let frame = null;
+let steady = { name: null, times: 0 };
+
+export const teachView = {
+  enter() {
+    stage.wake();
+    live.start();
+  },
+  leave() {
+    live.stop();
+    stage.rest();
+  },
+};
+
+export function startTeaching() {
+  startNaming();
+  onHold(byId("take"), take);
+  byId("take-all").addEventListener("click", takeAll);
+  byId("tray-clear").addEventListener("click", () => tray.clear());
+  byId("naming").addEventListener("keydown", (event) => {
+    // Enter in a name takes it; on a button it presses that button.
+    const meant = event.key === "Enter" && !event.isComposing && !event.repeat;
+    if (meant && event.target.matches("input")) take();
+  });
+  for (const kind of ["camera", "shown"]) stage.addEventListener(kind, showSubject);
+  knowledge.addEventListener("change", show);
+  connection.addEventListener("change", show);
+  tray.addEventListener("change", showTray);
+  show();
+}
+
+/** Something else is shown: what was said of the last thing must not be taught about it. */
+function showSubject() {
+  frame = null;
+  showTray();
+  show();
+}
+
+function show() {
+  byId("steps").hidden = !knowledge.empty || knowledge.status === null;
+  byId("naming").hidden = !knowledge.teaches;
+  byId("answer").hidden = knowledge.empty;
+  showAnswer();
+  showTake();
+  showClasses();
+  showNaming();
+}
+
+function showAnswer() {
+  const { picture } = stage;
+  if (picture === null) {
+    if (!stage.usesCamera) panel.clear("Use the camera or add a picture, and it says what it sees.");
+    else if (frame === null) panel.clear("Looking …");
+    return;
+  }
+  if (picture.problem !== null) panel.clear(picture.problem);
+  else if (picture.answer === null) panel.clear(connection.online ? "Looking …" : NO_ANSWER);
+  else panel.show(picture.answer, knowledge.teaches);
+}
+
+function showLive(image, answer) {
+  frame = image;
+  panel.show(answer, knowledge.teaches);
+  const text = spoken(answer);
+  const name = answer.known ? answer.label : "";
+  const times = steady.name === name ? steady.times + 1 : 1;
+  steady = { name, times };
+  if (times === STEADY) say(text);
+}
+
+function showTake() {
+  const control = byId("take");
+  control.textContent = stage.picture === null ? "Take a picture" : "Teach this picture";
+  control.disabled = stage.picture === null && !stage.usesCamera;
+  byId("take-note").hidden = !stage.usesCamera;
+  const several = byId("take-all");
+  several.hidden = tray.pictures.length < 2;
+  several.textContent = `Teach all ${tray.pictures.length} pictures`;
+}
+
+/** Teaches what is asked about under a name of the panel. */
+function teachSubject(label, fine) {
+  const { picture } = stage;
+  const image = picture?.image ?? frame;
+  if (image === null) return;
+  stage.blink();
+  teachPicture({ image, label, fine, picture });
+}
+
+/** Teaches what is shown under the typed name; whether holding the button goes on. */
+function take() {
+  if (byId("take").disabled) return false;
+  const names = typedNames();
+  if (names === null) return false;
+  const { picture } = stage;
+  stage.blink();
+  if (picture !== null) teachPicture({ image: picture.image, ...names, picture });
+  else stage.camera.frame().then((image) => teachPicture({ image, ...names }));
+  return picture === null;
+}
+
+function takeAll() {
+  const names = typedNames();
+  if (names === null) return;
+  for (const picture of [...tray.pictures]) {
+    if (picture.problem === null) teachPicture({ image: picture.image, ...names, picture });
+  }
+}
+
+function showTray() {
+  const { pictures } = tray;
+  if (!pictures.includes(stage.picture)) stage.show(pictures[0] ?? null);
+  else showAnswer();
+  showTake();
+  byId("tray").hidden = pictures.length === 0;
+  byId("tray-title").textContent = `${counted(pictures.length, "picture")} without a name`;
+  const items = pictures.map((picture) => {
+    const pressed = stage.picture === picture;
+    return { key: picture.id, state: [pressed, picture.answer, picture.problem], picture, pressed };
+  });
+  showList(byId("tray-pictures"), items, tileOf);
+}
+
+function tileOf({ picture, pressed }) {
+  const answer = picture.answer === null ? ["…"] : words(picture.answer);
+  const says = picture.problem === null ? answer : ["Cannot be used"];
+  const image = element("span", { class: "thumb" });
+  copyOf(picture).then((canvas) => image.append(canvas));
+  const choose = button(image, () => stage.show(picture), { class: "tile", "aria-pressed": String(pressed) });
+  choose.append(element("span", { class: "caption" }, ...says));
+  const drop = button(element("span", {}, "×"), () => tray.remove(picture), {
+    class: "plain drop",
+    "aria-label": `Leave out ${picture.name}`,
+  });
+  return element("li", {}, choose, drop);
+}
+
+function showClasses() {
+  const newest = [...knowledge.classes].reverse().slice(0, MOST_CLASSES);
+  byId("known").hidden = newest.length === 0;
+  const { teaches } = knowledge;
+  const items = newest.map((entry) => {
+    return { key: entry.id, state: [entry.name, entry.n_examples, entry.sign, teaches], entry };
+  });
+  showList(byId("known-classes"), items, classRow);
+}
+
+function classRow({ entry }) {
+  const choose = () => {
+    typeName(entry.name);
+    byId("take").focus();
+  };
+  const row = button(named(entry.name), choose, { class: "class-row", disabled: !knowledge.teaches });
+  const n = entry.n_examples;
+  const shown = element("span", { class: "row muted" }, dots(n), counted(n, "picture"));
+  row.append(shown, badge(entry));
+  return element("li", {}, row);
+}

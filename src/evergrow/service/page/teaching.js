@@ -1,0 +1,65 @@
+/** Teaches pictures and says what became of them. */
+
+import { note } from "./announce.js";
+import { counted, named } from "./dom.js";
+import { knowledge } from "./knowledge.js";
+import { outbox } from "./outbox.js";
+import { tray } from "./tray.js";
+
+// Undo goes back one change at a time; nobody goes back further with the same page open.
+const REMEMBERED = 100;
+
+const pictureOfKey = new Map();
+const pictureOfEvent = new Map();
+
+/** Teaches an image; `picture` is its place in the tray, to give it back if need be. */
+export function teachPicture({ image, label, fine = null, picture = null }) {
+  if (picture !== null) tray.remove(picture);
+  const lesson = outbox.add({ image, label, fine });
+  if (picture !== null) pictureOfKey.set(lesson.key, picture);
+  return lesson.done;
+}
+
+/** Gives the picture of an undone event back to the tray. */
+export function takeBack(event) {
+  const picture = pictureOfEvent.get(event);
+  pictureOfEvent.delete(event);
+  if (picture !== undefined) tray.giveBack(picture);
+}
+
+/** Withdraws the newest lesson that was not sent; whether there was one. */
+export function withdrawLast() {
+  const lesson = outbox.withdrawLast();
+  if (lesson === null) return false;
+  const picture = pictureOfKey.get(lesson.key);
+  pictureOfKey.delete(lesson.key);
+  if (picture !== undefined) tray.giveBack(picture);
+  note("good", "Taken back before it was sent: ", named(lesson.label), ".");
+  return true;
+}
+
+outbox.addEventListener("taught", ({ detail: { lesson, answer } }) => {
+  const picture = pictureOfKey.get(lesson.key);
+  pictureOfKey.delete(lesson.key);
+  if (picture !== undefined && !answer.duplicate) remember(answer.event, picture);
+  const name = named(lesson.label);
+  if (answer.duplicate) note("kept", "Known already: ", name, " was taught this very picture before.");
+  else note("good", "Taught ", name, `: ${counted(answer.class.n_examples, "picture")}.`);
+  knowledge.refresh();
+});
+
+outbox.addEventListener("refused", ({ detail: { lesson, problem } }) => {
+  const picture = pictureOfKey.get(lesson.key);
+  pictureOfKey.delete(lesson.key);
+  if (picture !== undefined) tray.giveBack(picture);
+  note("bad", "Not taught as ", named(lesson.label), `: ${problem.message}`);
+});
+
+outbox.addEventListener("delayed", ({ detail: { reason } }) => {
+  note("kept", `${reason} ${counted(outbox.waiting, "picture")} kept; sent as soon as the service takes them.`);
+});
+
+function remember(event, picture) {
+  pictureOfEvent.set(event, picture);
+  if (pictureOfEvent.size > REMEMBERED) pictureOfEvent.delete(pictureOfEvent.keys().next().value);
+}

@@ -1,0 +1,105 @@
+/** Takes back the last change; the button says which one that is. */
+
+import * as api from "./api.js";
+import { failed, note } from "./announce.js";
+import { byId, fill, isTyping, named } from "./dom.js";
+import { knowledge } from "./knowledge.js";
+import { outbox } from "./outbox.js";
+import { takeBack, withdrawLast } from "./teaching.js";
+
+const CONFLICT = 409;
+
+// What the service does on its own is not taken back by people.
+const CHANGES = {
+  teach: ({ label }) => ["taught ", named(label)],
+  relabel: ({ from, to }) =>
+    from.label === to.label
+      ? ["gave a picture of ", named(to.label), " a finer name"]
+      : ["moved a picture to ", named(to.label)],
+  remove: ({ label }) => ["removed a picture of ", named(label)],
+  forget: ({ label }) => ["forgot ", named(label)],
+  rename: ({ from, to }) => ["renamed ", named(from), " to ", named(to)],
+  merge: ({ label, into_label: into }) => ["merged ", named(label), " into ", named(into)],
+  split: ({ label }) => ["split ", named(label)],
+  unsplit: ({ label }) => ["joined ", named(label)],
+};
+
+/** Fires "undone" with the number of the change that was taken back. */
+export const undone = new EventTarget();
+
+let last = null;
+let seen = null;
+// Counts the lessons heard of, so that an older list of events does not hide a newer lesson.
+let heard = 0;
+let undoing = Promise.resolve();
+
+async function refreshUndo() {
+  const control = byId("undo");
+  control.hidden = !knowledge.teaches;
+  if (!knowledge.teaches || knowledge.status === null) return;
+  if (seen !== knowledge.status.event) {
+    const { event: asked } = knowledge.status;
+    const before = heard;
+    try {
+      const event = await api.newestEvent((one) => one.kind in CHANGES && one.undone_by === null);
+      if (before !== heard) return;
+      // What was erased cannot come back, and nothing before it can be taken back either.
+      last = event?.body.erase ? null : event;
+      seen = asked;
+    } catch (error) {
+      if (!(error instanceof api.Problem) && !(error instanceof api.Unreachable)) throw error;
+      return;
+    }
+  }
+  show(control);
+}
+
+function show(control) {
+  const waiting = outbox.last;
+  const unsent = waiting && ["taught ", named(waiting.label), " (not sent yet)"];
+  const words = unsent ?? (last && CHANGES[last.kind](last.body));
+  control.disabled = !words;
+  fill(byId("undo-what"), ...(words ? [": ", ...words] : []));
+}
+
+/** Pressed twice it takes back two changes, the second when it is known which that is. */
+export function undo() {
+  undoing = undoing.then(undoLast);
+  return undoing;
+}
+
+async function undoLast() {
+  if (!knowledge.teaches || withdrawLast() || last === null) return;
+  const { seq, kind, body } = last;
+  try {
+    await api.undo(seq);
+    takeBack(seq);
+    undone.dispatchEvent(new CustomEvent("undone", { detail: seq }));
+    note("good", "Undone: ", ...CHANGES[kind](body), ".");
+  } catch (error) {
+    if (error instanceof api.Problem && error.status === CONFLICT) {
+      note("bad", "Something else was changed meanwhile. Look at what would be undone now, and undo again.");
+      seen = null;
+    } else failed(error);
+  }
+  await knowledge.refresh();
+  await refreshUndo();
+}
+
+export function startUndo() {
+  byId("undo").addEventListener("click", undo);
+  knowledge.addEventListener("change", refreshUndo);
+  outbox.addEventListener("change", () => show(byId("undo")));
+  outbox.addEventListener("taught", ({ detail: { lesson, answer } }) => {
+    if (answer.duplicate) return;
+    heard += 1;
+    last = { seq: answer.event, kind: "teach", body: lesson };
+    show(byId("undo"));
+  });
+  document.addEventListener("keydown", (event) => {
+    const combined = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey;
+    if (!combined || event.key.toLowerCase() !== "z" || isTyping(event.target)) return;
+    event.preventDefault();
+    undo();
+  });
+}

@@ -1,0 +1,202 @@
+"""A real service, a real browser, and what they look at."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import numpy as np
+
+# Where the things are drawn, and in which colours: enough for a network that only shrinks images.
+THINGS = {
+    "mug": ((235, 225, 205), (190, 60, 40), (0.2, 0.25, 0.5, 0.8)),
+    "bowl": ((200, 220, 240), (40, 80, 170), (0.3, 0.5, 0.9, 0.8)),
+    "plant": ((240, 240, 235), (40, 130, 60), (0.5, 0.1, 0.8, 0.9)),
+}
+SIZE = (160, 120)
+N_FRAMES = 30
+TIMEOUT = 15
+
+_SERVE = """
+import sys
+from evergrow.service import serve
+from evergrow.workspace.tokens import Tokens
+from evergrow.workspace.workspace import Workspace
+
+folder, network = sys.argv[1:]
+Workspace.create(folder, features=network).close()
+tokens = Tokens(folder)
+print(tokens.add("teacher", "teach"))
+print(tokens.add("reader", "read"))
+serve(folder, port=0, decoders=1, announce=lambda url: print(url, flush=True))
+"""
+
+
+def drawn(thing: str, seed: int) -> Any:
+    """A picture of a thing, never twice the same."""
+    from PIL import Image, ImageDraw
+
+    ground, colour, (left, top, right, bottom) = THINGS[thing]
+    shift = np.random.default_rng(seed).integers(-8, 9, 2)
+    image = Image.new("RGB", SIZE, ground)
+    width, height = SIZE
+    box = [left * width, top * height, right * width, bottom * height]
+    ImageDraw.Draw(image).rectangle(
+        [place + shift[i % 2] for i, place in enumerate(box)], fill=colour
+    )
+    return image
+
+
+def files(thing: str, seeds: range) -> list[dict[str, Any]]:
+    """Pictures of a thing as a person would choose them."""
+    chosen = []
+    for seed in seeds:
+        content = BytesIO()
+        drawn(thing, seed).save(content, "PNG")
+        name = f"{thing}{seed}.png"
+        chosen.append({"name": name, "mimeType": "image/png", "buffer": content.getvalue()})
+    return chosen
+
+
+def write_film(path: Path, thing: str) -> None:
+    """What the camera sees: a thing that moves a little."""
+    width, height = SIZE
+    with path.open("wb") as film:
+        film.write(f"YUV4MPEG2 W{width} H{height} F10:1 Ip A1:1 C420jpeg\n".encode())
+        for seed in range(N_FRAMES):
+            y, cb, cr = np.moveaxis(np.asarray(drawn(thing, seed).convert("YCbCr")), -1, 0)
+            film.write(b"FRAME\n" + y.tobytes() + cb[::2, ::2].tobytes() + cr[::2, ::2].tobytes())
+
+
+def write_network(path: Path) -> None:
+    """A network that sees eight by eight pixels and passes them on."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    graph = helper.make_graph(
+        [helper.make_node("Flatten", ["images"], ["features"])],
+        "pixels",
+        [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["n", 3, 8, 8])],
+        [helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", 192])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    onnx.save(model, path)
+
+
+@dataclass(frozen=True)
+class Served:
+    """A service in a process of its own."""
+
+    url: str
+    teaching: str
+    reading: str
+
+    def ask(self, path: str, body: dict[str, Any] | None = None) -> Any:
+        """Ask it without a browser."""
+        headers = {"Authorization": f"Bearer {self.teaching}", "Content-Type": "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        with urlopen(Request(self.url + path, data, headers), timeout=TIMEOUT) as answer:
+            return json.load(answer)
+
+    def counts(self) -> dict[str, int]:
+        """Examples by class."""
+        classes = self.ask("v1/classes")["items"]
+        return {entry["name"]: entry["n_examples"] for entry in classes}
+
+    def forget_all(self) -> None:
+        """Make it as good as new."""
+        for name in self.counts():
+            self.ask("v1/forget", {"label": name})
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[Served]:
+    """Serve a new workspace in the folder."""
+    network = folder / "network.onnx"
+    write_network(network)
+    command = [sys.executable, "-c", _SERVE, str(folder / "workspace"), str(network)]
+    with (folder / "service.log").open("w") as log:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+    try:
+        teaching, reading, url = (process.stdout.readline().strip() for _ in range(3))
+        if not url:
+            raise RuntimeError(f"the service did not start: {(folder / 'service.log').read_text()}")
+        yield Served(url, teaching, reading)
+    finally:
+        process.terminate()
+        process.wait(TIMEOUT)
+        process.stdout.close()
+
+
+@dataclass
+class Visit:
+    """A page that was opened, and every complaint of the browser about it."""
+
+    page: Any
+    served: Served
+    complaints: list[str] = field(default_factory=list)
+    # What the test itself brings about, such as a refused token.
+    expected: tuple[str, ...] = ()
+    # Tests that do not need it keep the worker out, so that they see every request themselves.
+    always_expected = "Service Worker registration blocked by Playwright"
+
+    def watch(self) -> None:
+        """Note complaints from now on; violations of the security policy are among them."""
+        page = self.page
+        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
+        page.on("console", self._hear)
+
+    def _hear(self, message: Any) -> None:
+        told = f"{message.type}: {message.text}"
+        expected = any(part in told for part in (*self.expected, self.always_expected))
+        if message.type in ("error", "warning") and not expected:
+            self.complaints.append(told)
+
+    def enter(self, token: str | None = None) -> None:
+        """Come in with a token, the teaching one unless another is given."""
+        self.page.goto(self.served.url)
+        self.page.fill("#token", token or self.served.teaching)
+        self.page.press("#token", "Enter")
+        self.page.wait_for_selector("#view-teach:not([hidden])")
+
+    def add(self, thing: str, seeds: range) -> None:
+        """Choose pictures."""
+        self.page.set_input_files("#files", files(thing, seeds))
+        self.page.wait_for_selector("#tray:not([hidden])")
+
+    def teach(self, thing: str, seeds: range, label: str | None = None, fine: str = "") -> None:
+        """Choose pictures and teach them all."""
+        self.add(thing, seeds)
+        self.page.fill("#label", label or thing)
+        self.page.fill("#fine", fine)
+        self.page.click("#take-all" if len(seeds) > 1 else "#take")
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until everything taught is acknowledged and the page knows it."""
+        self.page.evaluate(
+            """async () => {
+                const module = (name) => import(new URL(`static/${name}.js`, document.baseURI));
+                const { outbox } = await module("outbox");
+                const { knowledge } = await module("knowledge");
+                const once = { once: true };
+                while (outbox.waiting > 0) {
+                    await new Promise((heard) => outbox.addEventListener("change", heard, once));
+                }
+                await knowledge.refresh();
+            }"""
+        )
+
+    def go(self, view: str) -> None:
+        """Open a view."""
+        self.page.click(f"#views a[href='#{view}']")
+        self.page.wait_for_selector(f"#view-{view}:not([hidden])")
