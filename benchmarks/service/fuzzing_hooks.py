@@ -36,7 +36,7 @@ def _made_once(pattern: re.Pattern[Any], **options: Any) -> Any:
     return _made[key]
 
 
-regex.base_regex_strategy = _made_once
+regex.base_regex_strategy = _made_once  # type: ignore[assignment]
 
 _KEY = "Idempotency-Key"
 _numbers = count()
