@@ -1,4 +1,4 @@
-"""Random lives of a workspace: all kinds of changes in any order; what does not fit is left out."""
+"""Random lives of a workspace: all kinds of changes in any order, if they fit."""
 
 from __future__ import annotations
 
