@@ -116,3 +116,38 @@ def test_what_a_large_example_left_does_not_keep_the_others_from_being_forgotten
     left = moments.subtract([large]).subtract([small])
     assert left.class_examples.tolist() == [0, 1]
     assert left.sums[0].tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    "options", [{"gram": True}, {"gram": False}, {"gram": True, "per_class": True}]
+)
+def test_examples_that_move_are_as_if_they_had_always_been_there(options: dict[str, Any]) -> None:
+    moments = Moments.none(4, 3, **options)
+    parts = [batch(60), batch(5, 1), batch(7, 2)]
+    for part in parts:
+        moments = moments.add(part)
+    moved = Batch(parts[1].rows, (parts[1].codes + 1) % 3, parts[1].weights)
+    changed = moments.moved(parts[1], moved.codes)
+    everything = joined(parts[0], moved, parts[2])
+    check(changed, everything)
+    if changed.class_settled is not None:
+        for k, gram in enumerate(changed.class_settled):
+            mine = everything.of_class(k)
+            expected = (mine.rows * mine.weights[:, None]).T @ mine.rows
+            np.testing.assert_allclose(np.triu(gram), np.triu(expected), atol=1e-9)
+    # Whoever followed the sums must not take them for those it knows.
+    assert changed.follow(moments.latest) is None
+
+
+def test_more_examples_than_there_are_cannot_move() -> None:
+    part = batch(5)
+    with pytest.raises(ForgetError):
+        Moments.none(4, 3, gram=True).moved(part, part.codes)
+
+
+def test_columns_without_examples_can_be_left_out() -> None:
+    part = batch(40)
+    moments = Moments.none(4, 5, gram=True).add(Batch(part.rows, part.codes * 2, part.weights))
+    dense = moments.without_empty()
+    check(dense, part)
+    assert dense.without_empty() is dense

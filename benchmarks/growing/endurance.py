@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 import evergrow
 from benchmarks.data import Array, Split, digits

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +35,7 @@ class Fuzzed:
     n_cases: int
     n_operations: int
     n_tested: int
-    # Title and operations of every kind of failure.
+    # Title and operations of every kind of failure, and errors of schemathesis.
     failures: tuple[str, ...]
     output: str
 
@@ -45,7 +46,7 @@ def taught_a_little(service: ServiceProcess, tokens: Tokens) -> None:
     X, labels = vectors(40, tokens.n_features, N_CLASSES, seed=1)
     for i, (row, label) in enumerate(zip(X, labels, strict=True)):
         caller.teach(embedding_body(np.asarray(row), label, fine=f"kind {i // N_CLASSES % 2}"))
-    caller.teach(picture_body(photograph(0, width=48, height=32), labels[0]))
+        caller.teach(picture_body(photograph(i, width=48, height=32), label))
     caller.close()
 
 
@@ -59,10 +60,14 @@ def fuzzed(
 ) -> Fuzzed:
     """Run schemathesis with all of its checks against a running service."""
     with tempfile.TemporaryDirectory() as scratch:
-        result = Path(scratch, "report.json")
-        address = f"http://127.0.0.1:{service.port}/openapi.json"
-        command = [sys.executable, "-m", "schemathesis.cli", "run", address, "--checks", "all"]
-        command += ["--header", f"Authorization: Bearer {token}", "--phases", phases]
+        result, document = Path(scratch, "report.json"), Path(scratch, "openapi.json")
+        with closing(Caller(service.port, token)) as caller:
+            document.write_text(json.dumps(caller.get("/openapi.json")))
+        # As a scheme rather than as a header: it is left out where a request without it is tried.
+        Path(scratch, "schemathesis.toml").write_text(f'[auth.openapi.token]\nbearer = "{token}"\n')
+        address = f"http://127.0.0.1:{service.port}"
+        command = [sys.executable, "-m", "schemathesis.cli", "run", str(document), "--url", address]
+        command += ["--checks", "all", "--phases", phases]
         command += ["--max-examples", str(per_operation), "--seed", str(seed), "--no-color"]
         command += ["--generation-database", "none", "--continue-on-failure"]
         command += ["--report", "json", "--report-json-path", str(result)]
@@ -77,10 +82,9 @@ def fuzzed(
         if not result.is_file():
             raise RuntimeError(f"schemathesis gave no report:\n{done.stdout}{done.stderr}")
         found = json.loads(result.read_text())
-    failures = [
-        f"{one['title']}: {', '.join(one['operations'])}"
-        for one in [*found["failures"], *found["errors"]]
-    ]
+    failures = [f"{one['title']}: {', '.join(one['operations'])}" for one in found["failures"]]
+    # What schemathesis could not do itself.
+    failures += [f"{one['title']}, {one['count']} times" for one in found["errors"]]
     return Fuzzed(
         found["test_cases"]["generated"],
         found["operations"]["selected"],

@@ -1,12 +1,17 @@
-"""What schemathesis cannot invent by itself: pictures that can be read.
+"""What schemathesis cannot invent by itself: pictures that can be read, keys of one request each.
 
 Loaded by schemathesis, which is told so by the environment variable ``SCHEMATHESIS_HOOKS``.
 """
 
 from __future__ import annotations
 
+import re
+from itertools import count
+from typing import Any
+
 import schemathesis
 from hypothesis import strategies as st
+from hypothesis.strategies._internal import regex
 
 from benchmarks.service.pictures import different, photograph
 
@@ -17,4 +22,30 @@ _DRAWN = [photograph(seed, width=48, height=32) for seed in range(4)]
 PICTURES = st.builds(different, st.sampled_from(_DRAWN), st.integers(0, 10**6))
 
 schemathesis.openapi.format("binary", PICTURES)
-schemathesis.openapi.media_type("image/jpeg", PICTURES)
+
+# What is made of a pattern is made once: names allow most of Unicode, which takes seconds.
+_made: dict[tuple[str, int, str], Any] = {}
+_make = regex.base_regex_strategy
+
+
+def _made_once(pattern: re.Pattern[Any], **options: Any) -> Any:
+    key = (str(pattern.pattern), pattern.flags, repr(options["alphabet"]))
+    if key not in _made:
+        _made[key] = _make(pattern, **options)
+        _made[key].validate()
+    return _made[key]
+
+
+regex.base_regex_strategy = _made_once
+
+_KEY = "Idempotency-Key"
+_numbers = count()
+
+
+@schemathesis.hook
+def before_call(_context: Any, case: Any, _kwargs: dict[str, Any]) -> None:
+    """Give each request a key of its own: one that comes with another request is refused."""
+    key = None if case.headers is None else case.headers.get(_KEY)
+    # A key that is wrong in itself, or too long for an addition, stays what it is.
+    if isinstance(key, str) and re.fullmatch(r"[!-~]{1,200}", key):
+        case.headers[_KEY] = f"{key}-{next(_numbers)}"

@@ -152,7 +152,7 @@ class ServiceProcess:
     def children(self) -> list[psutil.Process]:
         """Processes that it started and that still run."""
         try:
-            return psutil.Process(self.pid).children(recursive=True)
+            return list(psutil.Process(self.pid).children(recursive=True))
         except psutil.NoSuchProcess:
             return []
 

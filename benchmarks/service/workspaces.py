@@ -47,9 +47,7 @@ class Tokens:
     n_features: int
 
 
-def new_workspace(
-    folder: Path, *, features: Any = None, n_features: int | None = None
-) -> Tokens:
+def new_workspace(folder: Path, *, features: Any = None, n_features: int | None = None) -> Tokens:
     """Make a workspace that takes images, or vectors of a length."""
     with Workspace.create(folder, features=features, n_features=n_features) as workspace:
         embedder = workspace.embedder

@@ -237,16 +237,25 @@ class Moments:
     def moved(self, batch: Batch, codes: Codes) -> Moments:
         """With these examples in other classes; their products stay as they are."""
         self._check_learnt(batch)
-        moved = Batch(batch.rows, codes, batch.weights)
+        to = Batch(batch.rows, codes, batch.weights)
         gone = Batch(batch.rows, batch.codes, batch.weights, sign=-1)
-        changed = self.all_settled()._with_sums([gone, moved])
+        changed = self._renamed()._with_sums([gone, to])
         changed._check_plausible(self, sorted(np.unique(batch.codes).tolist()))
         if changed.class_settled is not None:
             grams = copies(changed.class_settled, {*batch.codes.tolist(), *codes.tolist()}) or ()
             add_class_products(grams, gone)
-            add_class_products(grams, moved)
+            add_class_products(grams, to)
             changed = replace(changed, class_settled=grams)
         return replace(changed, peak=self.peak)._without_residue()
+
+    def _renamed(self) -> Moments:
+        """The same sums under names that nobody knows: whoever follows them has to begin anew."""
+        if self.class_settled is None:
+            waiting = tuple(replace(batch, token=object()) for batch in self.waiting)
+            return replace(self, waiting=waiting, token=object())
+        # Waiting examples would join the matrices of the classes they were in.
+        gram, class_grams = self._settle(self.waiting)
+        return replace(self, settled=gram, class_settled=class_grams, waiting=(), token=object())
 
     def without_empty(self) -> Moments:
         """The same sums without the columns of classes that have no examples."""
@@ -264,11 +273,6 @@ class Moments:
             None if class_grams is None else tuple(class_grams[k] for k in kept),
             self.peak,
         )
-
-    def all_settled(self) -> Moments:
-        """The same sums with no example waiting: whoever follows them has to begin anew."""
-        gram, class_grams = self._settle(self.waiting)
-        return replace(self, settled=gram, class_settled=class_grams, waiting=(), token=object())
 
     def settled_grams(self) -> tuple[Floats | None, tuple[Floats, ...] | None]:
         """Gram matrix over all examples, and per class; None where they are not kept."""

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pickle
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -489,3 +490,23 @@ def test_importing_evergrow_does_not_import_what_only_images_need() -> None:
 def test_one_array_of_pixels_is_not_taken_for_a_list_of_images() -> None:
     with pytest.raises(TypeError, match="give a list of images"):
         Embedder(lambda images: [[len(image)] for image in images]).transform(noise())
+
+
+def test_the_network_runs_without_telling_its_makers(tmp_path: Path) -> None:
+    (tmp_path / "network.onnx").write_bytes(onnx_model().SerializeToString())
+    code = (
+        "import numpy as np; from evergrow.features import Embedder;"
+        "Embedder('network.onnx', cache=False).transform([np.zeros((8, 8), np.uint8)])"
+    )
+    kept = {"XDG_CACHE_HOME", "XDG_DATA_HOME", "ORT_DISABLE_TELEMETRY"}
+    environment = {name: value for name, value in os.environ.items() if name not in kept}
+    home = tmp_path / "home"
+    home.mkdir()
+    subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        cwd=tmp_path,
+        env={**environment, "HOME": str(home)},
+    )
+    # Before it reports anything it keeps a number by which it knows the computer again.
+    assert list(home.rglob("*deviceid*")) == []

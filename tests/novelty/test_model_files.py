@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from sklearn.linear_model import RidgeClassifier
 import evergrow
 from evergrow import ModelFileError, RejectingClassifier
 from evergrow.files import read_model, write_model
+from evergrow.novelty.calibration import Calibration
 from tests.novelty.cones import RememberingClassifier, cones, rejecting
 
 every_measure = pytest.mark.parametrize("measure", ["cosine", "estimator"])
@@ -196,3 +199,51 @@ def test_parameters_that_do_not_suit_what_was_learnt_leave_the_old_file(
     with pytest.raises(ValueError, match=next(iter(change))):
         model.save(saved)
     assert saved.read_bytes() == before
+
+
+def with_fixed_calibration() -> tuple[RejectingClassifier, Calibration]:
+    model = rejecting().fit(*cones(60, range(4)))
+    fixed = Calibration(np.full(4, 0.5), np.full(4, 0.1), np.arange(30.0) / 10, np.ones(30))
+    model._become(replace(model._fitted, fixed=fixed), None)
+    return model, fixed
+
+
+def test_a_calibration_from_elsewhere_is_kept_until_something_is_learnt(tmp_path: Path) -> None:
+    model, fixed = with_fixed_calibration()
+    model.save(tmp_path / "model.evergrow")
+    loaded = evergrow.load(tmp_path / "model.evergrow")
+    np.testing.assert_array_equal(loaded.usual_scores_, fixed.usual)
+    assert loaded.level_ == model.level_ == fixed.level(model.false_alarms)
+    renamed = loaded.rename_classes({0: 7})
+    np.testing.assert_array_equal(renamed.spreads_, fixed.spreads)
+    own = rejecting().fit(*cones(60, range(4)))
+    for step in (
+        lambda one: one.partial_fit(*cones(10, [2], seed=3)),
+        lambda one: one.forget(classes=[3]),
+        lambda one: one.rename_classes({1: 2}),
+    ):
+        changed = step(evergrow.load(tmp_path / "model.evergrow"))
+        expected = step(copy.deepcopy(own))
+        np.testing.assert_allclose(changed.usual_scores_, expected.usual_scores_)
+        assert changed.level_ == pytest.approx(expected.level_)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("usual", np.zeros(3)),
+        ("spreads", np.zeros(4)),
+        ("novelties", -np.arange(30.0)),
+        ("weights", np.zeros(30)),
+        ("weights", np.ones(29)),
+    ],
+)
+def test_a_calibration_that_makes_no_sense_is_refused(
+    name: str, value: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.evergrow"
+    with_fixed_calibration()[0].save(path)
+    header, tensors = read_model(path)
+    write_model(path, header, {**tensors, f"calibration.{name}": value})
+    with pytest.raises(ModelFileError, match="inconsistent"):
+        evergrow.load(path)

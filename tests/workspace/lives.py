@@ -1,4 +1,4 @@
-"""Random lives of a workspace: all kinds of changes in any order, those that do not fit left out."""
+"""Random lives of a workspace: all kinds of changes in any order, if they fit."""
 
 from __future__ import annotations
 

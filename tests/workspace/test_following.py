@@ -138,6 +138,16 @@ def test_a_follower_that_fails_begins_anew_and_the_change_stands(workspace):
     assert workspace._follower.kinds() == [Added]
 
 
+def test_a_follower_that_missed_something_begins_anew(workspace):
+    tell = workspace._tell
+    workspace._tell = lambda before, facts: None
+    workspace.teach([lesson("cup", 1)])
+    workspace._tell = tell
+    workspace.teach([lesson("cup", 2)])
+    (added,) = workspace._follower.facts
+    assert added.block.ids.tolist() == [1, 2]
+
+
 def test_examples_can_be_had_by_whether_they_have_a_fine_name(workspace):
     workspace.teach([lesson("cup", 1, fine="red"), lesson("cup", 2), lesson("pen", 3, fine="red")])
     history = workspace.history

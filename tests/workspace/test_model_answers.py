@@ -1,4 +1,4 @@
-"""What a workspace answers: names, how surely, "none of these", and finer names where it is sure."""
+"""What a workspace answers: names, how surely, "none of these", finer names where it is sure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 import evergrow
+from evergrow.features import Embedder
 from evergrow.workspace import ConflictError, Lesson, Workspace
 from evergrow.workspace.answering import Snapshot, best_columns
 from evergrow.workspace.knowing import Limits
 from evergrow.workspace.learning import Choice, Learnt
 from evergrow.workspace.splitting import PRECISION, FineModel
+from tests.features.models import onnx_model
 from tests.workspace.lives import answers, assert_same, lessons, new_workspace
 
 Array = np.ndarray[Any, Any]
@@ -229,6 +231,30 @@ def test_the_exported_model_answers_as_the_workspace_and_goes_on_learning(tmp_pa
     model.partial_fit(X[:40], ["new"] * 40)
     assert "new" in model.classes_.tolist()
     assert model.level_ < np.inf
+
+
+def test_the_model_of_a_workspace_of_images_takes_images(tmp_path: Path) -> None:
+    path = tmp_path / "network.onnx"
+    path.write_bytes(onnx_model().SerializeToString())
+    embedder = Embedder(str(path), cache=False).fit()
+    rng = np.random.default_rng(0)
+    colours = [(200, 30, 30), (30, 200, 30), (30, 30, 200)]
+    images = [
+        np.clip(rng.normal(colours[i % 3], 20, (8, 8, 3)), 0, 255).astype(np.uint8)
+        for i in range(60)
+    ]
+    X = embedder.transform(images)
+    with Workspace.create(tmp_path / "w", features=embedder) as workspace:
+        workspace.teach([Lesson(x, NAMES[i % 3]) for i, x in enumerate(X)])
+        workspace.assess()
+        expected = workspace.predict(X)
+        workspace.export(tmp_path / "model.evergrow")
+    model = evergrow.load(tmp_path / "model.evergrow")
+    assert isinstance(model, evergrow.ImageClassifier)
+    labels = [answer.label if answer.known else "unknown" for answer in expected]
+    assert model.predict(images).tolist() == labels
+    model.partial_fit(images[:4], ["new"] * 4)
+    assert model.class_counts_.tolist() == [20, 20, 20, 4]
 
 
 def test_an_exported_model_of_few_examples_calls_nothing_unknown(tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ def test_classes_are_confused_with_those_they_resemble() -> None:
     assert found.recognised[1].accuracy.rate > found.recognised[3].accuracy.rate
     pairs = {(true, said): n for true, said, n in found.confusion}
     assert sum(pairs.values()) == 400
+    assert pairs[1, 1] == found.recognised[1].n_right
     assert pairs[3, 4] == found.recognised[3].n_confused
 
 
@@ -89,9 +90,11 @@ def test_probabilities_mean_what_they_say() -> None:
     assert shares.max(axis=1).mean() == pytest.approx(right.mean(), abs=0.04)
 
 
-def test_few_examples_choose_nothing_and_call_nothing_unknown() -> None:
+def test_few_examples_choose_only_how_sure_to_be_and_call_nothing_unknown() -> None:
     found = assessed(*mixture(8))
-    assert found.choice == Choice()
+    assert (found.choice.penalty, found.choice.recoding) == (None, Choice().recoding)
+    assert found.choice.temperature > assessed(*mixture(8, noise=0.01)).choice.temperature
+    assert assessed(*mixture(4)).choice == Choice()
     assert found.limits is None
     assert found.measured_false_alarms is None
     assert {seen.n for seen in found.recognised.values()} == {2}

@@ -148,6 +148,17 @@ def test_a_reader_sees_what_is_taught_meanwhile(folder):
         assert reading.version == 3
 
 
+def test_a_reader_from_before_the_first_example_sees_it(tmp_path):
+    with (
+        made(tmp_path) as writing,
+        Workspace.open(tmp_path / "workspace", read_only=True) as reading,
+    ):
+        assert reading.n_features is None
+        writing.teach([lesson("cup")])
+        assert reading.embedding(1).tobytes() == writing.embedding(1).tobytes()
+        assert reading.status().n_features == 3
+
+
 def test_a_reader_changes_nothing(folder):
     with (
         Workspace.open(folder, read_only=True) as workspace,

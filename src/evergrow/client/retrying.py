@@ -25,6 +25,8 @@ _FIRST_SECONDS = 0.1
 _MOST_SECONDS = 10.0
 # A service that asks for more patience than this is better asked again by a person.
 _MOST_ASKED_SECONDS = 60.0
+# What OpenSSL calls certificates whose signer it does not know.
+_UNKNOWN_SIGNER = (18, 19, 20)
 
 
 class BusyError(Exception):
@@ -96,10 +98,10 @@ class Retries:
         return f"{self.place} gives no answer{tried}: {reason}"
 
     def _not_trusted(self, error: ssl.SSLCertVerificationError) -> str:
-        return (
-            f"the certificate of {self.place} is not trusted: {error.verify_message}; "
-            "give ca_file=… for one that was signed by its owner"
-        )
+        own = error.verify_code in _UNKNOWN_SIGNER
+        hint = "; give ca_file=… for one that was signed by its owner" if own else ""
+        reason = error.verify_message.rstrip(".")
+        return f"the certificate of {self.place} is not trusted: {reason}{hint}"
 
 
 def _seconds_before(attempt: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -194,6 +195,9 @@ def _flat(found: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _session(content: bytes, name: str, n_threads: int) -> Any:
+    # It reports to its makers over the network unless told before it is loaded. Nobody asked for
+    # that; whoever wants it can set the variable to 0.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     runtime = vision_module("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = n_threads

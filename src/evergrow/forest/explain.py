@@ -31,7 +31,7 @@ class Step:
         Classes whose means the node compares with.
     sides : list of {"left", "right"}
         The child that each of these means leads to.
-    nearest : label
+    nearest : object
         Class of the nearest mean.
     distance : float
         Euclidean distance to it, in scaled features.

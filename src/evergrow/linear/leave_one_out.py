@@ -20,9 +20,6 @@ __all__ = ["LeaveOneOut"]
 
 Floats = npt.NDArray[np.float64]
 
-# Rows solved for in one call: no other thread runs meanwhile, and there may be thousands of rows.
-_TOGETHER = 128
-
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut(Validation):
@@ -50,10 +47,7 @@ class LeaveOneOut(Validation):
     def scores_by(self, factor: Floats) -> Floats:
         """The same, with the factor at hand."""
         rows, weights = self.held.rows, self.held.weights
-        solved = np.empty_like(rows)
-        for first in range(0, len(rows), _TOGETHER):
-            part = slice(first, first + _TOGETHER)
-            solved[part] = back_substitute(factor, rows[part])
+        solved = back_substitute(factor, rows)
         leverages = weights * np.einsum("ij,ij->i", rows, solved)
         scores: Floats = solved @ self.everything.sums.T
         scores[self._own] -= leverages

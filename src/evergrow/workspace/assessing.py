@@ -8,7 +8,7 @@ what it is mistaken for, which labels look wrong, and how strange an unknown thi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,13 @@ from evergrow.batches import Batch
 from evergrow.library_threads import one_blas_thread
 from evergrow.linear.leave_one_out import LeaveOneOut
 from evergrow.linear.ridge import Ridge
-from evergrow.linear.selection import Wish, select, suffices
+from evergrow.linear.selection import (
+    Wish,
+    default_penalty,
+    fit_temperature,
+    select,
+    suffices,
+)
 from evergrow.moments import Moments
 from evergrow.novelty.measures import MEASURES
 from evergrow.workspace.assessment import Assessment, Doubt, Recognised
@@ -38,9 +44,9 @@ _CHOOSING = 1000
 # Examples whose scores are held at once.
 _BLOCK = 500
 # Doubtful labels that are remembered: nobody looks at more before the next assessment.
-_MOST_DOUBTS = 500
+_MOST_DOUBTS = 200
 # Pairs of classes whose confusion is remembered, the most frequent ones.
-_MOST_PAIRS = 5000
+_MOST_PAIRS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +132,7 @@ def assess(
             measured_false_alarms=measured_false_alarms(*nearest, n_classes, false_alarms, seed),
             class_counts=learnt.class_counts,
             recognised=_recognised(class_ids, examples, left_out),
-            confusion=_confusion(class_ids, examples, left_out),
+            mistakes=_mistakes(class_ids, examples, left_out),
             doubts=_doubts(class_ids, examples, left_out),
         )
 
@@ -151,12 +157,17 @@ def _choose(moments: Moments, examples: _Sample, seed: int) -> Choice:
     """Penalty, recoding and temperature; those to begin with where too few examples can tell."""
     order = np.random.default_rng(seed).permutation(len(examples))[:_CHOOSING]
     few = examples.part(np.sort(order))
-    if not suffices(np.bincount(few.codes, minlength=moments.n_classes)):
-        return Choice()
-    chosen = select(LeaveOneOut.of(few.batch, moments), None, Ridge, Wish(None, None))
-    if chosen is None:
-        return Choice()
-    return Choice(chosen.penalty, chosen.recoding, chosen.temperature)
+    stream = LeaveOneOut.of(few.batch, moments)
+    if suffices(np.bincount(few.codes, minlength=moments.n_classes)):
+        chosen = select(stream, None, Ridge, Wish(None, None))
+        if chosen is not None:
+            return Choice(chosen.penalty, chosen.recoding, chosen.temperature)
+    start = Choice()
+    if moments.n_classes == 1 or not (stream.n_others > 0).any():
+        return start
+    # A handful of examples cannot choose between models, but tells how sure one may be.
+    ridge = Ridge(default_penalty(moments, Ridge(1.0)))
+    return replace(start, temperature=fit_temperature(stream, ridge, start.recoding))
 
 
 def _leave_out(moments: Moments, examples: _Sample, ridge: Ridge, choice: Choice) -> _LeftOut:
@@ -206,12 +217,12 @@ def _recognised(class_ids: Ids, examples: _Sample, left_out: _LeftOut) -> dict[i
     return found
 
 
-def _confusion(
+def _mistakes(
     class_ids: Ids, examples: _Sample, left_out: _LeftOut
 ) -> tuple[tuple[int, int, int], ...]:
-    usable = left_out.usable
-    pairs = np.column_stack([examples.codes[usable], left_out.predicted[usable]])
-    found, counts = np.unique(pairs.reshape(-1, 2), axis=0, return_counts=True)
+    wrong = left_out.usable & (left_out.predicted != examples.codes)
+    pairs = np.column_stack([examples.codes[wrong], left_out.predicted[wrong]])
+    found, counts = np.unique(pairs, axis=0, return_counts=True)
     most = np.sort(np.argsort(-counts, kind="stable")[:_MOST_PAIRS])
     named = class_ids[found[most]]
     return tuple(

@@ -66,8 +66,9 @@ class Assessment:
         Examples per class there were.
     recognised : mapping
         Per class id; classes of one example are not among them.
-    confusion : tuple of (int, int, int)
-        Class, class it was taken for, and how many examples of the sample, the same class included.
+    mistakes : tuple of (int, int, int)
+        Class, other class it was taken for, and how many examples of the sample; the most
+        frequent pairs.
     doubts : tuple of Doubt
         The most certain first.
     """
@@ -78,7 +79,7 @@ class Assessment:
     measured_false_alarms: float | None
     class_counts: Mapping[int, int]
     recognised: Mapping[int, Recognised]
-    confusion: tuple[tuple[int, int, int], ...]
+    mistakes: tuple[tuple[int, int, int], ...]
     doubts: tuple[Doubt, ...]
 
     @property
@@ -86,6 +87,12 @@ class Assessment:
         """Over all examples of the sample; None if nothing can be told yet."""
         n = sum(found.n for found in self.recognised.values())
         return wilson(sum(found.n_right for found in self.recognised.values()), n) if n else None
+
+    @property
+    def confusion(self) -> list[tuple[int, int, int]]:
+        """Class, class it was taken for, itself or another, and how many examples."""
+        right = [(k, k, seen.n_right) for k, seen in self.recognised.items() if seen.n_right]
+        return sorted([*right, *self.mistakes])
 
     def to_json(self) -> dict[str, Any]:
         """As an event holds it."""
@@ -96,7 +103,7 @@ class Assessment:
             "measured_false_alarms": self.measured_false_alarms,
             "class_counts": [list(item) for item in self.class_counts.items()],
             "recognised": [[k, *astuple(found)] for k, found in self.recognised.items()],
-            "confusion": [list(entry) for entry in self.confusion],
+            "mistakes": [list(entry) for entry in self.mistakes],
             "doubts": [list(astuple(doubt)) for doubt in self.doubts],
         }
 
@@ -116,7 +123,7 @@ class Assessment:
                 body["measured_false_alarms"],
                 {int(k): int(n) for k, n in body["class_counts"]},
                 {int(k): Recognised(*entry) for k, *entry in body["recognised"]},
-                tuple((int(a), int(b), int(n)) for a, b, n in body["confusion"]),
+                tuple((int(a), int(b), int(n)) for a, b, n in body["mistakes"]),
                 tuple(Doubt(*entry) for entry in body["doubts"]),
             )
         except (KeyError, TypeError, ValueError) as error:

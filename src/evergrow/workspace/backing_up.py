@@ -14,12 +14,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from evergrow.errors import WorkspaceError
 from evergrow.files import sync_folder, written_whole
 from evergrow.workspace.history import StoredHistory
 from evergrow.workspace.images import Images
-from evergrow.workspace.layout import Layout, Manifest, write_manifest
+from evergrow.workspace.layout import Layout, Manifest, read_manifest, write_manifest
 from evergrow.workspace.room import telling_problems
+from evergrow.workspace.shards import Shards
 from evergrow.workspace.store import Store
 
 __all__ = ["Backup", "back_up"]
@@ -41,9 +44,7 @@ class Backup:
     lacking: tuple[str, ...]
 
 
-def back_up(
-    layout: Layout, store: Store, manifest: Manifest, target: str | os.PathLike[str]
-) -> Backup:
+def back_up(layout: Layout, store: Store, target: str | os.PathLike[str]) -> Backup:
     """Copy a workspace to a new or empty folder.
 
     Parameters
@@ -52,8 +53,6 @@ def back_up(
         The workspace.
     store : Store
         Its database, open for reading at least.
-    manifest : Manifest
-        What it is.
     target : path
         Where the copy goes.
 
@@ -65,20 +64,20 @@ def back_up(
     copy = Layout(Path(target))
     if copy.folder.exists() and (not copy.folder.is_dir() or any(copy.folder.iterdir())):
         raise WorkspaceError(f"{str(copy.folder)!r} is not empty: name a new folder")
-    history = StoredHistory(store, lambda: None, manifest.seed)
+    history = StoredHistory(store, lambda: None, seed=0)
     with telling_problems(copy.folder):
         for _ in range(_MOST_ATTEMPTS):
             erased = history.usable_from
-            made = _copied(layout, store, manifest, copy)
+            made = _copied(layout, store, copy)
             if history.usable_from == erased:
-                write_manifest(copy, manifest)
+                write_manifest(copy, read_manifest(layout))
                 sync_folder(copy.folder)
                 return made
             _clear(copy.folder)
     raise WorkspaceError("classes were erased again and again during the backup: try later")
 
 
-def _copied(layout: Layout, store: Store, manifest: Manifest, copy: Layout) -> Backup:
+def _copied(layout: Layout, store: Store, copy: Layout) -> Backup:
     """Copy all but the manifest, which makes a folder a workspace; nothing stays if it fails."""
     existed = copy.folder.exists()
     copy.folder.mkdir(parents=True, exist_ok=True)
@@ -97,9 +96,9 @@ def _copied(layout: Layout, store: Store, manifest: Manifest, copy: Layout) -> B
                     "SELECT DISTINCT image FROM example WHERE image IS NOT NULL"
                 )
             ]
-        for shard in range(-(-n_examples // manifest.rows_per_shard)):
-            name = f"{shard:06d}.npy"
-            _copy_file(layout.embeddings / name, copy.embeddings / name)
+        # Who writes may have fixed the length of embeddings since this was opened for reading.
+        manifest = read_manifest(layout)
+        _copy_embeddings(layout, copy, manifest, n_examples)
         lacking = [image for image in images if not _copy_image(layout, copy, image)]
         for path in (layout.features, layout.tokens):
             if path.exists():
@@ -120,6 +119,19 @@ def _copy_database(store: Store, target: Path) -> None:
         connection.execute("PRAGMA journal_mode = DELETE")
     with open(target, "rb+") as file:
         os.fsync(file.fileno())
+
+
+def _copy_embeddings(layout: Layout, copy: Layout, manifest: Manifest, n_examples: int) -> None:
+    """Copy the rows of so many examples, and none that were written since."""
+    if manifest.n_features is None:
+        return
+    shards = Shards(copy.embeddings, manifest.rows_per_shard, manifest.n_features)
+    n_shards = -(-n_examples // manifest.rows_per_shard)
+    for shard in range(n_shards):
+        name = shards.path(shard).name
+        _copy_file(layout.embeddings / name, copy.embeddings / name)
+    n_more = n_shards * manifest.rows_per_shard - n_examples
+    shards.write(n_examples, np.zeros((n_more, manifest.n_features), dtype=np.float32))
 
 
 def _copy_file(source: Path, target: Path) -> str:

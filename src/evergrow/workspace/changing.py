@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,13 +16,13 @@ from evergrow.workspace.history import version_of
 from evergrow.workspace.keys import digest_of, known_answer, remember
 from evergrow.workspace.layout import Layout, Manifest, write_manifest
 from evergrow.workspace.listing import event_by_number
-from evergrow.workspace.problems import KeyReusedError
+from evergrow.workspace.problems import KeyReusedError, WorkspaceFullError
 from evergrow.workspace.reading import ReadableWorkspace
 from evergrow.workspace.records import Change, Lesson, Request, Taught
 from evergrow.workspace.room import telling_problems
 from evergrow.workspace.shards import Shards
 from evergrow.workspace.store import Store
-from evergrow.workspace.teaching import Plan, Planner
+from evergrow.workspace.teaching import Plan, Planner, next_number
 from evergrow.workspace.undoing import undo
 
 __all__ = ["ChangeableWorkspace"]
@@ -51,6 +52,8 @@ class ChangeableWorkspace(ReadableWorkspace):
         super().__init__(layout, store, manifest)
         self._writing = threading.RLock()
         self._follower: Follower = Idle()
+        # The newest event that the follower has heard of; None if it must begin anew.
+        self._told: int | None = self._history.version
         with store.reading() as connection:
             newest = event_by_number(connection, version_of(connection))
         self._clock = Clock("" if newest is None else newest.at)
@@ -87,7 +90,7 @@ class ChangeableWorkspace(ReadableWorkspace):
             with telling_problems(self._layout.folder):
                 plan = planner.plan(lessons)
                 self._write(plan)
-            self._tell(plan.facts())
+            self._tell(plan.first_event - 1, plan.facts())
             return plan.answers
 
     def relabel(
@@ -157,7 +160,9 @@ class ChangeableWorkspace(ReadableWorkspace):
         with self._writing:
             change = self._change(request, parts, lambda editor: editor.forget(label, erase=erase))
             if erase:
-                self._finish_erasing()
+                # It is forgotten; what a full disk keeps from being noted is done on opening.
+                with contextlib.suppress(WorkspaceFullError):
+                    self._finish_erasing()
             return change
 
     def rename(
@@ -202,7 +207,7 @@ class ChangeableWorkspace(ReadableWorkspace):
         with self._writing:
             with self._store.transaction() as connection:
                 seq = self._editor(connection, actor).record(kind, body)
-            self._tell([_RECORDED[kind](seq, body)])
+            self._tell(seq - 1, [_RECORDED[kind](seq, body)])
             return seq
 
     def record_guesses(
@@ -212,7 +217,7 @@ class ChangeableWorkspace(ReadableWorkspace):
         with self._writing:
             with self._store.transaction() as connection:
                 seq = self._editor(connection, actor).guess(class_id, guesses)
-            self._tell([Guessed(seq, class_id)])
+            self._tell(seq - 1, [Guessed(seq, class_id)])
             return seq
 
     def _change(
@@ -231,7 +236,7 @@ class ChangeableWorkspace(ReadableWorkspace):
                 change = make(editor)
                 remember(connection, request, digest, change)
             facts = list(self._history.facts_by(self._store.writer, before, erased=True))
-            self._tell([*editor.named, *facts])
+            self._tell(before, [*editor.named, *facts])
             return change
 
     def _editor(self, connection: Any, actor: str) -> Editor:
@@ -254,12 +259,20 @@ class ChangeableWorkspace(ReadableWorkspace):
                 with self._store.transaction() as connection:
                     plan.write(connection)
         except BaseException:
-            # Room for what can be taught; were they left, nothing would be wrong.
+            # An interruption can come when all is done: then nothing is taken back.
+            if next_number(self._store.writer, "event") == plan.first_event:
+                self._take_back(plan, kept)
+                # The first example fixes the length of embeddings only if it is taught.
+                self._manifest, self._shards = before
+            raise
+
+    def _take_back(self, plan: Plan, kept: Sequence[str]) -> None:
+        """Give back the room of what was not taught; were it left, nothing would be wrong."""
+        with contextlib.suppress(OSError):
             for sha256 in kept:
                 self._images.drop(sha256)
-            # The first example fixes the length of embeddings only if it is taught.
-            self._manifest, self._shards = before
-            raise
+            if self._shards is not None:
+                self._shards.take_back(plan.first_id - 1, len(plan.rows))
 
     def _fix_n_features(self, n_features: int) -> Shards:
         manifest = self._manifest.with_n_features(n_features)
@@ -281,24 +294,43 @@ class ChangeableWorkspace(ReadableWorkspace):
             return
         with telling_problems(self._layout.folder):
             self._shards.erase(np.array([number - 1 for number, _ in found], dtype=np.int64))
-            for image in {image for _, image in found if image is not None}:
-                used = writer.execute(
+            unused = [
+                (image,)
+                for image in sorted({image for _, image in found if image is not None})
+                if not writer.execute(
                     "SELECT 1 FROM example WHERE image = ? AND class_id IS NOT NULL", (image,)
-                )
-                if used.fetchone() is None:
-                    self._images.drop(image)
+                ).fetchone()
+            ]
+            for (image,) in unused:
+                self._images.drop(image)
             with self._store.transaction() as connection:
                 connection.execute(
                     "UPDATE example SET row_sha256 = '', image = NULL"
                     " WHERE erased = 1 AND row_sha256 != ''"
                 )
+                # Examples that were taken out of other classes cannot come back any more.
+                connection.executemany("UPDATE example SET image = NULL WHERE image = ?", unused)
+                connection.executemany("DELETE FROM picture WHERE sha256 = ?", unused)
 
-    def _tell(self, facts: Sequence[Fact]) -> None:
-        """Hand committed facts to the follower; one that fails begins anew from what is kept."""
+    def _tell(self, before: int, facts: Sequence[Fact]) -> None:
+        """Hand facts to the follower that were committed after an event.
+
+        One that failed, or missed something because a thread was interrupted, begins anew.
+        """
         if not facts:
             return
+        told, self._told = self._told, None
         try:
-            self._follower.applied(facts, self._history)
+            if told == before:
+                self._follower.applied(facts, self._history)
+                self._told = facts[-1].event
         except Exception:  # noqa: BLE001
             # The change is on disk and must be acknowledged, whatever the follower met.
-            self._follower.opened(self._history)
+            told = None
+        if told != before:
+            self._open_follower()
+
+    def _open_follower(self) -> None:
+        self._told = None
+        self._follower.opened(self._history)
+        self._told = self._history.version

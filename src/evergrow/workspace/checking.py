@@ -46,9 +46,16 @@ def check_database(store: Store, *, mendable: bool) -> Iterator[Problem]:
     """What is wrong with the database, taken for itself."""
     with store.reading() as connection:
         found = list(_unsound(connection))
+    if found:
         # Nothing that is read from a damaged file means anything.
-        if not found:
-            found = [*_wrong_order(connection), *_wrong_states(connection, store, mendable)]
+        yield from found
+        return
+    # Each looks anew: what one found may have been mended when the next looks.
+    with store.reading() as connection:
+        found = list(_wrong_states(connection, store, mendable))
+    yield from found
+    with store.reading() as connection:
+        found = list(_wrong_order(connection))
     yield from found
 
 

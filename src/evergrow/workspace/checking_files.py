@@ -75,7 +75,11 @@ class FileCheck:
         image_files = list(self._images.files())
         thumbnails = list(self._images.thumbnail_files())
         with self._store.reading() as connection:
-            rows = connection.execute("SELECT id, row_sha256, image FROM example ORDER BY id")
+            # What is about to be erased counts as erased.
+            rows = connection.execute(
+                "SELECT id, iif(erased, '', row_sha256),"
+                " iif(erased AND row_sha256 != '', NULL, image) FROM example ORDER BY id"
+            )
             examples: list[tuple[int, str, str | None]] = rows.fetchall()
         kept = {image for _, _, image in examples if image is not None}
         yield from self._features()

@@ -67,8 +67,13 @@ class Images:
             path.parent.mkdir(parents=True, exist_ok=True)
             sync_folder(self._images)
             sync_folder(self._images.parent)
-        with written_whole(path) as file:
-            file.write(content)
+        try:
+            with written_whole(path) as file:
+                file.write(content)
+        except BaseException:
+            # It may have its name already, and not be known to stay.
+            path.unlink(missing_ok=True)
+            raise
         return True
 
     def keep_thumbnail(self, sha256: str, content: bytes) -> None:

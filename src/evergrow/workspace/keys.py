@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from dataclasses import asdict
 
 from evergrow.errors import WorkspaceError
 from evergrow.workspace.problems import KeyReusedError
@@ -72,8 +71,9 @@ def remember(
 
 
 def _to_json(answer: Taught | Change) -> str:
-    kind = "taught" if isinstance(answer, Taught) else "change"
-    return json.dumps([kind, asdict(answer)])
+    if isinstance(answer, Taught):
+        return json.dumps(["taught", {**vars(answer), "example": vars(answer.example)}])
+    return json.dumps(["change", vars(answer)])
 
 
 def _from_json(text: str) -> Taught | Change:

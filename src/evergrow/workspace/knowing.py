@@ -17,7 +17,7 @@ Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 # Values that stand for how strange thousands of known examples look.
-_SUMMARY = 401
+_SUMMARY = 201
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from evergrow.linear.feature_map import FeatureMap
 from evergrow.linear.fitted import FittedRLS
 from evergrow.linear.ridge import Ridge
 from evergrow.linear.selection import DEFAULT_TEMPERATURE, default_penalty, recode
+from evergrow.linear.solver import Solver
 from evergrow.moments import Moments
 
 __all__ = ["Choice", "Learnt", "with_constant"]
@@ -158,7 +159,7 @@ class Learnt:
         if not left.n_examples:
             return replace(self, fitted=None)
         # Solved anew: to follow what goes costs digits, and going is rare.
-        return replace(self, fitted=replace(self.fitted, moments=left.all_settled()))
+        return replace(self, fitted=replace(self.fitted, moments=left, solver=Solver()))
 
     def move(self, rows: Rows, class_ids: Ids, to: Ids) -> Learnt:
         """With some examples in other classes, known or new."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -11,9 +12,10 @@ import numpy.typing as npt
 
 from evergrow.features import Embedder
 from evergrow.workspace.changing import ChangeableWorkspace
-from evergrow.workspace.checking import check_database, settle
+from evergrow.workspace.checking import Problem, check_database, settle
 from evergrow.workspace.checking_files import FileCheck
 from evergrow.workspace.records import Finding
+from evergrow.workspace.snapshots import unusable
 
 __all__ = ["MendableWorkspace"]
 
@@ -46,11 +48,24 @@ class MendableWorkspace(ChangeableWorkspace):
                     make_row=None if embedder is None else partial(_row_of, embedder),
                     forget=self._forget_lost if mend else None,
                 ).problems(),
+                self._snapshot_problems(mendable=mend),
             )
             findings = settle(problems, mend=mend)
             if any(finding.mended and finding.severity == "damage" for finding in findings):
                 self._begin_anew()
             return findings
+
+    def _snapshot_problems(self, *, mendable: bool) -> Iterator[Problem]:
+        """Snapshots that cannot be used; without them the model is learnt from the examples."""
+        found = unusable(self._layout.models, seed=self._manifest.seed, last=self._history.version)
+        for path, why in found.items():
+            yield Problem(
+                "harmless",
+                f"the snapshot {path.name} of the model cannot be used: {why}",
+                "nothing needs to be done: the model is learnt again from the examples; "
+                "'evergrow check --mend' removes it",
+                partial(shutil.rmtree, path) if mendable else None,
+            )
 
     def _forget_lost(self, numbers: list[int]) -> None:
         """Take examples out whose embeddings are lost; nothing can bring them back."""
@@ -61,7 +76,7 @@ class MendableWorkspace(ChangeableWorkspace):
         """Have the follower learn all of it again: what it knew may be of damaged rows."""
         for snapshot in self._layout.models.iterdir():
             shutil.rmtree(snapshot)
-        self._follower.opened(self._history)
+        self._open_follower()
 
 
 def _row_of(embedder: Embedder, content: bytes) -> npt.NDArray[np.float32]:

@@ -83,6 +83,7 @@ NAME_PATTERN = (
     f"^[{_AROUND}]*{_END}(?:[^{_NOT_INSIDE}]{{0,{LONGEST_NAME - 2}}}{_END})?[{_AROUND}]*$"
 )
 
+_refused = re.compile(f"[{_NOT_INSIDE}\ud800-\udfff]")
 _around = re.compile(f"\\A[{_AROUND}]+|[{_AROUND}]+\\Z")
 
 
@@ -124,8 +125,12 @@ def checked_name(text: str, what: str = "label") -> str:
         raise WorkspaceError(f"{what} must not be empty: at least 1 visible character is needed")
     if len(name) > LONGEST_NAME:
         raise WorkspaceError(f"{what} must have at most {LONGEST_NAME} characters, got {len(name)}")
-    for place, character in enumerate(name, start=1):
-        _check_character(character, place, what)
+    wrong = _refused.search(name)
+    if wrong is not None:
+        raise WorkspaceError(
+            f"{what} must have no {_kind_of(wrong[0])}, "
+            f"got U+{ord(wrong[0]):04X} at place {wrong.start() + 1}"
+        )
     for end, place in ((name[0], 1), (name[-1], len(name))):
         if end in _JOINERS:
             raise WorkspaceError(
@@ -135,8 +140,6 @@ def checked_name(text: str, what: str = "label") -> str:
     return unicodedata.normalize("NFC", name)
 
 
-def _check_character(character: str, place: int, what: str) -> None:
-    code = ord(character)
-    for low, high, kind in _REFUSED:
-        if low <= code <= high:
-            raise WorkspaceError(f"{what} must have no {kind}, got U+{code:04X} at place {place}")
+def _kind_of(character: str) -> str:
+    """What to call a character that is refused."""
+    return next(kind for low, high, kind in _REFUSED if low <= ord(character) <= high)

@@ -14,7 +14,7 @@ from evergrow.workspace.backing_up import Backup, back_up
 from evergrow.workspace.history import StoredHistory, version_of
 from evergrow.workspace.images import Images
 from evergrow.workspace.keys import known_answer
-from evergrow.workspace.layout import Layout, Manifest
+from evergrow.workspace.layout import Layout, Manifest, read_manifest
 from evergrow.workspace.listing import (
     CountedClass,
     classes_page,
@@ -64,7 +64,7 @@ class ReadableWorkspace:
         self._manifest = manifest
         self._images = Images(layout.folder)
         self._shards = _shards_of(layout, manifest)
-        self._history = StoredHistory(store, lambda: self._shards, manifest.seed)
+        self._history = StoredHistory(store, self._current_shards, manifest.seed)
         self._embedder: Embedder | None = None
 
     @property
@@ -91,7 +91,8 @@ class ReadableWorkspace:
     @property
     def n_features(self) -> int | None:
         """Length of an embedding; None before the first example."""
-        return None if self._shards is None else self._shards.n_features
+        shards = self._current_shards()
+        return None if shards is None else shards.n_features
 
     @property
     def embedder(self) -> Embedder | None:
@@ -230,7 +231,7 @@ class ReadableWorkspace:
 
     def thumbnail(self, example_id: int) -> bytes:
         """A small JPEG of an example's image."""
-        return self._images.thumbnail(self._image_of(example_id), keep=True)
+        return self._images.thumbnail(self._image_of(example_id), keep=not self._store.read_only)
 
     def backup(self, target: str | os.PathLike[str]) -> Backup:
         """Copy the workspace to a new or empty folder, also while another process writes to it.
@@ -245,7 +246,7 @@ class ReadableWorkspace:
         backup : Backup
             What was copied.
         """
-        return back_up(self._layout, self._store, self._manifest, target)
+        return back_up(self._layout, self._store, target)
 
     def status(self) -> Status:
         """The workspace at a glance."""
@@ -270,6 +271,13 @@ class ReadableWorkspace:
             snapshot_event=None,
             n_bytes=n_bytes,
         )
+
+    def _current_shards(self) -> Shards | None:
+        # Another process may have taught the first example since this one opened to read.
+        if self._shards is None and not self._manifest.n_features_given and self.version:
+            self._manifest = read_manifest(self._layout)
+            self._shards = _shards_of(self._layout, self._manifest)
+        return self._shards
 
     def _image_of(self, example_id: int) -> str:
         image = self.example(example_id).image

@@ -124,6 +124,19 @@ class Shards:
         for number in numbers.tolist():
             self.write(number, zeros)
 
+    def take_back(self, first: int, n_rows: int) -> None:
+        """Have rows not be there that were written and do not count; give back their room."""
+        zeros = np.zeros((1, self.n_features), dtype=np.float32)
+        for number in range(first, first + n_rows):
+            shard, place = divmod(number, self.rows_per_shard)
+            # Whole files go; of others there is room for zeros, as they were allocated whole.
+            if place and self.path(shard).exists():
+                self.write(number, zeros)
+            else:
+                self.path(shard).unlink(missing_ok=True)
+                with self._opening:
+                    self._open.pop(shard, None)
+
     def make_again(self, shard: int) -> None:
         """Make the file of a shard anew, all zeros, in place of whatever is there."""
         self._allocate(self.path(shard))

@@ -22,7 +22,7 @@ from evergrow.workspace.assessment import Assessment
 from evergrow.workspace.beside import Beside
 from evergrow.workspace.learning import Learnt
 
-__all__ = ["Saved", "drop_before", "newest_event", "read_snapshots", "write_snapshot"]
+__all__ = ["Saved", "drop_before", "newest_event", "read_snapshots", "unusable", "write_snapshot"]
 
 _FORMAT = 1
 _KEPT = 2
@@ -77,6 +77,20 @@ def read_snapshots(folder: Path, *, seed: int, first: int, last: int) -> Iterato
             # What is damaged is passed over: the one before, or the examples, say the same.
             with contextlib.suppress(WorkspaceError, ModelFileError, OSError):
                 yield _read(path, seed)
+
+
+def unusable(folder: Path, *, seed: int, last: int) -> dict[Path, str]:
+    """Snapshots that are damaged or of events after the last, left-overs too, and why."""
+    found = dict.fromkeys(folder.glob(f"{_ASIDE}*"), "its writing was interrupted")
+    for path in _folders(folder):
+        if int(path.name) > last:
+            found[path] = f"there is no event {int(path.name)} yet"
+            continue
+        try:
+            _read(path, seed)
+        except (WorkspaceError, ModelFileError, OSError) as error:
+            found[path] = str(error)
+    return found
 
 
 def newest_event(folder: Path) -> int | None:

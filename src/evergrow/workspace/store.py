@@ -17,6 +17,8 @@ __all__ = ["Store"]
 # A reader waits for nothing but a writer that recovers or ends; neither takes long.
 _PATIENCE_SECONDS = 10.0
 
+_LOG_BYTES = 16 << 20
+
 _READ_ONLY = "mode=ro"
 # Asks the system for nothing that needs the right to write; right only while nobody writes.
 _FROZEN = "mode=ro&immutable=1"
@@ -39,6 +41,7 @@ class Store:
         self._idle: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
         self._closed = False
+        self.read_only = read_only
         if not path.is_file():
             raise WorkspaceError(
                 f"the workspace {str(self._folder)!r} has no {path.name}: put a backup in its place"
@@ -141,6 +144,8 @@ class Store:
         try:
             mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             connection.execute("PRAGMA synchronous = FULL")
+            # A log that grew with one large change gives its room back.
+            connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
         except BaseException:
             connection.close()
             raise

@@ -82,8 +82,8 @@ class Plan:
         if not self.rows:
             return []
         ids = np.arange(self.first_id, self.first_id + len(self.rows), dtype=np.int64)
-        places = np.array([move[4:] for move in self.moves], dtype=np.float64)
-        class_ids, fine_ids = np.nan_to_num(places, nan=NO_FINE).astype(np.int64).T
+        class_ids = np.array([move[4] for move in self.moves], dtype=np.int64)
+        fine_ids = np.array([move[5] or NO_FINE for move in self.moves], dtype=np.int64)
         added = Added(self.version, Block(ids, self.matrix(), class_ids, fine_ids))
         return [*self.book.named(self.version), added]
 

@@ -158,7 +158,7 @@ class Workspace(ModelledWorkspace):
     def _finish_opening(self) -> None:
         if self._lock is not None:
             self._finish_erasing()
-        self._follower.opened(self._history)
+        self._open_follower()
 
 
 def _settled(manifest: Manifest, store: Store) -> Manifest:

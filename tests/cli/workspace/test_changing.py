@@ -134,6 +134,31 @@ def test_damage_is_named_with_what_mends_it(run: Run, things: Path) -> None:
     assert json.loads(run("check", things, "--json").stdout.splitlines()[0])["what"] == what
 
 
+def test_a_workspace_that_cannot_be_opened_can_be_checked(run: Run, things: Path) -> None:
+    (things / "examples.sqlite").write_bytes(b"not a database" * 1000)
+    result = run("check", things)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("damage\t")
+
+
+def test_leftovers_are_harmless_and_removed_on_request(run: Run, things: Path) -> None:
+    (things / "images" / "ab").mkdir(exist_ok=True)
+    (things / "images" / "ab" / ("ab" * 32)).write_bytes(b"left over by a crash")
+    result = run("check", things)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("harmless\t")
+    assert run("check", things, "--mend").stdout.startswith("mended\t")
+    assert run("check", things).stdout == ""
+
+
+def test_a_backup_names_what_was_missing(run: Run, things: Path) -> None:
+    image = next(path for path in (things / "images").rglob("*") if path.is_file())
+    image.unlink()
+    result = run("backup", things, "copy")
+    assert result.exit_code == 1
+    assert image.name in result.stderr
+
+
 def test_a_backup_is_a_workspace(run: Run, things: Path) -> None:
     assert run("backup", things, "copy").exit_code == 0
     assert counts("copy") == counts(things)

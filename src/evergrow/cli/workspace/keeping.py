@@ -9,7 +9,8 @@ import click
 from evergrow.cli.models import check_output
 from evergrow.cli.options import FORCE, QUIET, examples
 from evergrow.cli.output import write_fields, write_json
-from evergrow.cli.workspace.opening import DIR, changed_workspace, read_workspace
+from evergrow.cli.said import several
+from evergrow.cli.workspace.opening import DIR, read_workspace, shielded
 
 __all__ = ["backup", "check", "export"]
 
@@ -44,8 +45,10 @@ def check(folder: str, mend: bool, as_json: bool, quiet: bool) -> None:
     what it is, and what mends it. The exit code is 1 if damage is left. Without --mend it can be
     run while the workspace is served.
     """
-    with changed_workspace(folder) if mend else read_workspace(folder) as workspace:
-        findings = workspace.check(mend=mend)
+    from evergrow.workspace.inspecting import check_workspace
+
+    with shielded():
+        findings = check_workspace(folder, mend=mend)
     for finding in findings:
         if as_json:
             write_json(asdict(finding))
@@ -67,9 +70,15 @@ def backup(folder: str, target: str, quiet: bool) -> None:
     """Copy the workspace DIR to the new folder TARGET, also while it is served.
 
     The copy is a workspace of its own, as DIR was at one moment; nothing that is taught meanwhile
-    waits. Tokens are copied as their hashes.
+    waits. Tokens are copied as their hashes. Images that are missing or damaged already are named,
+    and the exit code is 1.
     """
     with read_workspace(folder) as workspace:
-        workspace.backup(target)
+        made = workspace.backup(target)
     if not quiet:
-        click.echo(f"{click.format_filename(target)}: complete.", err=True)
+        name = click.format_filename(target)
+        click.echo(f"{name}: complete, {several(made.n_images, 'image')}.", err=True)
+    for image in made.lacking:
+        click.echo(f"Error: the image {image} was missing or damaged already", err=True)
+    if made.lacking:
+        raise click.exceptions.Exit(1)

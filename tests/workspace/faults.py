@@ -1,0 +1,101 @@
+"""Faults at chosen steps: the n-th thing done to the disk kills the process or finds it full."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+from evergrow.workspace import Workspace
+
+# Everything by which files change, but for what SQLite does itself.
+WRITING = ("BEGIN IMMEDIATE", "INSERT", "UPDATE", "DELETE", "COMMIT")
+CALLS = ("fsync", "fdatasync", "pwrite", "posix_fallocate", "replace", "mkdir", "unlink", "chmod")
+
+
+class Steps:
+    """Counts what is done to the disk and has something happen before a step of this number."""
+
+    def __init__(self, fault_at: int, happen: Callable[[], None]) -> None:
+        self.n_done = 0
+        self._fault_at = fault_at
+        self._happen = happen
+
+    def step(self) -> None:
+        """One more thing is about to be done."""
+        self.n_done += 1
+        if self.n_done == self._fault_at:
+            self._happen()
+
+    def before(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """The call with a step before it."""
+
+        def counted(*values: Any, **options: Any) -> Any:
+            self.step()
+            return call(*values, **options)
+
+        return counted
+
+
+@contextmanager
+def faulty(steps: Steps, connection: sqlite3.Connection | None = None) -> Iterator[None]:
+    """Within the block every change of a file is a step, and every one through a connection."""
+    patches = [
+        mock.patch.object(os, name, steps.before(getattr(os, name)))
+        for name in CALLS
+        if hasattr(os, name)
+    ]
+    if connection is not None:
+        connection.set_trace_callback(lambda text: text.startswith(WRITING) and steps.step())
+    for patch in patches:
+        patch.start()
+    try:
+        yield
+    finally:
+        for patch in patches:
+            patch.stop()
+
+
+def killed_at(folder: Any, act: Callable[[Workspace], object], step: int) -> bool:
+    """Open a workspace in another process, act, die before a step; True if it was not reached."""
+    child = os.fork()
+    if child == 0:
+        # Nothing of the test's process may run in its copy, whatever happens.
+        try:
+            steps = Steps(step, lambda: os.kill(os.getpid(), signal.SIGKILL))
+            workspace = Workspace.open(folder)
+            with faulty(steps, workspace._store.writer):
+                act(workspace)
+            workspace.close()
+        except BaseException:  # noqa: BLE001
+            os._exit(1)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return False
+    assert os.WEXITSTATUS(status) == 0
+    return True
+
+
+def killed_at_creation(folder: Any, step: int) -> bool:
+    """Make a workspace in another process and die before a step; True if it was not reached."""
+    child = os.fork()
+    if child == 0:
+        steps = Steps(step, lambda: os.kill(os.getpid(), signal.SIGKILL))
+        try:
+            with faulty(steps):
+                Workspace.create(folder, features=None)
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return not os.WIFSIGNALED(status)
+
+
+def full() -> None:
+    """What the system says when a disk has no room."""
+    raise OSError(errno.ENOSPC, "No space left on device")

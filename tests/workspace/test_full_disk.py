@@ -1,0 +1,164 @@
+"""A full disk: nothing is done, nothing is left behind, and it goes on when there is room."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+
+import pytest
+
+from evergrow import WorkspaceError
+from evergrow.workspace import Workspace, WorkspaceFullError
+from evergrow.workspace.room import telling_problems
+from tests.workspace.faults import Steps, faulty, full
+from tests.workspace.made import counts, labels, lesson, made, picture
+
+
+def lessons(step):
+    return [lesson("mug", n, picture=picture((step, n)), fine="tall") for n in range(3)]
+
+
+def files(folder):
+    return sorted(
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.startswith("examples.sqlite-")
+    )
+
+
+@pytest.mark.parametrize("taught_before", [0, 2])
+def test_a_full_disk_at_any_write_teaches_nothing_and_says_so(tmp_path, taught_before):
+    with made(tmp_path, rows_per_shard=2) as workspace:
+        if taught_before:
+            workspace.teach([lesson("cup", n) for n in range(taught_before)])
+        before, there = counts(workspace), files(tmp_path)
+        refused = 0
+        for step in range(1, 200):
+            steps = Steps(step, full)
+            try:
+                with faulty(steps):
+                    workspace.teach(lessons(step))
+            except WorkspaceFullError:
+                assert counts(workspace) == before
+                left = set(files(tmp_path)) - set(there)
+                # A file of embeddings is taken by the next lesson; thumbnails can be made again.
+                assert not [name for name in left if "images" in name or "tmp" in name]
+                assert [f for f in workspace.check() if f.severity == "damage"] == []
+                refused += 1
+                continue
+            if steps.n_done < step:
+                break
+            # Where only a thumbnail was lost, the lesson counts.
+            workspace.forget("mug")
+            there = files(tmp_path)
+        assert refused > 5
+        assert counts(workspace) == {**before, "mug": 3}
+        workspace.check(mend=True)
+        assert workspace.check() == []
+
+
+CHANGES = {
+    "relabel": lambda w: w.relabel(1, label="x" * 200),
+    "merge": lambda w: w.merge("cup", "pen"),
+    "forget": lambda w: w.forget("cup"),
+    "teach": lambda w: w.teach([lesson("y" * 200, n) for n in range(50)]),
+    "undo": lambda w: w.undo(),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_a_full_database_changes_nothing_and_goes_on_with_room(tmp_path, kind):
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson("cup", n) for n in range(120)])
+        workspace.teach([lesson("pen", n) for n in range(120)])
+        workspace.merge("pen", "cup")
+        workspace.undo()
+        before, version = labels(workspace), workspace.version
+        writer = workspace._store.writer
+        (pages,) = writer.execute("PRAGMA page_count").fetchone()
+        writer.execute(f"PRAGMA max_page_count = {pages}")
+        changed = 0
+        try:
+            while True:
+                CHANGES[kind](workspace)
+                changed += 1
+                before, version = labels(workspace), workspace.version
+                workspace.teach([lesson("pen", f"filling {changed}")])
+                before, version = labels(workspace), workspace.version
+        except WorkspaceFullError:
+            pass
+        assert (labels(workspace), workspace.version) == (before, version)
+        writer.execute(f"PRAGMA max_page_count = {pages + 1000}")
+        workspace.teach([lesson("new", 1)])
+        assert workspace.check() == []
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_quota_is_a_full_disk(tmp_path, monkeypatch, number):
+    def refuse(*_):
+        raise OSError(number, "no room")
+
+    with made(tmp_path) as workspace:
+        monkeypatch.setattr("os.pwrite", refuse)
+        with pytest.raises(WorkspaceFullError, match="is full: nothing was changed; make room"):
+            workspace.teach([lesson("cup")])
+
+
+def test_a_class_is_erased_although_the_disk_is_full(tmp_path, monkeypatch):
+    def refuse(self):
+        finish(self)
+        raise WorkspaceFullError("full")
+
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson("cup", 1, picture=picture(1)), lesson("pen")])
+        finish = type(workspace)._finish_erasing
+        monkeypatch.setattr(type(workspace), "_finish_erasing", refuse)
+        workspace.forget("cup", erase=True)
+        assert counts(workspace) == {"pen": 1}
+
+
+def test_another_error_of_the_disk_is_not_taken_for_a_full_one(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EIO, "broken")
+
+    with made(tmp_path) as workspace:
+        monkeypatch.setattr("os.pwrite", refuse)
+        with pytest.raises(OSError, match="broken"):
+            workspace.teach([lesson("cup")])
+        monkeypatch.undo()
+        workspace.teach([lesson("cup")])
+        assert counts(workspace) == {"cup": 1}
+
+
+def test_no_workspace_is_left_where_the_disk_was_full_from_the_start(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOSPC, "no room")
+
+    monkeypatch.setattr("os.fsync", refuse)
+    with pytest.raises(WorkspaceFullError):
+        made(tmp_path)
+    monkeypatch.undo()
+    made(tmp_path).close()
+
+
+def test_a_database_that_cannot_say_why_it_cannot_write_is_taken_for_full(monkeypatch, tmp_path):
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_WRITE
+    monkeypatch.setattr("evergrow.workspace.room._is_nearly_full", lambda _: True)
+    with pytest.raises(WorkspaceFullError), telling_problems(tmp_path):
+        raise error
+    monkeypatch.setattr("evergrow.workspace.room._is_nearly_full", lambda _: False)
+    with (
+        pytest.raises(WorkspaceError, match="cannot be used: disk I/O error"),
+        telling_problems(tmp_path),
+    ):
+        raise error
+
+
+def test_the_first_length_of_embeddings_is_forgotten_when_nothing_was_taught(tmp_path):
+    with made(tmp_path) as workspace:
+        with pytest.raises(WorkspaceFullError), faulty(Steps(8, full)):
+            workspace.teach([lesson("cup")])
+        assert workspace.n_features is None
+    with Workspace.open(tmp_path / "workspace") as workspace:
+        assert workspace.n_features is None
