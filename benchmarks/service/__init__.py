@@ -15,6 +15,7 @@ from benchmarks.service import (
     predicting,
     restarting,
     teaching,
+    unknown,
 )
 
 __all__ = ["PARTS", "run"]
@@ -27,6 +28,7 @@ PARTS: dict[str, Callable[[bool], None]] = {
     "fuzzing": fuzzing.run,
     "hostile": hostile.run,
     "restarting": restarting.run,
+    "unknown": unknown.run,
 }
 
 

@@ -101,7 +101,7 @@ def run(quick: bool) -> None:
         tokens = new_workspace(folder, features="efficientnet-lite0")
         with ServiceProcess(folder, RATE) as service:
             taught_a_little(service, tokens)
-            found = fuzzed(service, tokens.teach, per_operation=5 if quick else 120)
+            found = fuzzed(service, tokens.teach, per_operation=5 if quick else 60)
             up = service.running and service.ready()
             service.stop()
         damage = damage_in(folder)

@@ -78,9 +78,9 @@ def test_invented_requests_get_answers_that_the_openapi_document_names(
     served: tuple[ServiceProcess, Tokens],
 ) -> None:
     service, tokens = served
-    found = fuzzed(service, tokens.teach, per_operation=8, phases="examples,fuzzing,stateful")
+    found = fuzzed(service, tokens.teach, per_operation=9, phases="fuzzing")
     assert not found.failures, found.output
-    assert found.n_cases >= 200
+    assert found.n_cases >= 150
     assert found.n_tested == found.n_operations
 
 
