@@ -156,5 +156,5 @@ class Life(RuleBasedStateMachine):
         assert self.workspace.check() == []
 
 
-Life.TestCase.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+Life.TestCase.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
 TestLife = Life.TestCase

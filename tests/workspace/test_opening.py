@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+import signal
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -103,21 +103,36 @@ def test_a_workspace_opened_twice_is_refused_and_says_by_whom(folder):
         Workspace.open(folder)
 
 
+@contextmanager
+def elsewhere(act):
+    """Another process that acts, says what came of it and waits; killed at the end."""
+    said, saying = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(saying, str(act()).encode())
+            signal.pause()
+        except BaseException as error:  # noqa: BLE001
+            os.write(saying, repr(error).encode())
+        finally:
+            os._exit(0)
+    os.close(saying)
+    try:
+        yield child, os.read(said, 1000).decode()
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(said)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_workspace_is_refused_while_another_process_has_it(folder):
-    code = (
-        "import sys; from evergrow.workspace import Workspace\n"
-        f"workspace = Workspace.open({str(folder)!r}); print('open', flush=True)\n"
-        "sys.stdin.read()"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as other:
-        assert other.stdout.readline() == b"open\n"
-        with pytest.raises(WorkspaceLockedError, match=f"process {other.pid}"):
+    with elsewhere(lambda: Workspace.open(folder).version) as (process, said):
+        assert said == "2"
+        with pytest.raises(WorkspaceLockedError, match=f"process {process}"):
             Workspace.open(folder)
         with Workspace.open(folder, read_only=True) as reading:
             assert counts(reading) == {"cup": 1, "pen": 1}
-        other.kill()
     Workspace.open(folder).close()
 
 
@@ -173,14 +188,15 @@ def test_a_reader_changes_nothing(folder):
 def test_a_folder_that_one_may_not_write_to_can_be_read(folder, tmp_path):
     for path in (*tmp_path.parents[:2], tmp_path, folder, *folder.rglob("*")):
         path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
-    code = (
-        "import os; from evergrow.workspace import Workspace\n"
-        "os.setgid(65534); os.setuid(65534)\n"
-        f"with Workspace.open({str(folder)!r}, read_only=True) as workspace:\n"
-        "    print(workspace.status().n_examples)"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
-    assert found.stdout == b"2\n", found.stderr
+
+    def read_as_another():
+        os.setgid(65534)
+        os.setuid(65534)
+        with Workspace.open(folder, read_only=True) as workspace:
+            return workspace.status().n_examples
+
+    with elsewhere(read_as_another) as (_, said):
+        assert said == "2"
 
 
 def test_a_workspace_of_a_newer_version_is_refused(folder):
