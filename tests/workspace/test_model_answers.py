@@ -328,5 +328,6 @@ def test_one_answer_is_fast(n_classes: int, seconds: float) -> None:
         start = perf_counter()
         snapshot.predict(row[None])
         times.append(perf_counter() - start)
-    # The best of many: others may use the machine.
-    assert min(times) < seconds * (n_features / 1280)
+    # The best of many, and three times the bar: others may use the machine. The bar itself is
+    # for an idle one.
+    assert min(times) < 3 * seconds * (n_features / 1280)

@@ -206,11 +206,11 @@ def test_a_snapshot_that_finds_no_room_leaves_nothing(
         assert workspace.save_snapshot()
 
 
-def test_a_thousand_mixed_events_are_replayed_in_no_time() -> None:
+def test_hundreds_of_mixed_events_are_replayed_in_no_time() -> None:
     with scratch() as folder:
         workspace = new_workspace(folder)
         rng = np.random.default_rng(0)
-        for i in range(1, 251):
+        for i in range(1, 81):
             workspace.teach(lessons(rng, 1))
             workspace.relabel(i, label=str(rng.choice(("ant", "bee"))), fine="red")
             workspace.remove(i)
@@ -219,6 +219,6 @@ def test_a_thousand_mixed_events_are_replayed_in_no_time() -> None:
         start = perf_counter()
         with Workspace.open(folder) as again:
             seconds = perf_counter() - start
-            assert again.version >= 900
+            assert again.version >= 300
     # A tenth of this on an idle machine.
-    assert seconds < 5
+    assert seconds < 2
