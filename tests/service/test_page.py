@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not instal
 
 DESKTOP = {"width": 1280, "height": 860}
 PHONE = {"width": 360, "height": 740}
-PATIENCE = 8_000
+PATIENCE = 20_000
 MARKUP = "<img src=x onerror=alert(1)>"
 REFUSED = "the server responded with a status of 401"
 # A question may be under way while the last class is taken back.

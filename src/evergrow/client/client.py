@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import weakref
 from collections.abc import Iterator, Sequence
 from http.client import HTTPResponse
 from typing import Any, BinaryIO, Self, TypeVar
@@ -106,6 +107,8 @@ class Client:
         retrying = Retries(retries, self._place)
         self._sender = Sender(self._connections, retrying, checked_token(token))
         self._limits: Status | None = None
+        # Whoever forgets to close it leaves no connection open.
+        weakref.finalize(self, self._connections.close)
 
     def __repr__(self) -> str:
         return f"Client({self._place!r})"

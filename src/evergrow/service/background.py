@@ -14,6 +14,8 @@ __all__ = ["Background"]
 _log = logging.getLogger("evergrow.service")
 # Requests go first.
 _NICENESS = 10
+# Between two looks at what is due: while many examples come, one look serves many of them.
+_PAUSE_SECONDS = 0.25
 
 
 class Background:
@@ -28,7 +30,7 @@ class Background:
     def __init__(self, tasks: Sequence[Callable[[], Any]]) -> None:
         self._tasks = tuple(tasks)
         self._changed = threading.Event()
-        self._stopping = False
+        self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="background", daemon=True)
 
     def __enter__(self) -> Self:
@@ -38,7 +40,7 @@ class Background:
 
     def __exit__(self, *_: object) -> None:
         """End the thread after the task that it is at."""
-        self._stopping = True
+        self._stopping.set()
         self._changed.set()
         self._thread.join()
 
@@ -52,9 +54,11 @@ class Background:
             self._changed.wait()
             self._changed.clear()
             for task in self._tasks:
-                if self._stopping:
+                if self._stopping.is_set():
                     return
                 _try(task)
+            if self._stopping.wait(_PAUSE_SECONDS):
+                return
 
 
 def _try(task: Callable[[], Any]) -> None:

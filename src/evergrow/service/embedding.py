@@ -55,7 +55,7 @@ class BatchEmbedder:
         Batches computed at once: one per processor.
     max_batch : int
         Most images in a batch. Larger ones make the first image wait for the last, and what lies
-        between the layers no longer fits the cache of a processor: 4 take 7 % less each than 16.
+        between the layers may no longer fit the cache of a processor.
     """
 
     def __init__(self, network: OnnxNetwork, *, n_threads: int = 1, max_batch: int = 4) -> None:

@@ -117,11 +117,11 @@ class _Body:
             return
         self._whole = not message.get("more_body", False)
         n_bytes = len(message.get("body", b""))
+        most = self._limits.settings.max_request_bytes
+        if self.n_bytes + n_bytes > most:
+            raise ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _too_long(most))
         self.n_bytes += n_bytes
         self._limits.take(n_bytes)
-        most = self._limits.settings.max_request_bytes
-        if self.n_bytes > most:
-            raise ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _too_long(most))
 
     async def send(self, message: Message) -> None:
         """Pass on an answer; hold its end back while the client is still sending."""

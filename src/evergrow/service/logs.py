@@ -14,6 +14,7 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evergrow.naming import printable
@@ -108,7 +109,7 @@ class Observing:
             await self._app(scope, receive, send_counted)
         # Whatever it is, the client gets an answer and the log the reason.
         except Exception as error:
-            if type(error).__name__ == "ClientDisconnect":
+            if isinstance(error, ClientDisconnect):
                 return
             response = fault(error)
             if status != _CLIENT_GONE:

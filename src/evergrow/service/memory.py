@@ -18,8 +18,8 @@ _KEPT_BYTES = 64 << 20
 def keep_freed_memory() -> bool:
     """Tell the C library not to give small pieces back to the system at once; whether it heard.
 
-    To give the arrays of one batch back and to ask for those of the next costs 5 % of what the
-    network takes. Large pieces still go back, and so does whatever is beyond the limit.
+    To give the arrays of one batch back and to ask for those of the next takes time at every
+    batch. Large pieces still go back, and so does whatever is beyond the limit.
     """
     if sys.platform != "linux":
         return False

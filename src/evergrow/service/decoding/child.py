@@ -41,8 +41,8 @@ _KEPT_VARIABLES = (
     "SYSTEMROOT",
     "TEMP",
 )
-# Memory of one image is kept for the next: to give it back and ask for it again takes as long as
-# decoding. Read by the C library of most Linux systems, ignored by others.
+# Memory of one image is kept for the next: to give it back and ask for it again took nearly half of
+# a decoder's time. Read by the C library of most Linux systems, ignored by others.
 _KEEP_MEMORY = {
     "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
     "MALLOC_TRIM_THRESHOLD_": str(64 << 20),
