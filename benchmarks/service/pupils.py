@@ -19,7 +19,8 @@ __all__ = ["Acknowledged", "Pupil", "row_digest"]
 
 # Statuses that ask to come again: too fast, not ready, disk full.
 LATER = (429, 503, 507)
-_PAUSE_SECONDS = 0.005
+# Short beside a start of the service, long beside what trying costs.
+_PAUSE_SECONDS = 0.02
 # Times in answers are in milliseconds.
 _CLOCK_SECONDS = 0.002
 # Every so many lessons are asked for again after they were acknowledged.
