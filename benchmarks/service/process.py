@@ -158,8 +158,12 @@ class ServiceProcess:
 
     def orphans(self, seconds: float = 10.0) -> list[psutil.Process]:
         """Children of the killed service that outlive it by some time."""
-        _, alive = psutil.wait_procs(self._children, timeout=seconds)
-        return [child for child in alive if child.status() != psutil.STATUS_ZOMBIE]
+        end = time.perf_counter() + seconds
+        while (alive := [child for child in self._children if _works(child)]) and (
+            time.perf_counter() < end
+        ):
+            time.sleep(_PAUSE_SECONDS)
+        return alive
 
     def memory(self) -> int:
         """Bytes of memory that the service and its children hold and share with nobody."""
@@ -180,6 +184,14 @@ class ServiceProcess:
 
     def _last_words(self) -> str:
         return self.log.read_text(errors="replace")[-2000:]
+
+
+def _works(process: psutil.Process) -> bool:
+    """Whether a process still runs: one that ended stays in the table until someone asks."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 @contextmanager

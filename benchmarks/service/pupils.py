@@ -7,6 +7,7 @@ import threading
 import time
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,10 @@ __all__ = ["Acknowledged", "Pupil", "row_digest"]
 
 # Statuses that ask to come again: too fast, not ready, disk full.
 LATER = (429, 503, 507)
-_PAUSE_SECONDS = 0.005
+# Short beside a start of the service, long beside what trying costs.
+_PAUSE_SECONDS = 0.02
+# Times in answers are in milliseconds.
+_CLOCK_SECONDS = 0.002
 # Every so many lessons are asked for again after they were acknowledged.
 _AGAIN_EVERY = 16
 
@@ -117,6 +121,7 @@ class Pupil(threading.Thread):
     def _sent(self, caller: Caller, body: Body, key: str) -> int | None:
         tried = False
         while True:
+            sent = time.time()
             try:
                 reply = caller.teach(body, key)
             except LOST:
@@ -125,8 +130,10 @@ class Pupil(threading.Thread):
                 time.sleep(_PAUSE_SECONDS)
                 continue
             if reply.status in (200, 201):
-                self.n_already_taught += tried and reply.status == 200
-                return int(reply.json()["example"]["id"])
+                example = reply.json()["example"]
+                taught = datetime.fromisoformat(example["at"]).timestamp()
+                self.n_already_taught += tried and taught < sent - _CLOCK_SECONDS
+                return int(example["id"])
             if reply.status not in LATER:
                 self.failures.append(f"{key}: {reply.status} {reply.content[:300]!r}")
                 return None

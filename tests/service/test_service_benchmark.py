@@ -17,7 +17,7 @@ from benchmarks.service.disk_full import FullDisk
 from benchmarks.service.hostile import Refusal
 from benchmarks.service.killing import compared
 from benchmarks.service.pictures import different, photograph, photographs
-from benchmarks.service.process import ServiceDiedError, ServiceProcess, small_disk
+from benchmarks.service.process import small_disk
 from benchmarks.service.pupils import Acknowledged, row_digest
 
 
@@ -85,13 +85,6 @@ def test_only_a_4xx_with_a_reason_counts_as_refused(status: int) -> None:
     assert not Refusal("x", status, "why", 0.0).refused
     assert not Refusal("x", 422, "", 0.0).refused
     assert Refusal("x", 422, "why", 0.0).refused
-
-
-def test_a_service_that_cannot_start_says_its_last_words(tmp_path: Path) -> None:
-    service = ServiceProcess(tmp_path / "nothing")
-    service.start()
-    with pytest.raises(ServiceDiedError, match="nothing"):
-        service.wait_ready()
 
 
 def test_a_full_disk_leaves_the_room_that_was_asked_for(tmp_path: Path) -> None:
