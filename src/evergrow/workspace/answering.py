@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -47,8 +48,8 @@ class Snapshot:
         Of the scores, recoded.
     temperature : float
         What scores are divided by.
-    means : NearestMeans or None
-        To tell the unknown by; None before the first example.
+    learnt : Learnt
+        Where the class means come from, which tell the unknown.
     limits : Limits or None
         How strange is too strange; None as long as too few examples can tell.
     splits : mapping
@@ -64,7 +65,7 @@ class Snapshot:
     weights: Floats
     offsets: Floats
     temperature: float
-    means: NearestMeans | None
+    learnt: Learnt
     limits: Limits | None
     splits: Mapping[int, FineModel] = field(default_factory=dict)
     forest: NCMForestClassifier | None = None
@@ -93,7 +94,7 @@ class Snapshot:
                 nothing,
                 np.zeros(0),
                 temperature,
-                None,
+                learnt,
                 None,
             )
         weights, offsets = learnt.scoring()
@@ -105,11 +106,16 @@ class Snapshot:
             weights,
             offsets,
             temperature,
-            NearestMeans.of(learnt.plain_moments.without_empty()),
+            learnt,
             limits,
             splits or {},
             forest,
         )
+
+    @cached_property
+    def _means(self) -> NearestMeans:
+        """Class means as directions, made when first asked for: not every change is."""
+        return NearestMeans.of(self.learnt.plain_moments.without_empty())
 
     def scores(self, X: npt.ArrayLike) -> Floats:
         """Scores of the classes of ``class_ids``, one row per embedding."""
@@ -180,9 +186,9 @@ class Snapshot:
         return answers
 
     def _novelty(self, rows: Floats) -> Floats | None:
-        if self.limits is None or self.means is None:
+        if self.limits is None:
             return None
-        columns, cosines = self.means.best(rows)
+        columns, cosines = self._means.best(rows)
         usual, spreads = self.limits.for_classes(self.class_ids[columns])
         novelty: Floats = (usual - cosines) / spreads
         return novelty
