@@ -62,6 +62,8 @@ class ChangeableWorkspace(ReadableWorkspace):
         """Teach examples: all of them or, if one cannot be taught, none.
 
         An image that the class has already is not learnt twice, so that teaching can be repeated.
+        Its file is put back if it was lost, and it takes the finer name of the lesson unless it
+        was given one before.
 
         Parameters
         ----------
@@ -90,7 +92,7 @@ class ChangeableWorkspace(ReadableWorkspace):
             with telling_problems(self._layout.folder):
                 plan = planner.plan(lessons)
                 self._write(plan)
-            self._tell(plan.first_event - 1, plan.facts())
+            self._tell(plan.first_event - 1, self._facts_of(plan))
             return plan.answers
 
     def relabel(
@@ -250,8 +252,8 @@ class ChangeableWorkspace(ReadableWorkspace):
             for sha256, picture in plan.pictures.items():
                 if self._images.keep(sha256, picture.content):
                     kept.append(sha256)
-                if picture.thumbnail is not None:
-                    self._images.keep_thumbnail(sha256, picture.thumbnail)
+                    if picture.thumbnail is not None:
+                        self._images.keep_thumbnail(sha256, picture.thumbnail)
             if plan.rows:
                 shards = self._shards or self._fix_n_features(len(plan.rows[0]))
                 shards.write(plan.first_id - 1, plan.matrix())
@@ -266,11 +268,22 @@ class ChangeableWorkspace(ReadableWorkspace):
                 self._manifest, self._shards = before
             raise
 
+    def _facts_of(self, plan: Plan) -> list[Fact]:
+        if not plan.relabels:
+            return plan.facts()
+        before = plan.first_event - 1
+        facts = self._history.facts_by(self._store.writer, before, erased=True)
+        return [*plan.book.named(plan.version), *facts]
+
     def _take_back(self, plan: Plan, kept: Sequence[str]) -> None:
         """Give back the room of what was not taught; were it left, nothing would be wrong."""
         with contextlib.suppress(OSError):
             for sha256 in kept:
-                self._images.drop(sha256)
+                # One that was lost and came again is an example's own.
+                if not self._store.writer.execute(
+                    "SELECT 1 FROM picture WHERE sha256 = ?", (sha256,)
+                ).fetchone():
+                    self._images.drop(sha256)
             if self._shards is not None:
                 self._shards.take_back(plan.first_id - 1, len(plan.rows))
 

@@ -58,6 +58,25 @@ def test_folders_within_are_finer_names(run: Run, things: Path, tmp_path: Path) 
     assert {fine.name: fine.n_given for fine in entry.fine} == {"blue": 2, "grey": 2}
 
 
+def test_known_pictures_get_finer_names(run: Run, things: Path, tmp_path: Path) -> None:
+    photos = folder_of(tmp_path / "photos", "blue", n=5)
+    run("learn", things, photos)
+    for n in range(4):
+        folder = photos / "blue" / ("sky" if n < 2 else "sea")
+        folder.mkdir(exist_ok=True)
+        (photos / "blue" / f"{n}.png").rename(folder / f"{n}.png")
+    result = run("learn", things, photos, "--fine")
+    assert "Taught 0 images in" in result.stderr
+    assert "5 known already, 4 of them with a finer name now." in result.stderr
+    assert run("split", things, "blue").exit_code == 0
+    (photos / "blue" / "sky").rename(photos / "blue" / "ice")
+    result = run("learn", things, photos, "--fine")
+    assert "2 images keep other finer names that they were given before" in result.stderr
+    with Workspace.open(things, read_only=True) as workspace:
+        fine = workspace.class_named("blue").fine
+    assert {one.name: one.n_given for one in fine} == {"sky": 2, "sea": 2}
+
+
 def test_a_bad_image_stops_and_keeps_what_was_taught(
     run: Run, things: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
