@@ -204,12 +204,22 @@ class ChangeableWorkspace(ReadableWorkspace):
         """
         return self._change(request, ("undo", event), lambda editor: undo(editor, event))
 
-    def record(self, kind: str, body: Mapping[str, Any], *, actor: str = "model") -> int:
-        """Write down what the model chose ("choose") or learnt beside ("forest")."""
+    def record(
+        self,
+        kind: str,
+        body: Mapping[str, Any],
+        *,
+        whole: Mapping[str, Any] | None = None,
+        actor: str = "model",
+    ) -> int:
+        """Write down what the model chose ("choose") or learnt beside ("forest").
+
+        Of an assessment the event keeps its choices; the ``whole`` of it is kept until the next.
+        """
         with self._writing:
             with self._store.transaction() as connection:
-                seq = self._editor(connection, actor).record(kind, body)
-            self._tell(seq - 1, [_RECORDED[kind](seq, body)])
+                seq = self._editor(connection, actor).record(kind, body, whole)
+            self._tell(seq - 1, [_RECORDED[kind](seq, whole or body)])
             return seq
 
     def record_guesses(

@@ -15,7 +15,7 @@ from evergrow.imaging import ImageClassifier
 from evergrow.novelty import RejectingClassifier
 from evergrow.workspace.answering import Snapshot
 from evergrow.workspace.assessing import SAMPLE, assess, is_due
-from evergrow.workspace.assessment import Assessment
+from evergrow.workspace.assessment import Assessment, choice_of
 from evergrow.workspace.beside import Beside
 from evergrow.workspace.exporting import HELD_OUT, exported
 from evergrow.workspace.following import (
@@ -35,6 +35,7 @@ from evergrow.workspace.learning import Learnt
 from evergrow.workspace.snapshots import (
     Saved,
     drop_before,
+    drop_foreign,
     newest_event,
     read_snapshots,
     write_snapshot,
@@ -126,7 +127,11 @@ class Model:
         }
         folder, version = self.settings.folder, history.version
         found = read_snapshots(
-            folder, seed=self.settings.seed, first=history.usable_from, last=version
+            folder,
+            history.nonce,
+            seed=self.settings.seed,
+            first=history.usable_from,
+            last=version,
         )
         for saved in found:
             try:
@@ -140,6 +145,10 @@ class Model:
         nothing = self._nothing()
         saved = Saved(0, nothing.learnt, nothing.assessment, nothing.beside, {})
         self._publish(self._settled(self._replayed(saved, history), history))
+
+    def drop_foreign(self, history: History) -> None:
+        """Remove snapshots of events that are not, or not the same, in the history."""
+        drop_foreign(self.settings.folder, history.nonce)
 
     def applied(self, facts: Sequence[Fact], history: History) -> None:
         """Take over what was just committed."""
@@ -214,7 +223,7 @@ class Model:
             if state.event <= last or not (force or state.event >= last + _SNAPSHOT_EVERY):
                 return False
             saved = Saved(state.event, state.learnt, state.assessment, state.beside, state.split_at)
-            write_snapshot(self.settings.folder, saved)
+            write_snapshot(self.settings.folder, saved, history.nonce(state.event))
             # Something may have been erased while it was written.
             drop_before(self.settings.folder, history.usable_from)
         return True
@@ -247,8 +256,12 @@ class Model:
             beside = None if state.beside is None else state.beside.noted(fact)
             return replace(state, learnt=_taught(state.learnt, fact), beside=beside)
         if isinstance(fact, Chosen):
-            found = Assessment.from_json(fact.body)
-            return replace(state, learnt=state.learnt.choose(found.choice), assessment=found)
+            whole = Assessment.is_whole(fact.body)
+            return replace(
+                state,
+                learnt=state.learnt.choose(choice_of(fact.body)),
+                assessment=Assessment.from_json(fact.body) if whole else None,
+            )
         if isinstance(fact, ForestLearnt):
             return replace(state, beside=self._grown(state.beside, fact, history))
         if isinstance(fact, SplitSet):

@@ -101,7 +101,7 @@ class ModelledWorkspace(MendableWorkspace):
         with self._working:
             found = self._model.assess(self._history, force=force)
             if found is not None:
-                self.record("choose", found.to_json())
+                self.record("choose", found.to_event(), whole=found.to_json())
             return found
 
     def update_forest(self, *, force: bool = False) -> bool:

@@ -93,7 +93,9 @@ class Plan:
     def write(self, connection: sqlite3.Connection) -> None:
         """Write all of it, within a transaction."""
         connection.executemany(
-            "INSERT INTO event (seq, kind, at, actor, body) VALUES (?, ?, ?, ?, ?)", self.events
+            "INSERT INTO event (seq, kind, at, actor, body, nonce)"
+            " VALUES (?, ?, ?, ?, ?, hex(randomblob(8)))",
+            self.events,
         )
         self.book.write(connection)
         connection.executemany(

@@ -158,6 +158,7 @@ class Workspace(ModelledWorkspace):
     def _finish_opening(self) -> None:
         if self._lock is not None:
             self._finish_erasing()
+            self._model.drop_foreign(self._history)
         self._open_follower()
 
 
