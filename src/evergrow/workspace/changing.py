@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from evergrow.workspace.clock import Clock
 from evergrow.workspace.editing import Editor
-from evergrow.workspace.following import Chosen, Fact, Follower, ForestLearnt, Guessed, Idle
+from evergrow.workspace.following import Fact, Follower, Idle
 from evergrow.workspace.history import version_of
 from evergrow.workspace.keys import digest_of, known_answer, remember
 from evergrow.workspace.layout import Layout, Manifest, write_manifest
@@ -28,11 +28,6 @@ from evergrow.workspace.undoing import undo
 __all__ = ["ChangeableWorkspace"]
 
 _COMMAND_LINE = Request()
-# Facts that an event of its own stands for, by its kind.
-_RECORDED: dict[str, type[Chosen | ForestLearnt]] = {
-    "choose": Chosen,
-    "forest": ForestLearnt,
-}
 
 
 class ChangeableWorkspace(ReadableWorkspace):
@@ -187,13 +182,24 @@ class ChangeableWorkspace(ReadableWorkspace):
         """Stop telling fine classes within a class apart; given fine names are kept."""
         return self._change(request, ("unsplit", label), lambda editor: editor.unsplit(label))
 
-    def undo(self, *, event: int | None = None, request: Request = _COMMAND_LINE) -> Change:
-        """Take back the newest change that was not taken back yet.
+    def undo(
+        self,
+        *,
+        event: int | None = None,
+        since: int | None = None,
+        count: int = 1,
+        request: Request = _COMMAND_LINE,
+    ) -> Change:
+        """Take back the newest change that was not taken back yet, or several.
 
         Parameters
         ----------
         event : int, default=None
             Only if that change is this event, so that nobody takes back another's by accident.
+        since : int, default=None
+            Take back this event and all changes after it: all of them or none.
+        count : int, default=1
+            Take back this many changes: all of them or none.
         request : Request
             Who asks.
 
@@ -202,35 +208,10 @@ class ChangeableWorkspace(ReadableWorkspace):
         change : Change
             What became of it.
         """
-        return self._change(request, ("undo", event), lambda editor: undo(editor, event))
-
-    def record(
-        self,
-        kind: str,
-        body: Mapping[str, Any],
-        *,
-        whole: Mapping[str, Any] | None = None,
-        actor: str = "model",
-    ) -> int:
-        """Write down what the model chose ("choose") or learnt beside ("forest").
-
-        Of an assessment the event keeps its choices; the ``whole`` of it is kept until the next.
-        """
-        with self._writing:
-            with self._store.transaction() as connection:
-                seq = self._editor(connection, actor).record(kind, body, whole)
-            self._tell(seq - 1, [_RECORDED[kind](seq, whole or body)])
-            return seq
-
-    def record_guesses(
-        self, class_id: int, guesses: Sequence[tuple[int, int, float]], *, actor: str = "model"
-    ) -> int:
-        """Replace the guesses within a split class: example, fine class and probability of each."""
-        with self._writing:
-            with self._store.transaction() as connection:
-                seq = self._editor(connection, actor).guess(class_id, guesses)
-            self._tell(seq - 1, [Guessed(seq, class_id)])
-            return seq
+        parts = ("undo", event, since, count)
+        return self._change(
+            request, parts, lambda editor: undo(editor, event, since=since, count=count)
+        )
 
     def _change(
         self, request: Request, parts: tuple[object, ...], make: Callable[[Editor], Change]

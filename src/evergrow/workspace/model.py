@@ -35,7 +35,6 @@ from evergrow.workspace.learning import Learnt
 from evergrow.workspace.snapshots import (
     Saved,
     drop_before,
-    drop_foreign,
     newest_event,
     read_snapshots,
     write_snapshot,
@@ -126,13 +125,8 @@ class Model:
             if entry.parent is None and entry.n_examples
         }
         folder, version = self.settings.folder, history.version
-        found = read_snapshots(
-            folder,
-            history.nonce,
-            seed=self.settings.seed,
-            first=history.usable_from,
-            last=version,
-        )
+        seed, first = self.settings.seed, history.usable_from
+        found = read_snapshots(folder, history.nonce, seed=seed, first=first, last=version)
         for saved in found:
             try:
                 state = self._replayed(saved, history)
@@ -145,10 +139,6 @@ class Model:
         nothing = self._nothing()
         saved = Saved(0, nothing.learnt, nothing.assessment, nothing.beside, {})
         self._publish(self._settled(self._replayed(saved, history), history))
-
-    def drop_foreign(self, history: History) -> None:
-        """Remove snapshots of events that are not, or not the same, in the history."""
-        drop_foreign(self.settings.folder, history.nonce)
 
     def applied(self, facts: Sequence[Fact], history: History) -> None:
         """Take over what was just committed."""
@@ -254,7 +244,7 @@ class Model:
         """The state after one fact."""
         if isinstance(fact, (Added, Removed, Moved)):
             beside = None if state.beside is None else state.beside.noted(fact)
-            return replace(state, learnt=_taught(state.learnt, fact), beside=beside)
+            return replace(state, learnt=state.learnt.after(fact), beside=beside)
         if isinstance(fact, Chosen):
             whole = Assessment.is_whole(fact.body)
             return replace(
@@ -323,19 +313,6 @@ class Model:
 
 def _names(history: History) -> dict[int, str]:
     return {class_id: entry.name for class_id, entry in history.names().items()}
-
-
-def _taught(learnt: Learnt, fact: Added | Removed | Moved) -> Learnt:
-    block = fact.block
-    if isinstance(fact, Added):
-        return learnt.add(block.rows, block.class_ids)
-    if isinstance(fact, Removed):
-        return learnt.remove(block.rows, block.class_ids)
-    # An example that moved twice in a row moved once, from its first class to its last.
-    _, first = np.unique(block.ids, return_index=True)
-    _, last = np.unique(block.ids[::-1], return_index=True)
-    to = fact.to_class_ids[::-1][last]
-    return learnt.move(block.rows[first], block.class_ids[first], to)
 
 
 def _fine_changes(facts: Sequence[Fact]) -> frozenset[int]:

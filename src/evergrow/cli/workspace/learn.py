@@ -68,11 +68,14 @@ def learn(workspace: str, folder: str, fine: bool, on_error: str, jobs: int, qui
     tally = _Tally()
     with changed_workspace(workspace) as opened:
         embedder = _embedder(opened, workspace, jobs)
+        first = opened.version + 1
         try:
             _teach_all(opened, embedder, labelled, tally, on_error, verbosity(quiet))
         finally:
             if not quiet:
                 _say(tally, time.monotonic() - began)
+                if tally.taught or tally.finer:
+                    _say_way_back(workspace, first)
         with shielded():
             opened.maintain()
             opened.save_snapshot()
@@ -138,3 +141,12 @@ def _say(tally: _Tally, seconds: float) -> None:
             f"Warning: {several(tally.kept, 'image')} {keep} {given}: correct examples on the page",
             err=True,
         )
+
+
+def _say_way_back(path: str, first: int) -> None:
+    import shlex
+
+    from evergrow.naming import printable
+
+    command = f"evergrow undo {shlex.quote(printable(path))} --since {first}"
+    click.echo(f"To take all of it back: {command}", err=True)
