@@ -57,7 +57,7 @@ class MendableWorkspace(ChangeableWorkspace):
 
     def _snapshot_problems(self, *, mendable: bool) -> Iterator[Problem]:
         """Snapshots that cannot be used; without them the model is learnt from the examples."""
-        found = unusable(self._layout.models, seed=self._manifest.seed, last=self._history.version)
+        found = unusable(self._layout.models, self._history.nonce, seed=self._manifest.seed)
         for path, why in found.items():
             yield Problem(
                 "harmless",

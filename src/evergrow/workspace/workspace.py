@@ -13,6 +13,7 @@ from evergrow.workspace.layout import Layout, Manifest, read_manifest, read_valu
 from evergrow.workspace.migrations import check_newest, migrate
 from evergrow.workspace.modelling import ModelledWorkspace
 from evergrow.workspace.opening import hold, make_folder
+from evergrow.workspace.snapshots import drop_foreign
 from evergrow.workspace.store import Store
 
 __all__ = ["Workspace"]
@@ -158,6 +159,7 @@ class Workspace(ModelledWorkspace):
     def _finish_opening(self) -> None:
         if self._lock is not None:
             self._finish_erasing()
+            drop_foreign(self._layout.models, self._history.nonce)
         self._open_follower()
 
 
