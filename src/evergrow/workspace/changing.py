@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,7 @@ from evergrow.workspace.undoing import undo
 
 __all__ = ["ChangeableWorkspace"]
 
+_log = logging.getLogger("evergrow.workspace")
 _COMMAND_LINE = Request()
 # Facts that an event of its own stands for, by its kind.
 _RECORDED: dict[str, type[Chosen | ForestLearnt]] = {
@@ -144,10 +147,11 @@ class ChangeableWorkspace(ReadableWorkspace):
         Parameters
         ----------
         label : str
-            The class.
+            The class; to erase also one that was forgotten before.
         erase : bool, default=False
-            Also delete its images and embeddings for good. This cannot be undone, and nothing
-            that came before it can be undone any more.
+            Also delete its images and embeddings for good, with those of all examples that were
+            taken out before, of whatever class: this cannot be undone, and nothing that came
+            before it can be undone any more.
         request : Request
             Who asks.
 
@@ -235,8 +239,8 @@ class ChangeableWorkspace(ReadableWorkspace):
                 editor = self._editor(connection, request.actor)
                 change = make(editor)
                 remember(connection, request, digest, change)
-            facts = list(self._history.facts_by(self._store.writer, before, erased=True))
-            self._tell(before, [*editor.named, *facts])
+            facts = self._history.facts_by(self._store.writer, before, erased=True)
+            self._tell(before, itertools.chain(editor.named, facts))
             return change
 
     def _editor(self, connection: Any, actor: str) -> Editor:
@@ -312,25 +316,34 @@ class ChangeableWorkspace(ReadableWorkspace):
                 connection.executemany("UPDATE example SET image = NULL WHERE image = ?", unused)
                 connection.executemany("DELETE FROM picture WHERE sha256 = ?", unused)
 
-    def _tell(self, before: int, facts: Sequence[Fact]) -> None:
+    def _tell(self, before: int, facts: Iterable[Fact]) -> None:
         """Hand facts to the follower that were committed after an event.
 
-        One that failed, or missed something because a thread was interrupted, begins anew.
+        One that failed, or missed something because a thread was interrupted, begins anew. The
+        change is on disk and must be acknowledged, whatever goes wrong here: should the follower
+        not even begin anew, it answers as before and is tried again with the next change.
         """
-        if not facts:
-            return
         told, self._told = self._told, None
         try:
-            if told == before:
-                self._follower.applied(facts, self._history)
-                self._told = facts[-1].event
+            news = list(facts)
+            if not news:
+                self._told = told
+            elif told == before:
+                self._follower.applied(news, self._history)
+                self._told = news[-1].event
         except Exception:  # noqa: BLE001
-            # The change is on disk and must be acknowledged, whatever the follower met.
-            told = None
-        if told != before:
-            self._open_follower()
+            _log.exception("the model could not follow a change and begins anew")
+        if self._told is None:
+            try:
+                self._open_follower()
+            except Exception:  # noqa: BLE001
+                _log.exception("the model could not be opened anew; the next change tries again")
 
     def _open_follower(self) -> None:
-        self._told = None
-        self._follower.opened(self._history)
-        self._told = self._history.version
+        self._told = erased = None
+        # Rows that another process erases meanwhile were read as nothing: then it begins again.
+        while erased != self._history.usable_from:
+            with self._history.at_once() as history:
+                erased = history.usable_from
+                self._follower.opened(history)
+                self._told = history.version

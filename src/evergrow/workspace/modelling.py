@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import numpy.typing as npt
 
@@ -158,7 +159,9 @@ class ModelledWorkspace(MendableWorkspace):
         path : path
             File to write; an existing one is replaced.
         """
-        self._model.export(self._history, self.embedder).save(path)
+        made = self._model.export(self._history, self.embedder)
+        with telling_problems(Path(path).parent):
+            made.save(path)
 
     def split(self, label: str, *, request: Request = _COMMAND_LINE) -> Change:
         """Tell the fine classes within a class apart; examples without a fine name get a guess."""

@@ -79,10 +79,19 @@ def read_snapshots(folder: Path, *, seed: int, first: int, last: int) -> Iterato
                 yield _read(path, seed)
 
 
-def unusable(folder: Path, *, seed: int, last: int) -> dict[Path, str]:
-    """Snapshots that are damaged or of events after the last, left-overs too, and why."""
-    found = dict.fromkeys(folder.glob(f"{_ASIDE}*"), "its writing was interrupted")
+def unusable(folder: Path, *, seed: int, first: int, last: int, is_busy: bool) -> dict[Path, str]:
+    """Snapshots that are damaged or not of events from the first to the last, and why.
+
+    Those that were left when something was interrupted too, unless someone may be at it now.
+    """
+    found: dict[Path, str] = {}
+    if not is_busy:
+        found |= dict.fromkeys(folder.glob(f"{_ASIDE}*"), "its writing was interrupted")
     for path in _folders(folder):
+        if int(path.name) < first:
+            if not is_busy:
+                found[path] = "it holds what was erased"
+            continue
         if int(path.name) > last:
             found[path] = f"there is no event {int(path.name)} yet"
             continue
