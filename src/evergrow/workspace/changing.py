@@ -9,10 +9,9 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from evergrow.workspace.clock import Clock
 from evergrow.workspace.editing import Editor
+from evergrow.workspace.erasing import finish_erasing
 from evergrow.workspace.following import Chosen, Fact, Follower, ForestLearnt, Guessed, Idle
 from evergrow.workspace.history import version_of
 from evergrow.workspace.keys import digest_of, known_answer, remember
@@ -23,6 +22,7 @@ from evergrow.workspace.reading import ReadableWorkspace
 from evergrow.workspace.records import Change, Lesson, Request, Taught
 from evergrow.workspace.room import telling_problems
 from evergrow.workspace.shards import Shards
+from evergrow.workspace.snapshots import drop_before
 from evergrow.workspace.store import Store
 from evergrow.workspace.teaching import Plan, Planner, next_number
 from evergrow.workspace.undoing import undo
@@ -161,8 +161,19 @@ class ChangeableWorkspace(ReadableWorkspace):
             What became of it.
         """
         parts = ("forget", label, erase)
+
+        def make(editor: Editor) -> Change:
+            return editor.forget(label, erase=erase)
+
         with self._writing:
-            change = self._change(request, parts, lambda editor: editor.forget(label, erase=erase))
+            try:
+                change = self._change(request, parts, make)
+            except WorkspaceFullError:
+                if not erase:
+                    raise
+                # Snapshots hold what is to be erased and go anyway; this may be room enough.
+                drop_before(self._layout.models, self.version + 1)
+                change = self._change(request, parts, make)
             if erase:
                 # It is forgotten; what a full disk keeps from being noted is done on opening.
                 with contextlib.suppress(WorkspaceFullError):
@@ -290,31 +301,8 @@ class ChangeableWorkspace(ReadableWorkspace):
 
     def _finish_erasing(self) -> None:
         """Do to files what was erased in the database; also for a crash in between."""
-        writer = self._store.writer
-        found = writer.execute(
-            "SELECT id, image FROM example WHERE erased = 1 AND row_sha256 != ''"
-        ).fetchall()
-        if not found or self._shards is None:
-            return
-        with telling_problems(self._layout.folder):
-            self._shards.erase(np.array([number - 1 for number, _ in found], dtype=np.int64))
-            unused = [
-                (image,)
-                for image in sorted({image for _, image in found if image is not None})
-                if not writer.execute(
-                    "SELECT 1 FROM example WHERE image = ? AND class_id IS NOT NULL", (image,)
-                ).fetchone()
-            ]
-            for (image,) in unused:
-                self._images.drop(image)
-            with self._store.transaction() as connection:
-                connection.execute(
-                    "UPDATE example SET row_sha256 = '', image = NULL"
-                    " WHERE erased = 1 AND row_sha256 != ''"
-                )
-                # Examples that were taken out of other classes cannot come back any more.
-                connection.executemany("UPDATE example SET image = NULL WHERE image = ?", unused)
-                connection.executemany("DELETE FROM picture WHERE sha256 = ?", unused)
+        if self._shards is not None:
+            finish_erasing(self._layout, self._store, self._shards)
 
     def _tell(self, before: int, facts: Iterable[Fact]) -> None:
         """Hand facts to the follower that were committed after an event.
