@@ -96,10 +96,21 @@ def read_snapshots(
                 yield _read(path, nonce_of(int(path.name)), seed)
 
 
-def unusable(folder: Path, nonce_of: NonceOf, *, seed: int) -> dict[Path, str]:
-    """Snapshots that are damaged or of events that are not there, left-overs too, and why."""
-    found = dict.fromkeys(folder.glob(f"{_ASIDE}*"), "its writing was interrupted")
+def unusable(
+    folder: Path, nonce_of: NonceOf, *, seed: int, first: int, is_busy: bool
+) -> dict[Path, str]:
+    """Snapshots that are damaged, of events that are not there or before the first, and why.
+
+    Those that were left when something was interrupted too, unless someone may be at it now.
+    """
+    found: dict[Path, str] = {}
+    if not is_busy:
+        found |= dict.fromkeys(folder.glob(f"{_ASIDE}*"), "its writing was interrupted")
     for path in _folders(folder):
+        if int(path.name) < first:
+            if not is_busy:
+                found[path] = "it holds what was erased"
+            continue
         nonce = nonce_of(int(path.name))
         if nonce is None:
             found[path] = f"there is no event {int(path.name)} yet"
