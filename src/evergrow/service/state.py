@@ -128,10 +128,12 @@ class Service:
             network.preprocessing,
             n_processes=self.settings.n_decoders,
             limits=self.settings.decoder_limits,
+            max_waiting=self.settings.max_waiting_images,
         )
-        return Images(
-            self._stack.enter_context(decoders), self._stack.enter_context(batches), self.metrics
-        )
+        # Entered first, ended last: images that are decoded still reach the network.
+        self._stack.enter_context(batches)
+        self._stack.enter_context(decoders)
+        return Images(decoders, batches, self.metrics, self.settings.images_seconds)
 
     def _n_queued(self) -> float:
         return 0.0 if self._writer is None else float(self._writer.n_waiting)

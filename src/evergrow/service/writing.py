@@ -19,6 +19,7 @@ __all__ = ["Writer"]
 
 # Lessons that share one transaction: enough to be fast, few enough to answer soon.
 _MAX_TOGETHER = 64
+_NOT_WORKING = "the thread that writes has ended; the service must be started again"
 
 _log = logging.getLogger("evergrow.service")
 
@@ -87,6 +88,11 @@ class Writer:
             self._stopping = True
 
     @property
+    def is_working(self) -> bool:
+        """Whether the thread is there; without it nothing can be changed."""
+        return self._thread.is_alive()
+
+    @property
     def n_waiting(self) -> int:
         """Changes that wait."""
         return self._queue.qsize()
@@ -107,6 +113,8 @@ class Writer:
         """Raise a ``ProblemError`` if nothing is taken at present."""
         if self._stopping:
             raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "the service is stopping")
+        if not self.is_working:
+            raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, _NOT_WORKING)
         if self._queue.full():
             raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "too many changes are waiting")
 
@@ -125,8 +133,9 @@ class Writer:
         item = self._queue.get()
         while item is not None:
             if isinstance(item, _Do):
-                _settle(item.result, item.change)
-                self._written(1)
+                if item.result.set_running_or_notify_cancel():
+                    _settle(item.result, item.change)
+                    self._written(1)
                 item = self._queue.get()
                 continue
             together, item = self._gathered(item)
@@ -152,6 +161,8 @@ class Writer:
         return together, _NOTHING
 
     def _teach(self, together: list[_Teach]) -> None:
+        # From here on nobody can take a lesson back: what is written is also told.
+        together = [item for item in together if item.result.set_running_or_notify_cancel()]
         if len(together) > 1:
             try:
                 taught = self._workspace.teach([item.lesson for item in together])
@@ -178,8 +189,6 @@ def _key(item: _Teach) -> tuple[str, str] | None:
 
 
 def _settle(result: Future[Any], make: Callable[[], Any]) -> None:
-    if not result.set_running_or_notify_cancel():
-        return
     try:
         found = make()
     # Belongs to the request; the thread goes on.

@@ -16,7 +16,8 @@ from evergrow.service.asking import (
     Key,
     NoQuery,
     content_type_of,
-    parsed,
+    embeddings_bytes,
+    json_body,
     service_of,
     signed,
     wrong_type,
@@ -72,7 +73,8 @@ async def teach(request: Request, _: NoQuery, key: Key = None) -> Response:
 
 
 async def _by_embedding(request: Request, service: Service, key: str | None) -> Taught:
-    sent = parsed(await request.body(), EmbeddingLesson)
+    longest = embeddings_bytes(service.workspace.n_features)
+    sent = await json_body(request, EmbeddingLesson, longest)
     embedding = np.asarray(sent.embedding, dtype=np.float32)
     label, fine = _names(sent.label, sent.fine)
     who = signed(request, key, label, fine, content=embedding.tobytes())
@@ -88,7 +90,7 @@ async def _by_image(request: Request, service: Service, key: str | None) -> Taug
     if known is not None:
         return known
     images: Any = service.images
-    embedding, picture = await images.lesson(content)
+    embedding, picture = await images.lesson(request, content)
     lesson = Lesson(embedding, label, fine, picture=picture, request=who)
     return await asyncio.wrap_future(service.writer.teach(lesson))
 
