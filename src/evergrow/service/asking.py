@@ -84,9 +84,7 @@ def wrong_type(request: Request, *allowed: str) -> ProblemError:
     )
 
 
-async def json_body(
-    request: Request, model: type[Body], max_bytes: int = MAX_NAMES_BYTES
-) -> Body:
+async def json_body(request: Request, model: type[Body], max_bytes: int = MAX_NAMES_BYTES) -> Body:
     """The body as a model; a ``ProblemError`` says what is wrong with it.
 
     Parameters

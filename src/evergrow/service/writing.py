@@ -19,7 +19,6 @@ __all__ = ["Writer"]
 
 # Lessons that share one transaction: enough to be fast, few enough to answer soon.
 _MAX_TOGETHER = 64
-_NOT_WORKING = "the thread that writes has ended; the service must be started again"
 
 _log = logging.getLogger("evergrow.service")
 
@@ -88,11 +87,6 @@ class Writer:
             self._stopping = True
 
     @property
-    def is_working(self) -> bool:
-        """Whether the thread is there; without it nothing can be changed."""
-        return self._thread.is_alive()
-
-    @property
     def n_waiting(self) -> int:
         """Changes that wait."""
         return self._queue.qsize()
@@ -113,10 +107,17 @@ class Writer:
         """Raise a ``ProblemError`` if nothing is taken at present."""
         if self._stopping:
             raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "the service is stopping")
-        if not self.is_working:
-            raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, _NOT_WORKING)
+        self.check_working()
         if self._queue.full():
             raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "too many changes are waiting")
+
+    def check_working(self) -> None:
+        """Raise a ``ProblemError`` if the thread is gone: nothing can be changed without it."""
+        if not self._thread.is_alive():
+            raise ProblemError(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "the thread that writes has ended; the service must be started again",
+            )
 
     def _put(self, item: _Teach | _Do) -> None:
         # Under the lock: what is taken before the end of the queue is also worked off.

@@ -122,6 +122,8 @@ class Taught:
     new_class: bool
     # Examples of the class now.
     n_examples: int
+    # Whether it is the answer that the same request got before; nothing was taught now.
+    replayed: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

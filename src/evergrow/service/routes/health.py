@@ -31,9 +31,7 @@ async def readiness(request: Request, _: NoQuery) -> Response:
     service = service_of(request)
     if service.phase != "ready":
         return problem(HTTPStatus.SERVICE_UNAVAILABLE, f"the service is {service.phase}")
-    # Says itself if it cannot work any more; a full queue passes, and so do requests to read.
-    if not service.writer.is_working:
-        service.writer.check_open()
+    service.writer.check_working()
     return json_response(HealthBody(status="ready"))
 
 

@@ -65,7 +65,7 @@ async def teach(request: Request, _: NoQuery, key: Key = None) -> Response:
     else:
         allowed = (JSON_TYPE,) if service.images is None else (FORM_TYPE, JSON_TYPE)
         raise wrong_type(request, *allowed)
-    if not taught.duplicate:
+    if not (taught.duplicate or taught.replayed):
         service.metrics.taught.inc()
     status = HTTPStatus.OK if taught.duplicate else HTTPStatus.CREATED
     headers = {"Location": f"/v1/examples/{taught.example.id}"}
