@@ -76,6 +76,8 @@ class Loop:
 class Transport:
     def __init__(self) -> None:
         self.written, self.ended = b"", ""
+        # What the other side has not taken yet.
+        self.n_left = 0
 
     def get_extra_info(self, _: str) -> None:
         return None
@@ -91,6 +93,9 @@ class Transport:
 
     def is_closing(self) -> bool:
         return bool(self.ended)
+
+    def get_write_buffer_size(self) -> int:
+        return self.n_left
 
     def pause_reading(self) -> None:
         """Nothing is read by itself."""
@@ -292,3 +297,29 @@ def test_a_handshake_must_end_in_time(
     with socket.socket() as free:
         server.run([free])
     assert (given.get("ssl_handshake_timeout", 60) < 60) is limited
+
+
+def test_a_client_that_takes_nothing_of_its_answer_is_let_go(connected: Connected) -> None:
+    connected.send(REQUEST)
+    connected.transport.n_left = 1000
+    connected.loop.go_on(2 * Connection.send_seconds)
+    assert connected.transport.ended == "aborted"
+
+
+@pytest.mark.parametrize("takes", ["a part", "all", "as much as comes"])
+def test_a_client_that_reads_slowly_gets_its_answer(connected: Connected, takes: str) -> None:
+    connected.send(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+    connected.transport.n_left = 1000
+    for _ in range(9):
+        connected.loop.go_on(Connection.send_seconds)
+        connected.transport.n_left -= {"a part": 1, "all": connected.transport.n_left}.get(takes, 0)
+        if takes == "as much as comes":
+            connected.protocol.resume_writing()
+    assert not connected.transport.ended
+
+
+def test_a_connection_that_is_gone_is_not_watched(connected: Connected) -> None:
+    connected.protocol.connection_lost(None)
+    connected.transport.n_left = 1000
+    connected.loop.go_on(9 * Connection.send_seconds)
+    assert connected.transport.ended != "aborted"

@@ -11,6 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from evergrow.service.headers import SAFE_HEADERS
 from evergrow.service.problems import problem
+from evergrow.service.sending import SendWatch
 
 __all__ = ["Connection"]
 
@@ -24,6 +25,8 @@ class Connection(H11Protocol):
     # From the beginning of a connection to the end of the head of its first request, and from the
     # first byte of the head of a later one to its end.
     head_seconds = 15.0
+    # How long the other side may take nothing of an answer.
+    send_seconds = 30.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
@@ -31,11 +34,18 @@ class Connection(H11Protocol):
         # Since when a head is awaited; None while there is none to wait for.
         self.head_since: float | None = self.loop.time()
         self.watch = self.loop.call_later(self.head_seconds, self.look)
+        self.sending = SendWatch(self.loop, transport, self.send_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
         self.watch.cancel()
+        self.sending.cancel()
         super().connection_lost(exc)
+
+    def resume_writing(self) -> None:
+        """Note that the other side reads."""
+        self.sending.progressed()
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         """Note whether this is part of a head."""
