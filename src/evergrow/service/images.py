@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 from evergrow.service.decoding.examining import Examined
 from evergrow.service.decoding.pool import DecoderPool
-from evergrow.service.decoding.refusals import RefusedImageError
+from evergrow.service.decoding.refusals import DecoderError, RefusedImageError
 from evergrow.service.decoding.turns import Batch, TooManyImagesError
 from evergrow.service.embedding import BatchEmbedder
 from evergrow.service.metrics import Metrics
@@ -161,7 +161,7 @@ class _Work(Generic[Result]):
                 self.result,
             )
         except RuntimeError as stopping:
-            self._fail(stopping)
+            self._fail(DecoderError(str(stopping)))
 
     def _fail(self, error: BaseException) -> None:
         if self.result.set_running_or_notify_cancel():

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from evergrow.service.decoding.examining import Examined
+from evergrow.service.decoding.refusals import DecoderError
 
 __all__ = ["Batch", "Job", "TooManyImagesError", "Turns"]
 
@@ -82,7 +83,7 @@ class Turns:
         owner, n_images = batch.owner, len(batch.waiting)
         with self._changed:
             if self._closed:
-                raise RuntimeError("the service is stopping")
+                raise DecoderError("the service is stopping")
             n_waiting = self._n_waiting.get(owner, 0)
             if n_waiting and n_waiting + n_images > self._most:
                 raise TooManyImagesError(
