@@ -11,11 +11,12 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import Header, Query
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import Response
 
 from evergrow.service.access import Actor
-from evergrow.service.bodies import KEY_PATTERN, Asked, ChangeBody
+from evergrow.service.bodies import KEY_PATTERN, MAX_FEATURES, Asked, ChangeBody
 from evergrow.service.listings import JSON_TYPE, json_response
 from evergrow.service.problems import ProblemError, in_words
 from evergrow.service.state import Service
@@ -27,6 +28,7 @@ __all__ = [
     "NoQuery",
     "changed",
     "content_type_of",
+    "embeddings_bytes",
     "json_body",
     "parsed",
     "service_of",
@@ -35,6 +37,15 @@ __all__ = [
 ]
 
 Body = TypeVar("Body", bound=BaseModel)
+
+# Names and numbers of a change, however they are escaped and indented.
+MAX_NAMES_BYTES = 64 * 1024
+# The longest a program writes is 24 characters; the rest is for what stands between.
+_BYTES_OF_NUMBER = 40
+# Lists, objects and members of a body, and such signs in its names; no request needs half of it.
+# They cost a hundred times as much time and memory as their bytes.
+_STRUCTURE = b"[{:"
+_MAX_STRUCTURE = 4096
 
 Key = Annotated[
     str | None,
@@ -73,21 +84,65 @@ def wrong_type(request: Request, *allowed: str) -> ProblemError:
     )
 
 
-async def json_body(request: Request, model: type[Body]) -> Body:
-    """The body as a model; a ``ProblemError`` says what is wrong with it."""
+async def json_body(request: Request, model: type[Body], max_bytes: int = MAX_NAMES_BYTES) -> Body:
+    """The body as a model; a ``ProblemError`` says what is wrong with it.
+
+    Parameters
+    ----------
+    request : Request
+        Who sends it.
+    model : type
+        What it must be.
+    max_bytes : int
+        Longest body. What is read here holds up all other requests meanwhile, so that it must be
+        no longer than what it can have to say.
+    """
     if content_type_of(request) != JSON_TYPE:
         raise wrong_type(request, JSON_TYPE)
-    return parsed(await request.body(), model)
+    pieces, n_bytes = [], 0
+    async for piece in request.stream():
+        n_bytes += len(piece)
+        if n_bytes > max_bytes:
+            raise ProblemError(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"a JSON body of more than {max_bytes} bytes is not needed here",
+            )
+        pieces.append(piece)
+    return parsed(b"".join(pieces), model)
+
+
+def embeddings_bytes(n_features: int | None, n_embeddings: int = 1) -> int:
+    """Longest JSON body with so many embeddings; before the first example, with one of any length.
+
+    >>> embeddings_bytes(1280, 32)
+    1703936
+    """
+    n_numbers = MAX_FEATURES if n_features is None else n_embeddings * n_features
+    return MAX_NAMES_BYTES + n_numbers * _BYTES_OF_NUMBER
 
 
 def parsed(body: bytes, model: type[Body]) -> Body:
     """JSON as a model."""
+    if sum(body.count(sign) for sign in _STRUCTURE) > _MAX_STRUCTURE:
+        raise _invalid("the body has more lists, objects and members than any request needs")
     try:
-        return model.model_validate_json(body)
+        value = from_json(body)
+    except ValueError as error:
+        raise _invalid(f"the body is no JSON: {error}") from None
+    if isinstance(value, dict):
+        # Before the model looks: it would describe each of thousands.
+        unknown = [name for name in value if name not in model.model_fields]
+        if unknown:
+            raise _invalid("; ".join(f"{name[:100]}: not known" for name in unknown[:3]))
+    try:
+        return model.model_validate(value)
     except ValidationError as error:
-        raise ProblemError(
-            HTTPStatus.UNPROCESSABLE_ENTITY, in_words(error.errors(include_url=False))
-        ) from None
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        raise _invalid(in_words(found)) from None
+
+
+def _invalid(detail: str) -> ProblemError:
+    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
 
 
 def signed(request: Request, key: str | None, *what: Any, content: bytes = b"") -> records.Request:

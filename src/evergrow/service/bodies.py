@@ -13,6 +13,7 @@ __all__ = [
     "CURSOR_PATTERN",
     "KEY_PATTERN",
     "LARGEST_NUMBER",
+    "MAX_FEATURES",
     "Asked",
     "ChangeBody",
     "ClassBody",
@@ -41,6 +42,7 @@ __all__ = [
 LARGEST_NUMBER = 2**63 - 1
 # Values beyond this are no features; squares of larger ones would drown all others.
 LARGEST_VALUE = 1e6
+MAX_FEATURES = 65_536
 # Visible ASCII: what all programs can put into a header.
 KEY_PATTERN = r"^[!-~]{1,255}$"
 
@@ -70,10 +72,14 @@ class Given(BaseModel):
     model_config = ConfigDict(from_attributes=True, extra="forbid")
 
 
+# The first wrong one is enough: to describe each of a million would take seconds.
+Vector = Annotated[list[Value], Field(min_length=1, max_length=MAX_FEATURES, fail_fast=True)]
+
+
 class EmbeddingLesson(Asked):
     """An example as numbers, and what it is."""
 
-    embedding: list[Value] = Field(min_length=1, max_length=65_536)
+    embedding: Vector
     label: Name
     fine: Name | None = None
 
@@ -81,7 +87,7 @@ class EmbeddingLesson(Asked):
 class Embeddings(Asked):
     """Things to name, as numbers."""
 
-    embeddings: list[list[Value]] = Field(min_length=1, max_length=1024)
+    embeddings: list[Vector] = Field(min_length=1, max_length=1024, fail_fast=True)
 
 
 def _as_checked(schema: dict[str, Any]) -> None:

@@ -131,6 +131,8 @@ class BatchEmbedder:
     def _serve(self) -> None:
         while (batch := self._next_batch()) is not None:
             images = [image for item in batch for image in item.prepared]
+            if not images:
+                continue
             try:
                 vectors = self._network.run(images)
             # Whatever the runtime raises belongs to the requests of this batch.
@@ -154,18 +156,19 @@ class BatchEmbedder:
             self._n_idle -= 1
             if not self._waiting:
                 return None
-            batch, n_images = [], 0
+            batch: list[_Waiting[Any]] = []
+            n_images = 0
             while self._waiting and n_images < min(share, self._max_batch):
                 item = self._waiting.popleft()
-                batch.append(item)
-                n_images += len(item.prepared)
-            self._n_waiting -= n_images
+                self._n_waiting -= len(item.prepared)
+                # From here on nobody can cancel it: whatever comes out is taken.
+                if item.result.set_running_or_notify_cancel():
+                    batch.append(item)
+                    n_images += len(item.prepared)
             return batch
 
 
 def _finish(item: _Waiting[Any], vectors: Matrix) -> None:
-    if not item.result.set_running_or_notify_cancel():
-        return
     try:
         found = item.then(vectors)
     except Exception as error:  # noqa: BLE001

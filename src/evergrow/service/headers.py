@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["CONTENT_SECURITY_POLICY", "SafeHeaders"]
+__all__ = ["CONTENT_SECURITY_POLICY", "SAFE_HEADERS", "SafeHeaders"]
 
 CONTENT_SECURITY_POLICY = "; ".join(
     (
@@ -22,17 +22,20 @@ CONTENT_SECURITY_POLICY = "; ".join(
     )
 )
 
-_ALWAYS = (
-    ("content-security-policy", CONTENT_SECURITY_POLICY),
-    ("x-content-type-options", "nosniff"),
-    ("x-frame-options", "DENY"),
-    ("referrer-policy", "no-referrer"),
-    ("permissions-policy", "camera=(self), microphone=(), geolocation=()"),
-    ("cross-origin-opener-policy", "same-origin"),
-    ("cross-origin-resource-policy", "same-origin"),
+SAFE_HEADERS = tuple(
+    (name.encode(), value.encode())
+    for name, value in (
+        ("content-security-policy", CONTENT_SECURITY_POLICY),
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+        ("referrer-policy", "no-referrer"),
+        ("permissions-policy", "camera=(self), microphone=(), geolocation=()"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+        # What tokens protect must not stay in shared or forgotten places.
+        ("cache-control", "no-store"),
+    )
 )
-# What tokens protect must not stay in shared or forgotten places.
-_CACHE_DEFAULT = ("cache-control", "no-store")
 
 
 class SafeHeaders:
@@ -40,8 +43,6 @@ class SafeHeaders:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._always = [(name.encode(), value.encode()) for name, value in _ALWAYS]
-        self._cache = (_CACHE_DEFAULT[0].encode(), _CACHE_DEFAULT[1].encode())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -53,8 +54,7 @@ class SafeHeaders:
             if message["type"] == "http.response.start":
                 given = list(message["headers"])
                 names = {name for name, _ in given}
-                more = [*self._always, self._cache]
-                given.extend(one for one in more if one[0] not in names)
+                given.extend(one for one in SAFE_HEADERS if one[0] not in names)
                 message = {**message, "headers": given}
             await send(message)
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
+from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from starlette.requests import Request
 
 from evergrow.service.decoding.examining import Examined
 from evergrow.service.decoding.pool import DecoderPool
-from evergrow.service.decoding.refusals import RefusedImageError
+from evergrow.service.decoding.refusals import DecoderError, RefusedImageError
+from evergrow.service.decoding.turns import Batch, TooManyImagesError
 from evergrow.service.embedding import BatchEmbedder
 from evergrow.service.metrics import Metrics
+from evergrow.service.patience import while_connected
+from evergrow.service.problems import ProblemError
 from evergrow.workspace.records import Picture
 
 __all__ = ["Images"]
@@ -35,9 +40,14 @@ class Images:
         Threads that run the network.
     metrics : Metrics
         Where refusals are counted.
+    seconds : float
+        How long a request waits for its images.
     """
 
-    def __init__(self, decoders: DecoderPool, embedder: BatchEmbedder, metrics: Metrics) -> None:
+    def __init__(
+        self, decoders: DecoderPool, embedder: BatchEmbedder, metrics: Metrics, seconds: float
+    ) -> None:
+        self._seconds = seconds
         self._decoders = decoders
         self._embedder = embedder
         self._metrics = metrics
@@ -50,20 +60,26 @@ class Images:
     def _to_embed(self) -> float:
         return float(self._embedder.n_waiting)
 
-    async def vectors(self, contents: list[bytes], then: Callable[[Matrix], Result]) -> Result:
+    async def vectors(
+        self, request: Request, contents: list[bytes], then: Callable[[Matrix], Result]
+    ) -> Result:
         """What ``then`` makes of the vectors of images; a ``RefusedImageError`` for the first bad.
 
         Parameters
         ----------
+        request : Request
+            Whose images they are; work on them ends when its client leaves.
         contents : list of bytes
             The files.
         then : callable
             From a matrix, in a thread of the network.
         """
-        work = _Work(self._embedder, len(contents), lambda _, rows: then(rows))
-        return await self._worked(work, contents, thumbnail=False)
+        work = _Work(self._embedder, lambda _, rows: then(rows))
+        return await self._worked(request, work, contents, thumbnail=False)
 
-    async def lesson(self, content: bytes) -> tuple[npt.NDArray[np.float32], Picture]:
+    async def lesson(
+        self, request: Request, content: bytes
+    ) -> tuple[npt.NDArray[np.float32], Picture]:
         """The vector of one image, and the image with what there is to know about it."""
 
         def made(images: Sequence[Examined], rows: Matrix) -> tuple[Any, Picture]:
@@ -72,18 +88,26 @@ class Images:
                 content, found.media_type, found.width, found.height, thumbnail=found.thumbnail
             )
 
-        return await self._worked(_Work(self._embedder, 1, made), [content], thumbnail=True)
+        work = _Work(self._embedder, made)
+        return await self._worked(request, work, [content], thumbnail=True)
 
     async def _worked(
-        self, work: _Work[Result], contents: list[bytes], *, thumbnail: bool
+        self, request: Request, work: _Work[Result], contents: list[bytes], *, thumbnail: bool
     ) -> Result:
-        for place, content in enumerate(contents):
-            work.wait_for(place, self._decoders.submit(content, thumbnail=thumbnail))
+        owner = request.scope["actor"].name
         try:
-            return await asyncio.wrap_future(work.result)
+            batch = self._decoders.submit_all(contents, thumbnail=thumbnail, owner=owner)
+        except TooManyImagesError as error:
+            raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from error
+        work.begin(batch)
+        try:
+            return await while_connected(request, work.result, self._seconds)
         except RefusedImageError as error:
             self._metrics.refused_images.labels(error.kind).inc()
             raise
+        finally:
+            # Nobody waits any more: because all is done, something failed, or the client left.
+            self._decoders.cancel(batch)
 
 
 class _Work(Generic[Result]):
@@ -94,24 +118,27 @@ class _Work(Generic[Result]):
     """
 
     def __init__(
-        self,
-        embedder: BatchEmbedder,
-        n_images: int,
-        then: Callable[[Sequence[Examined], Matrix], Result],
+        self, embedder: BatchEmbedder, then: Callable[[Sequence[Examined], Matrix], Result]
     ) -> None:
         self._embedder = embedder
         self._then = then
-        self._images: list[Examined | None] = [None] * n_images
-        self._n_missing = n_images
+        self._images: list[Examined | None] = []
+        self._n_missing = 0
         self._guard = threading.Lock()
         self._failed = False
         self.result: Future[Result] = Future()
 
-    def wait_for(self, place: int, decoded: Future[Examined]) -> None:
-        """Take one image when it is decoded."""
-        decoded.add_done_callback(lambda future: self._arrived(place, future))
+    def begin(self, batch: Batch) -> None:
+        """Take each image of a request when it is decoded."""
+        self._n_missing = len(batch.results)
+        self._images = [None] * self._n_missing
+        for place, decoded in enumerate(batch.results):
+            decoded.add_done_callback(partial(self._arrived, place))
 
     def _arrived(self, place: int, decoded: Future[Examined]) -> None:
+        # The request is over: nobody decodes its other images.
+        if decoded.cancelled():
+            return
         error = decoded.exception()
         with self._guard:
             if self._failed:
@@ -134,7 +161,7 @@ class _Work(Generic[Result]):
                 self.result,
             )
         except RuntimeError as stopping:
-            self._fail(stopping)
+            self._fail(DecoderError(str(stopping)))
 
     def _fail(self, error: BaseException) -> None:
         if self.result.set_running_or_notify_cancel():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ipaddress
 import logging
@@ -18,18 +19,16 @@ from typing import Any
 import uvicorn
 
 from evergrow.service.app import create_app
-from evergrow.service.connections import connections_with
+from evergrow.service.connections import Connection
+from evergrow.service.listening import EventLoop, Listening, connection_limit
 from evergrow.service.logs import set_up_logs
 from evergrow.service.memory import keep_freed_memory
 from evergrow.service.settings import Settings
 from evergrow.service.state import Service
 
-__all__ = ["check_address", "serve"]
+__all__ = ["Server", "check_address", "serve"]
 
-_HEAD_SECONDS = 15.0
-_MOST_CONNECTIONS = 1000
 _KEEP_ALIVE_SECONDS = 30
-_BACKLOG = 512
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _log = logging.getLogger("evergrow.service")
@@ -85,13 +84,13 @@ def serve(
     )
     _check_tls(certfile, keyfile)
     check_address(host, with_tls=certfile is not None, insecure=insecure)
-    listening = _listen(host, port)
+    listening = Listening(host, port, most=connection_limit())
     set_up_logs(json_lines=json_logs)
     keep_freed_memory()
     service = Service(folder, settings)
     config = uvicorn.Config(
         create_app(service),
-        http=connections_with(_HEAD_SECONDS, _MOST_CONNECTIONS),
+        http=Connection,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -108,7 +107,7 @@ def serve(
         if config.ssl is not None:
             config.ssl.minimum_version = ssl.TLSVersion.TLSv1_2
     url = _url(host, listening, with_tls=certfile is not None)
-    _run(_Server(config, service), service, listening, lambda: _say(url, announce))
+    _run(Server(config, service), service, listening, lambda: _say(url, announce))
 
 
 def check_address(host: str, *, with_tls: bool, insecure: bool) -> None:
@@ -149,24 +148,6 @@ def _check_tls(certfile: Any, keyfile: Any) -> None:
             raise ValueError(f"certificate and key cannot be used: {error}") from error
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-    # The protocol by name: the loop switches off waiting for more to send only where it sees it,
-    # and the end of an answer would come 40 ms after its beginning.
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(_BACKLOG)
-        listening.set_inheritable(False)
-    except OSError as error:
-        listening.close()
-        raise OSError(
-            error.errno, f"cannot listen at {host} port {port}: {error.strerror}"
-        ) from error
-    return listening
-
-
 def _url(host: str, listening: socket.socket, *, with_tls: bool) -> str:
     name = f"[{host}]" if ":" in host else host
     return f"http{'s' if with_tls else ''}://{name}:{listening.getsockname()[1]}/"
@@ -178,12 +159,17 @@ def _say(url: str, announce: Callable[[str], None] | None) -> None:
         announce(url)
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """uvicorn, told apart from it: stopping begins with no further changes, and ends with us."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self._service = service
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until someone stops it, with the loop that our limits are made for."""
+        with asyncio.Runner(loop_factory=EventLoop) as runner:
+            runner.run(self.serve(sockets=sockets))
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop."""
@@ -205,7 +191,7 @@ class _Server(uvicorn.Server):
 
 
 def _run(
-    server: _Server, service: Service, listening: socket.socket, opened: Callable[[], None]
+    server: Server, service: Service, listening: socket.socket, opened: Callable[[], None]
 ) -> None:
     """Answer about health at once, open the workspace meanwhile, close it at the end."""
 

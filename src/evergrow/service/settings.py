@@ -39,6 +39,13 @@ class Settings:
         Pixels of one image.
     decode_seconds : float, default=10
         Time to decode one image.
+    request_decode_seconds : float, default=20
+        Time to decode all images of one request, one after the other.
+    images_seconds : float, default=60
+        Time that a request waits for its images in all, behind those of others too; then it is
+        asked to come later.
+    max_waiting_images : int, default=512
+        Images of one token that may wait to be decoded; beyond it clients are asked to come later.
     decode_bytes : int, default=2_000_000_000
         Address space of a process that decodes.
     decoders : int, default=0
@@ -59,6 +66,9 @@ class Settings:
     max_images: int = 32
     max_pixels: int = 50 * _MILLION
     decode_seconds: float = 10.0
+    request_decode_seconds: float = 20.0
+    images_seconds: float = 60.0
+    max_waiting_images: int = 512
     decode_bytes: int = 2_000 * _MILLION
     decoders: int = 0
     threads: int = 0
@@ -75,6 +85,9 @@ class Settings:
         "max_images": [Integer(1, 1024)],
         "max_pixels": [Integer(1)],
         "decode_seconds": [Number(0.0, 3600.0, open_low=True)],
+        "request_decode_seconds": [Number(0.0, 3600.0, open_low=True)],
+        "images_seconds": [Number(0.0, 3600.0, open_low=True)],
+        "max_waiting_images": [Integer(1)],
         "decode_bytes": [Integer(100 * _MILLION)],
         "decoders": [Integer(0, 256)],
         "threads": [Integer(0, 256)],
@@ -100,4 +113,6 @@ class Settings:
     def decoder_limits(self) -> DecoderLimits:
         """How much one image may take."""
         reading = ReadLimits(max_pixels=self.max_pixels, max_bytes=self.max_request_bytes)
-        return DecoderLimits(reading, self.decode_bytes, self.decode_seconds)
+        return DecoderLimits(
+            reading, self.decode_bytes, self.decode_seconds, self.request_decode_seconds
+        )

@@ -19,6 +19,7 @@ from evergrow.service.access import SCOPES, Actor, TokenCheck
 from evergrow.service.background import Background
 from evergrow.service.decoding.pool import DecoderPool
 from evergrow.service.embedding import BatchEmbedder, embedding_network
+from evergrow.service.exports import Exports
 from evergrow.service.images import Images
 from evergrow.service.metrics import Metrics
 from evergrow.service.problems import ProblemError
@@ -70,6 +71,7 @@ class Service:
         self._writer: Writer | None = None
         self._background: Background | None = None
         self._readers: ThreadPoolExecutor | None = None
+        self._exports: Exports | None = None
         self._moving = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -114,6 +116,9 @@ class Service:
             Writer(workspace, max_queue=self.settings.max_queue, written=self._written)
         )
         self._readers = stack.enter_context(ThreadPoolExecutor(_READING_THREADS, "reader"))
+        self._exports = stack.enter_context(
+            Exports(workspace.export, partial(_model_of, workspace))
+        )
         self._workspace = workspace
         self._tokens = _token_check(self.folder)
         self.metrics.watch("queue", "Changes that wait.", self._n_queued)
@@ -128,10 +133,12 @@ class Service:
             network.preprocessing,
             n_processes=self.settings.n_decoders,
             limits=self.settings.decoder_limits,
+            max_waiting=self.settings.max_waiting_images,
         )
-        return Images(
-            self._stack.enter_context(decoders), self._stack.enter_context(batches), self.metrics
-        )
+        # Entered first, ended last: images that are decoded still reach the network.
+        self._stack.enter_context(batches)
+        self._stack.enter_context(decoders)
+        return Images(decoders, batches, self.metrics, self.settings.images_seconds)
 
     def _n_queued(self) -> float:
         return 0.0 if self._writer is None else float(self._writer.n_waiting)
@@ -185,6 +192,13 @@ class Service:
         """What makes vectors of images; None where only embeddings are taken."""
         return self._images
 
+    @property
+    def exports(self) -> Exports:
+        """Files of the model."""
+        if self._exports is None or self.phase == "closed":
+            raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "the workspace is not open")
+        return self._exports
+
     async def read(self, ask: Callable[[], Result]) -> Result:
         """Ask something that may wait for the disk, without holding up other requests."""
         if self._readers is None or self.phase == "closed":
@@ -203,6 +217,12 @@ def _token_check(folder: Path) -> TokenCheck:
         return Actor(found.name, frozenset(scope for scope in SCOPES if found.may(scope)))
 
     return check
+
+
+def _model_of(workspace: Workspace) -> object:
+    """What a file of the model depends on."""
+    assessment = workspace.assessment
+    return workspace.snapshot.event, None if assessment is None else assessment.event
 
 
 def _save(workspace: Workspace) -> None:

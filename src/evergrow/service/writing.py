@@ -107,8 +107,17 @@ class Writer:
         """Raise a ``ProblemError`` if nothing is taken at present."""
         if self._stopping:
             raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "the service is stopping")
+        self.check_working()
         if self._queue.full():
             raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "too many changes are waiting")
+
+    def check_working(self) -> None:
+        """Raise a ``ProblemError`` if the thread is gone: nothing can be changed without it."""
+        if not self._thread.is_alive():
+            raise ProblemError(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "the thread that writes has ended; the service must be started again",
+            )
 
     def _put(self, item: _Teach | _Do) -> None:
         # Under the lock: what is taken before the end of the queue is also worked off.
@@ -125,8 +134,9 @@ class Writer:
         item = self._queue.get()
         while item is not None:
             if isinstance(item, _Do):
-                _settle(item.result, item.change)
-                self._written(1)
+                if item.result.set_running_or_notify_cancel():
+                    _settle(item.result, item.change)
+                    self._written(1)
                 item = self._queue.get()
                 continue
             together, item = self._gathered(item)
@@ -152,6 +162,8 @@ class Writer:
         return together, _NOTHING
 
     def _teach(self, together: list[_Teach]) -> None:
+        # From here on nobody can take a lesson back: what is written is also told.
+        together = [item for item in together if item.result.set_running_or_notify_cancel()]
         if len(together) > 1:
             try:
                 taught = self._workspace.teach([item.lesson for item in together])
@@ -178,8 +190,6 @@ def _key(item: _Teach) -> tuple[str, str] | None:
 
 
 def _settle(result: Future[Any], make: Callable[[], Any]) -> None:
-    if not result.set_running_or_notify_cancel():
-        return
     try:
         found = make()
     # Belongs to the request; the thread goes on.

@@ -80,4 +80,4 @@ def _from_json(text: str) -> Taught | Change:
     kind, values = json.loads(text)
     if kind == "change":
         return Change(**values)
-    return Taught(**{**values, "example": Example(**values["example"])})
+    return Taught(**{**values, "example": Example(**values["example"]), "replayed": True})

@@ -125,6 +125,8 @@ class Taught:
     # Of a known picture that came with a finer name: whether the example has that name from now
     # on, or keeps another one that it was given before. None if neither.
     known_fine: Literal["taken", "kept"] | None = None
+    # Whether it is the answer that the same request got before; nothing was taught now.
+    replayed: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,8 @@ class DecoderLimits:
         then refused rather than decoded.
     seconds : float
         Time for one image, of the clock and of the processor.
+    seconds_together : float
+        Time for all images of one request, one after the other.
     """
 
     reading: ReadLimits = field(
@@ -70,6 +72,7 @@ class DecoderLimits:
     )
     memory_bytes: int = 2_000 * _MILLION
     seconds: float = 10.0
+    seconds_together: float = 20.0
 
 
 class DecoderProcess:
@@ -93,10 +96,13 @@ class DecoderProcess:
         # Clock at which the present work must be done; infinite while there is none.
         self._deadline = math.inf
         self._overdue = False
+        self._ended = False
         self._guard = threading.Lock()
 
     def start(self) -> None:
         """Start the process, which gets ready by itself."""
+        if self._ended:
+            raise DecoderError("the service is stopping")
         self._is_ready, self._overdue = False, False
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "evergrow.service.decoding.process"],
@@ -161,6 +167,13 @@ class DecoderProcess:
         with self._guard:
             if now > self._deadline and self._process is not None:
                 self._overdue = True
+                self._process.kill()
+
+    def end(self) -> None:
+        """End the process in the middle of its work, for good; called by another thread."""
+        with self._guard:
+            self._ended = True
+            if self._process is not None:
                 self._process.kill()
 
     def stop(self) -> None:

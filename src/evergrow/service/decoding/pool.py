@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import Self
 
 from evergrow.features.preprocessing import Preprocessing
 from evergrow.service.decoding.child import DecoderLimits, DecoderProcess
 from evergrow.service.decoding.examining import Examined
+from evergrow.service.decoding.refusals import DecoderError, RefusedImageError
+from evergrow.service.decoding.turns import Batch, Job, Turns
 
 __all__ = ["DecoderPool"]
 
 # How often the time of decoders is looked at, as a share of what they have.
 _WATCH_SHARE = 0.05
-
-
-@dataclass(frozen=True)
-class _Job:
-    content: bytes
-    thumbnail: bool
-    result: Future[Examined] = field(default_factory=Future)
+# At the end, time for the images that decoders are at: whoever waits for them gets an answer.
+_STOP_SECONDS = 1.0
 
 
 class DecoderPool:
@@ -36,7 +32,9 @@ class DecoderPool:
     n_processes : int
         Images decoded at once. At least two, so that one hostile image does not hold up others.
     limits : DecoderLimits
-        How much one image may take.
+        How much one image, and the images of one request, may take.
+    max_waiting : int
+        Images of one owner that may wait.
     """
 
     def __init__(
@@ -45,12 +43,13 @@ class DecoderPool:
         *,
         n_processes: int = 2,
         limits: DecoderLimits | None = None,
+        max_waiting: int = 512,
     ) -> None:
         self._limits = limits or DecoderLimits()
         self._children = [
             DecoderProcess(preprocessing, self._limits) for _ in range(max(1, n_processes))
         ]
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._turns = Turns(max_waiting)
         self._stopping = threading.Event()
         self._threads = [
             threading.Thread(target=self._serve, args=(child,), name="decoder", daemon=True)
@@ -67,17 +66,24 @@ class DecoderPool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End all decoders; what waits is answered first."""
-        for _thread in self._threads:
-            self._jobs.put(None)
-        for thread in self._threads:
-            thread.join()
+        """End all decoders; what waits is not decoded any more, what is begun has a moment."""
+        for job in self._turns.close():
+            _fail(job, DecoderError("the service is stopping"))
+        until = time.monotonic() + _STOP_SECONDS
+        for thread, child in zip(self._threads, self._children, strict=True):
+            thread.join(max(0.0, until - time.monotonic()))
+            # Again, if it was just about to get another process.
+            while thread.is_alive():
+                child.end()
+                thread.join(_STOP_SECONDS)
         self._stopping.set()
         self._watch.join()
         for child in self._children:
             child.stop()
 
-    def submit(self, content: bytes, *, thumbnail: bool = False) -> Future[Examined]:
+    def submit(
+        self, content: bytes, *, thumbnail: bool = False, owner: str = ""
+    ) -> Future[Examined]:
         """Have one image decoded.
 
         Returns
@@ -85,14 +91,45 @@ class DecoderPool:
         result : Future
             Of :class:`Examined`, or of a ``RefusedImageError``.
         """
-        job = _Job(content, thumbnail)
-        self._jobs.put(job)
-        return job.result
+        return self.submit_all([content], thumbnail=thumbnail, owner=owner).results[0]
+
+    def submit_all(
+        self, contents: Sequence[bytes], *, thumbnail: bool = False, owner: str = ""
+    ) -> Batch:
+        """Have the images of a request decoded.
+
+        Parameters
+        ----------
+        contents : sequence of bytes
+            The files.
+        thumbnail : bool, default=False
+            Whether small pictures are made too.
+        owner : str, default=""
+            Who asks; owners take turns.
+
+        Returns
+        -------
+        batch : Batch
+            Its ``results`` are futures of :class:`Examined`, or of a ``RefusedImageError``.
+
+        Raises
+        ------
+        TooManyImagesError
+            If too many images of the owner wait.
+        """
+        batch = Batch(owner, contents, thumbnail=thumbnail)
+        self._turns.put(batch)
+        return batch
+
+    def cancel(self, batch: Batch) -> None:
+        """Forget the images of a batch that no decoder has taken yet."""
+        for job in self._turns.drop(batch):
+            job.result.cancel()
 
     @property
     def n_waiting(self) -> int:
         """Images that no decoder has taken yet."""
-        return self._jobs.qsize()
+        return len(self._turns)
 
     @property
     def pids(self) -> list[int]:
@@ -100,18 +137,30 @@ class DecoderPool:
         return [child.pid for child in self._children if child.pid is not None]
 
     def _serve(self, child: DecoderProcess) -> None:
-        while (job := self._jobs.get()) is not None:
+        while (job := self._turns.take()) is not None:
             if not job.result.set_running_or_notify_cancel():
                 continue
+            began = time.monotonic()
             try:
+                self._check_budget(job.batch)
                 found = child.decode(job.content, thumbnail=job.thumbnail)
             # Whatever went wrong belongs to this image's request; the thread serves the next.
             except Exception as error:  # noqa: BLE001
+                self._turns.charge(job.batch, time.monotonic() - began)
                 job.result.set_exception(error)
             else:
+                self._turns.charge(job.batch, time.monotonic() - began)
                 job.result.set_result(found)
             # The image must not stay in memory until the next one comes.
             del job
+
+    def _check_budget(self, batch: Batch) -> None:
+        most = self._limits.seconds_together
+        if batch.seconds > most:
+            raise RefusedImageError(
+                "decoder",
+                f"the images before it took longer than {most:g} seconds: send fewer at once",
+            )
 
     def _watch_time(self) -> None:
         pause = self._limits.seconds * _WATCH_SHARE
@@ -119,3 +168,8 @@ class DecoderPool:
             now = time.monotonic()
             for child in self._children:
                 child.kill_if_late(now)
+
+
+def _fail(job: Job, error: Exception) -> None:
+    if job.result.set_running_or_notify_cancel():
+        job.result.set_exception(error)

@@ -28,9 +28,10 @@ async def health(_: NoQuery) -> Response:
 @router.get("/readyz", response_model=HealthBody, responses=refusals(503, public=True))
 async def readiness(request: Request, _: NoQuery) -> Response:
     """Say whether requests can be served: not while opening, not while stopping."""
-    phase = service_of(request).phase
-    if phase != "ready":
-        return problem(HTTPStatus.SERVICE_UNAVAILABLE, f"the service is {phase}")
+    service = service_of(request)
+    if service.phase != "ready":
+        return problem(HTTPStatus.SERVICE_UNAVAILABLE, f"the service is {service.phase}")
+    service.writer.check_working()
     return json_response(HealthBody(status="ready"))
 
 

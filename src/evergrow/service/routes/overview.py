@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
-from typing import Annotated, Any
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from evergrow.service.access import Actor
 from evergrow.service.asking import NoQuery, service_of
@@ -21,10 +21,10 @@ from evergrow.service.bodies import (
     StatusBody,
 )
 from evergrow.service.confusing import confusion_of
+from evergrow.service.exports import Export, Exports
 from evergrow.service.listings import json_response, listed
 from evergrow.service.openapi import refusals, with_tag
 from evergrow.service.paging import Limited, Listing
-from evergrow.service.state import Service
 from evergrow.workspace.workspace import Workspace
 
 __all__ = ["router"]
@@ -32,7 +32,6 @@ __all__ = ["router"]
 router = APIRouter(prefix="/v1", tags=["looking"])
 
 _MODEL_TYPE = "application/octet-stream"
-_CHUNK_BYTES = 1 << 20
 
 
 def _state(workspace: Workspace) -> Callable[[], object]:
@@ -122,41 +121,23 @@ async def status(request: Request, _: NoQuery) -> Response:
 )
 async def model(request: Request, _: NoQuery) -> Response:
     """The model as a file that ``evergrow.load`` reads."""
-    service = service_of(request)
-    folder, size = await service.read(lambda: _exported(service))
-    return StreamingResponse(
-        _streamed(service, folder),
-        media_type=_MODEL_TYPE,
-        headers={
-            "Content-Length": str(size),
+    exports = service_of(request).exports
+    return _ModelResponse(exports, await exports.take())
+
+
+class _ModelResponse(StreamingResponse):
+    """Gives the file back however the transfer ends, and if it never begins."""
+
+    def __init__(self, exports: Exports, export: Export) -> None:
+        headers = {
+            "Content-Length": str(export.n_bytes),
             "Content-Disposition": 'attachment; filename="model.evergrow"',
-        },
-    )
+        }
+        super().__init__(exports.pieces(export), media_type=_MODEL_TYPE, headers=headers)
+        self._release = partial(exports.release, export)
 
-
-def _exported(service: Service) -> tuple[tempfile.TemporaryDirectory[str], int]:
-    folder = tempfile.TemporaryDirectory(prefix="evergrow-export-")
-    try:
-        path = Path(folder.name) / "model.evergrow"
-        service.workspace.export(path)
-        return folder, path.stat().st_size
-    except BaseException:
-        folder.cleanup()
-        raise
-
-
-async def _streamed(
-    service: Service, folder: tempfile.TemporaryDirectory[str]
-) -> AsyncIterator[bytes]:
-    """The file piece by piece; it is removed however the transfer ends."""
-    try:
-        with open(Path(folder.name) / "model.evergrow", "rb") as file:
-            while piece := await service.read(lambda: _piece(file)):
-                yield piece
-    finally:
-        folder.cleanup()
-
-
-def _piece(file: Any) -> bytes:
-    piece: bytes = file.read(_CHUNK_BYTES)
-    return piece
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._release()

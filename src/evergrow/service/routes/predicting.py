@@ -11,7 +11,13 @@ from pydantic import ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from evergrow.service.asking import content_type_of, parsed, service_of, wrong_type
+from evergrow.service.asking import (
+    content_type_of,
+    embeddings_bytes,
+    json_body,
+    service_of,
+    wrong_type,
+)
 from evergrow.service.bodies import Asked, Candidate, Embeddings, Prediction, PredictionsBody
 from evergrow.service.forms import several_images
 from evergrow.service.listings import JSON_TYPE, json_response
@@ -47,12 +53,15 @@ async def predict(request: Request, how: Annotated[_How, Query()]) -> Response:
     service = service_of(request)
     kind = content_type_of(request)
     if kind == JSON_TYPE:
-        sent = parsed(await request.body(), Embeddings)
+        longest = embeddings_bytes(service.workspace.n_features, service.settings.max_images)
+        sent = await json_body(request, Embeddings, longest)
         rows = _matrix(sent, service)
         body = await service.read(lambda: _answered(service, rows, how))
     elif kind == FORM_TYPE and service.images is not None:
         images = await several_images(request)
-        body = await service.images.vectors(images, lambda rows: _answered(service, rows, how))
+        body = await service.images.vectors(
+            request, images, lambda rows: _answered(service, rows, how)
+        )
     else:
         allowed = (JSON_TYPE,) if service.images is None else (FORM_TYPE, JSON_TYPE)
         raise wrong_type(request, *allowed)

@@ -16,7 +16,8 @@ from evergrow.service.asking import (
     Key,
     NoQuery,
     content_type_of,
-    parsed,
+    embeddings_bytes,
+    json_body,
     service_of,
     signed,
     wrong_type,
@@ -68,7 +69,7 @@ async def teach(request: Request, _: NoQuery, key: Key = None) -> Response:
     else:
         allowed = (JSON_TYPE,) if service.images is None else (FORM_TYPE, JSON_TYPE)
         raise wrong_type(request, *allowed)
-    if not taught.duplicate:
+    if not (taught.duplicate or taught.replayed):
         service.metrics.taught.inc()
     status = HTTPStatus.OK if taught.duplicate else HTTPStatus.CREATED
     headers = {"Location": f"/v1/examples/{taught.example.id}"}
@@ -76,7 +77,8 @@ async def teach(request: Request, _: NoQuery, key: Key = None) -> Response:
 
 
 async def _by_embedding(request: Request, service: Service, key: str | None) -> Taught:
-    sent = parsed(await request.body(), EmbeddingLesson)
+    longest = embeddings_bytes(service.workspace.n_features)
+    sent = await json_body(request, EmbeddingLesson, longest)
     embedding = np.asarray(sent.embedding, dtype=np.float32)
     label, fine = _names(sent.label, sent.fine)
     who = signed(request, key, label, fine, content=embedding.tobytes())
@@ -92,7 +94,7 @@ async def _by_image(request: Request, service: Service, key: str | None) -> Taug
     if known is not None:
         return known
     images: Any = service.images
-    embedding, picture = await images.lesson(content)
+    embedding, picture = await images.lesson(request, content)
     lesson = Lesson(embedding, label, fine, picture=picture, request=who)
     return await asyncio.wrap_future(service.writer.teach(lesson))
 
