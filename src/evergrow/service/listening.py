@@ -38,8 +38,8 @@ class Listening(socket.socket):
 
     def __init__(self, host: str, port: int, *, most: int) -> None:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        # The protocol by name: only where asyncio sees it is nothing held back to be sent with more,
-        # and the end of an answer would come 40 ms after its beginning.
+        # The protocol by name: only where asyncio sees it is nothing held back to go with more, and
+        # else the end of an answer would come 40 ms after its beginning.
         super().__init__(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._most = most
         self._open: weakref.WeakSet[_Accepted] = weakref.WeakSet()
