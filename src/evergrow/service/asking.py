@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from evergrow.service.access import Actor
-from evergrow.service.bodies import KEY_PATTERN, Asked, ChangeBody
+from evergrow.service.bodies import KEY_PATTERN, Asked, ChangeBody, RelabelBody
 from evergrow.service.listings import JSON_TYPE, json_response
 from evergrow.service.problems import ProblemError, in_words
 from evergrow.service.state import Service
@@ -26,6 +26,7 @@ __all__ = [
     "Key",
     "NoQuery",
     "changed",
+    "clears_fine",
     "content_type_of",
     "json_body",
     "parsed",
@@ -88,6 +89,11 @@ def parsed(body: bytes, model: type[Body]) -> Body:
         raise ProblemError(
             HTTPStatus.UNPROCESSABLE_ENTITY, in_words(error.errors(include_url=False))
         ) from None
+
+
+def clears_fine(sent: RelabelBody) -> bool:
+    """Whether a correction takes finer names away: null does, and nothing leaves them."""
+    return "fine" in sent.model_fields_set and sent.fine is None
 
 
 def signed(request: Request, key: str | None, *what: Any, content: bytes = b"") -> records.Request:
