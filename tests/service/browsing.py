@@ -66,6 +66,15 @@ def files(thing: str, seeds: range) -> list[dict[str, Any]]:
     return chosen
 
 
+def portrait() -> dict[str, Any]:
+    """A picture four times as high as wide."""
+    from PIL import Image
+
+    content = BytesIO()
+    Image.new("RGB", (120, 480), (190, 60, 40)).save(content, "PNG")
+    return {"name": "tower.png", "mimeType": "image/png", "buffer": content.getvalue()}
+
+
 def write_film(path: Path, thing: str) -> None:
     """What the camera sees: a thing that moves a little."""
     width, height = SIZE

@@ -63,6 +63,28 @@ def test_relabelling_to_what_it_is_changes_nothing(workspace):
     assert (change.n_examples, change.event, workspace.version) == (0, 4, 4)
 
 
+def test_many_examples_are_corrected_by_one_change(workspace):
+    change = workspace.relabel([1, 2, 4], label="pen", fine="wide")
+    assert (change.event, change.n_examples) == (5, 3)
+    assert change.summary == "3 examples are 'pen' and 'wide' in it now"
+    assert [labels(workspace)[n] for n in (1, 2, 4)] == [("pen", "wide")] * 3
+
+
+def test_many_examples_are_removed_by_one_change(workspace):
+    assert workspace.remove([1, 1, 4]).n_examples == 2
+    assert counts(workspace) == {"cup": 2}
+
+
+@pytest.mark.parametrize("numbers", [[], [1, 99], list(range(1, 502))])
+def test_of_many_examples_all_are_changed_or_none(workspace, numbers):
+    before = labels(workspace)
+    with pytest.raises(WorkspaceError, match="example"):
+        workspace.relabel(numbers, label="pen")
+    with pytest.raises(WorkspaceError, match="example"):
+        workspace.remove(numbers)
+    assert (labels(workspace), workspace.version) == (before, 4)
+
+
 @pytest.mark.parametrize("options", [{}, {"fine": "a", "clear_fine": True}])
 def test_relabelling_needs_to_know_what_to_do(workspace, options):
     with pytest.raises(WorkspaceError, match="relabel"):

@@ -165,6 +165,26 @@ def test_a_split_class_answers_with_finer_names_and_guesses_the_rest(tmp_path: P
         assert not workspace.examples(label="ant", guessed=True).items
 
 
+def test_what_is_not_known_has_no_finer_name_either(tmp_path: Path) -> None:
+    X, codes = cones(240, classes=3)
+    with Workspace.create(tmp_path / "w", features=None) as workspace:
+        workspace.teach(
+            [
+                Lesson(x, "pet" if k else "ant", NAMES[k] if k else None)
+                for x, k in zip(X, codes, strict=True)
+            ]
+        )
+        workspace.split("pet")
+        workspace.assess()
+        # Near "pet", and yet like nothing that was taught.
+        strange = np.zeros((1, X.shape[1]), dtype=np.float32)
+        strange[0, 1], strange[0, 5:] = 1, -9
+        near, far = workspace.predict(np.concatenate([X[1:2], strange]))
+        assert (near.known, near.fine) == (True, "bee")
+        assert (far.label, far.known) == ("pet", False)
+        assert (far.fine, far.fine_probability, far.fine_top) == (None, None, ())
+
+
 def test_guesses_follow_what_is_given_later(tmp_path: Path) -> None:
     with taught(tmp_path / "w", 30) as workspace:
         X, codes = fine_lessons(8, 0.2)

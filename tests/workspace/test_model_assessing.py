@@ -193,6 +193,38 @@ def test_a_workspace_shows_what_was_found_out(tmp_path: Path) -> None:
         assert sum(entry.n for entry in again.confusion()) == 240
 
 
+def test_a_label_that_was_confirmed_is_not_doubted_again(tmp_path: Path) -> None:
+    X, class_ids = mixture(240, noise=0.8)
+
+    def doubted(workspace: Workspace) -> set[int]:
+        return {one.example.id for one in workspace.review()}
+
+    with Workspace.create(tmp_path / "w", features=None) as workspace:
+        workspace.teach([Lesson(x, f"class {k}") for x, k in zip(X, class_ids, strict=True)])
+        workspace.assess()
+        one = workspace.review()[0].example
+        change = workspace.relabel(one.id, label=one.label)
+        assert (change.kind, change.n_examples) == ("confirm", 0)
+        assert one.id not in doubted(workspace)
+    with Workspace.open(tmp_path / "w") as again:
+        assert one.id not in doubted(again)
+        again.undo()
+        assert one.id in doubted(again)
+
+
+def test_after_a_confirmed_label_the_model_goes_on_from_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, class_ids = mixture(80)
+    with Workspace.create(tmp_path / "w", features=None) as workspace:
+        workspace.teach([Lesson(x, f"class {k}") for x, k in zip(X, class_ids, strict=True)])
+        monkeypatch.setattr(workspace, "_open_follower", lambda: pytest.fail("begun anew"))
+        workspace.relabel(1, label=workspace.example(1).label)
+        workspace.undo()
+        (taught,) = workspace.teach([Lesson(X[0], "another")])
+        assert workspace.snapshot.event == taught.event
+
+
 def test_examples_that_come_while_an_assessment_runs_are_left_out_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

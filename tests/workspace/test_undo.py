@@ -12,8 +12,8 @@ FOUR = [lesson("cup", n, fine=f) for n in range(2) for f in ("red", "blue")]
 
 CHANGES = {
     "teach": lambda workspace: workspace.teach([lesson("mug", 9, fine="tall")])[0],
-    "relabel": lambda workspace: workspace.relabel(1, label="mug"),
-    "remove": lambda workspace: workspace.remove(1),
+    "relabel": lambda workspace: workspace.relabel([1, 2, 5], label="mug", fine="tall"),
+    "remove": lambda workspace: workspace.remove([1, 3, 5]),
     "forget": lambda workspace: workspace.forget("cup"),
     "rename": lambda workspace: workspace.rename("cup", "mug"),
     "merge": lambda workspace: workspace.merge("cup", "pen"),

@@ -191,20 +191,21 @@ class Client:
 
     def relabel(
         self,
-        example: int,
+        example: int | Sequence[int],
         *,
         label: str | None = None,
         fine: str | None = None,
         clear_fine: bool = False,
     ) -> Change:
-        """Correct what an example is called.
+        """Correct what examples are called.
 
         Parameters
         ----------
-        example : int
-            Its number.
+        example : int or sequence of int
+            Its number, or the numbers of up to 500: they are one change, undone at once.
         label : str, default=None
-            Its class; None to leave it.
+            Its class; None to leave it. The class that it has is confirmed, and no longer listed
+            for review.
         fine : str, default=None
             Its finer class, also to confirm a guess; None to leave it.
         clear_fine : bool, default=False
@@ -214,10 +215,14 @@ class Client:
         body: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if clear_fine:
             body["fine"] = None
+        if isinstance(example, Sequence):
+            return self._changed("POST", "/v1/relabel", {"examples": list(example), **body})
         return self._changed("PATCH", f"/v1/examples/{int(example)}", body)
 
-    def remove(self, example: int) -> Change:
-        """Take an example out."""
+    def remove(self, example: int | Sequence[int]) -> Change:
+        """Take an example out, or up to 500 at once."""
+        if isinstance(example, Sequence):
+            return self._changed("POST", "/v1/remove", {"examples": list(example)})
         return self._changed("DELETE", f"/v1/examples/{int(example)}", None)
 
     def undo(self, event: int | None = None) -> Change:

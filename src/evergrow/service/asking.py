@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from evergrow.service.access import Actor
-from evergrow.service.bodies import KEY_PATTERN, MAX_FEATURES, Asked, ChangeBody
+from evergrow.service.bodies import KEY_PATTERN, MAX_FEATURES, Asked, ChangeBody, RelabelBody
 from evergrow.service.listings import JSON_TYPE, json_response
 from evergrow.service.problems import ProblemError, in_words
 from evergrow.service.state import Service
@@ -27,6 +27,7 @@ __all__ = [
     "Key",
     "NoQuery",
     "changed",
+    "clears_fine",
     "content_type_of",
     "embeddings_bytes",
     "json_body",
@@ -144,6 +145,11 @@ def parsed(body: bytes, model: type[Body]) -> Body:
 
 def _invalid(detail: str) -> ProblemError:
     return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
+
+
+def clears_fine(sent: RelabelBody) -> bool:
+    """Whether a correction takes finer names away: null does, and nothing leaves them."""
+    return "fine" in sent.model_fields_set and sent.fine is None
 
 
 def signed(request: Request, key: str | None, *what: Any, content: bytes = b"") -> records.Request:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from evergrow.workspace.editing import MOST_TOGETHER
 from evergrow.workspace.names import NAME_PATTERN
 from evergrow.workspace.records import Sign
 
@@ -24,6 +25,7 @@ __all__ = [
     "EventPage",
     "ExampleBody",
     "ExamplePage",
+    "ExamplesBody",
     "ForgetBody",
     "HealthBody",
     "LabelBody",
@@ -31,6 +33,7 @@ __all__ = [
     "PredictionsBody",
     "ProblemBody",
     "RelabelBody",
+    "RelabelManyBody",
     "RenameBody",
     "ReviewBody",
     "ReviewList",
@@ -92,7 +95,7 @@ class Embeddings(Asked):
 
 def _as_checked(schema: dict[str, Any]) -> None:
     """Say of a correction what its model cannot: something is needed, and a label is a name."""
-    schema["minProperties"] = 1
+    schema["minProperties"] = 1 + len(schema.get("required", ()))
     label = schema["properties"]["label"]
     label.update(*(kind for kind in label.pop("anyOf") if kind != {"type": "null"}))
     label.pop("default")
@@ -112,6 +115,16 @@ class RelabelBody(Asked):
         if label is None:
             raise ValueError("an example always has a label")
         return label
+
+
+class ExamplesBody(Asked):
+    """Examples that are changed together."""
+
+    examples: list[EventNumber] = Field(min_length=1, max_length=MOST_TOGETHER)
+
+
+class RelabelManyBody(RelabelBody, ExamplesBody):
+    """What several examples really are; what is left out stays, and null takes finer names away."""
 
 
 class LabelBody(Asked):

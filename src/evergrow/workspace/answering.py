@@ -170,12 +170,14 @@ class Snapshot:
         for i, (ids, shares) in enumerate(zip(best.tolist(), values.tolist(), strict=True)):
             listed = tuple((self.names[k], p) for k, p in zip(ids, shares, strict=True))
             strange = None if novelty is None else float(novelty[i])
-            fine_name, fine_top = fine.get(i, (None, ()))
+            known = strange is None or not strange > level
+            # What is none of the classes is no kind of one either.
+            fine_name, fine_top = fine.get(i, (None, ())) if known else (None, ())
             answers.append(
                 Answer(
                     label=listed[0][0],
                     probability=listed[0][1],
-                    known=strange is None or not strange > level,
+                    known=known,
                     novelty=strange,
                     fine=fine_name,
                     fine_probability=fine_top[0][1] if fine_top else None,

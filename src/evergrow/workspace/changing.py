@@ -95,21 +95,22 @@ class ChangeableWorkspace(ReadableWorkspace):
 
     def relabel(
         self,
-        example_id: int,
+        example_id: int | Sequence[int],
         *,
         label: str | None = None,
         fine: str | None = None,
         clear_fine: bool = False,
         request: Request = _COMMAND_LINE,
     ) -> Change:
-        """Correct one example: its class, its fine name, or both; or confirm a guess.
+        """Correct examples: their class, their fine name, or both; or confirm what they are.
 
         Parameters
         ----------
-        example_id : int
-            Number of the example.
+        example_id : int or sequence of int
+            Number of the example, or numbers of up to 500: they are one change, undone at once.
         label : str, default=None
-            Its class, known or new; None to leave it.
+            Its class, known or new; None to leave it. The class that it has is confirmed: the
+            model's doubts about it are no longer listed for review.
         fine : str, default=None
             Its fine name; None to leave it, or to have none in another class.
         clear_fine : bool, default=False
@@ -122,19 +123,20 @@ class ChangeableWorkspace(ReadableWorkspace):
         change : Change
             What became of it.
         """
-        parts = ("relabel", example_id, label, fine, clear_fine)
+        numbers = _numbers(example_id)
+        parts = ("relabel", *numbers, label, fine, clear_fine)
         return self._change(
             request,
             parts,
-            lambda editor: editor.relabel(
-                example_id, label=label, fine=fine, clear_fine=clear_fine
-            ),
+            lambda editor: editor.relabel(numbers, label=label, fine=fine, clear_fine=clear_fine),
         )
 
-    def remove(self, example_id: int, *, request: Request = _COMMAND_LINE) -> Change:
-        """Take one example out; undoing brings it back."""
-        parts = ("remove", example_id)
-        return self._change(request, parts, lambda editor: editor.remove(example_id))
+    def remove(
+        self, example_id: int | Sequence[int], *, request: Request = _COMMAND_LINE
+    ) -> Change:
+        """Take one example out, or up to 500 at once; undoing brings them back."""
+        numbers = _numbers(example_id)
+        return self._change(request, ("remove", *numbers), lambda editor: editor.remove(numbers))
 
     def forget(
         self, label: str, *, erase: bool = False, request: Request = _COMMAND_LINE
@@ -319,7 +321,8 @@ class ChangeableWorkspace(ReadableWorkspace):
         try:
             news = list(facts)
             if not news:
-                self._told = told
+                # There are changes that nothing follows, such as that a label was confirmed.
+                self._told = version_of(self._store.writer) if told == before else told
             elif told == before:
                 self._follower.applied(news, self._history)
                 self._told = news[-1].event
@@ -339,3 +342,7 @@ class ChangeableWorkspace(ReadableWorkspace):
                 erased = history.usable_from
                 self._follower.opened(history)
                 self._told = history.version
+
+
+def _numbers(example_id: int | Sequence[int]) -> Sequence[int]:
+    return tuple(example_id) if isinstance(example_id, Sequence) else (example_id,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,8 +23,10 @@ from evergrow.workspace.names import checked_name
 from evergrow.workspace.problems import ConflictError
 from evergrow.workspace.records import Change
 
-__all__ = ["Editor", "counted"]
+__all__ = ["MOST_TOGETHER", "Editor", "counted"]
 
+# Examples that one change may name: enough for what a person chooses, little enough to answer soon.
+MOST_TOGETHER = 500
 # A class can be split once this many finer names have as many examples each.
 _LEAST_FINE = 2
 # Examples of which something is kept although they are in no class.
@@ -38,6 +40,19 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     ('1 example', '2 examples', '2 classes')
     """
     return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where an example is, or goes."""
+
+    example: int
+    class_id: int
+    label: str
+    fine_id: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"class": self.class_id, "label": self.label, "fine": self.fine_id}
 
 
 @dataclass
@@ -63,43 +78,63 @@ class Editor:
     named: list[Named] = field(default_factory=list)
 
     def relabel(
-        self, example: int, *, label: str | None, fine: str | None, clear_fine: bool
+        self, examples: Sequence[int], *, label: str | None, fine: str | None, clear_fine: bool
     ) -> Change:
-        """Give one example another class, or a fine name, or neither any more."""
+        """Give examples another class, or a fine name, or neither any more.
+
+        A class that they have already is confirmed, if that is all that was said.
+        """
         if label is None and fine is None and not clear_fine:
             raise WorkspaceError("relabel needs a label, a fine name, or both")
         if fine is not None and clear_fine:
             raise WorkspaceError("relabel takes a fine name or takes it away, not both")
-        known = example_by_id(self.connection, example)
-        before = self.connection.execute(
-            "SELECT class_id, fine_id FROM example WHERE id = ?", (example,)
-        ).fetchone()
         book = self._book()
-        booked = book.known_or_new(known.label if label is None else checked_name(label))
-        fine_id = None
-        if fine is not None:
-            fine_id = book.known_or_new(checked_name(fine, "fine"), booked.id).id
-        elif booked.id == before[0] and not clear_fine:
-            fine_id = before[1]
-        if (booked.id, fine_id) == before:
-            return self._nothing("relabel", f"example {example} is {booked.name!r} already")
-        now = f"{booked.name!r}" + ("" if fine is None else f" and {checked_name(fine)!r} in it")
-        body = {
-            "example": example,
-            "from": {"class": before[0], "label": known.label, "fine": before[1]},
-            "to": {"class": booked.id, "label": booked.name, "fine": fine_id},
-        }
-        seq = self._event("relabel", body)
+        name = None if label is None else checked_name(label)
+        finer = None if fine is None else checked_name(fine, "fine")
+        places = self._places(examples)
+        moves: dict[_Place, _Place] = {}
+        for place in places:
+            booked = book.known_or_new(place.label if name is None else name)
+            fine_id = None
+            if finer is not None:
+                fine_id = book.known_or_new(finer, booked.id).id
+            elif booked.id == place.class_id and not clear_fine:
+                fine_id = place.fine_id
+            to = _Place(place.example, booked.id, booked.name, fine_id)
+            if to != place:
+                moves[place] = to
+        if not moves:
+            alone = label is not None and fine is None and not clear_fine
+            return self._confirm(places, asked=alone)
+        seq = self._event("relabel", _relabel_body(moves))
         book.write(self.connection)
-        move_example(self.connection, seq, example, (booked.id, fine_id))
-        return self._moved(seq, "relabel", f"example {example} is {now} now", 1)
+        for to in moves.values():
+            move_example(self.connection, seq, to.example, (to.class_id, to.fine_id))
+        now = _described(moves.values()) + ("" if finer is None else f" and {finer!r} in it")
+        return self._moved(seq, "relabel", f"{now} now", len(moves))
 
-    def remove(self, example: int) -> Change:
-        """Take one example out."""
-        known = example_by_id(self.connection, example)
-        seq = self._event("remove", {"example": example, "label": known.label})
-        move_example(self.connection, seq, example, (None, None))
-        return self._moved(seq, "remove", f"example {example} of {known.label!r} is out", 1)
+    def _confirm(self, places: Sequence[_Place], *, asked: bool) -> Change:
+        """Write down that examples are what they are called, if that is what was said."""
+        told = _described(places)
+        if not asked:
+            return self._nothing("relabel", f"{told} already")
+        body = {
+            "examples": [place.example for place in places],
+            "class": places[0].class_id,
+            "label": places[0].label,
+        }
+        return Change(self._event("confirm", body), "confirm", f"{told}, as confirmed", 0)
+
+    def remove(self, examples: Sequence[int]) -> Change:
+        """Take examples out."""
+        places = self._places(examples)
+        seq = self._event("remove", {**_numbers(places), "label": places[0].label})
+        for place in places:
+            move_example(self.connection, seq, place.example, (None, None))
+        summary = f"{counted(len(places), 'example')} taken out"
+        if len(places) == 1:
+            summary = f"example {places[0].example} of {places[0].label!r} is out"
+        return self._moved(seq, "remove", summary, len(places))
 
     def forget(self, label: str, *, erase: bool) -> Change:
         """Take all examples of a class out, for good if they are to be erased."""
@@ -262,6 +297,22 @@ class Editor:
             f" WHERE {_ERASABLE}"
         ).rowcount
 
+    def _places(self, examples: Sequence[int]) -> list[_Place]:
+        """Where examples are, each once; an error if one of them is not there."""
+        numbers = list(dict.fromkeys(examples))
+        if not 0 < len(numbers) <= MOST_TOGETHER:
+            raise WorkspaceError(
+                f"1 to {MOST_TOGETHER} examples can be changed at once, got {len(numbers)}"
+            )
+        places = []
+        for number in numbers:
+            label = example_by_id(self.connection, number).label
+            class_id, fine_id = self.connection.execute(
+                "SELECT class_id, fine_id FROM example WHERE id = ?", (number,)
+            ).fetchone()
+            places.append(_Place(number, class_id, label, fine_id))
+        return places
+
     def _book(self) -> ClassBook:
         return ClassBook(self.connection, self.max_classes)
 
@@ -275,3 +326,23 @@ class Editor:
     def _nothing(self, kind: str, summary: str) -> Change:
         found = self.connection.execute("SELECT coalesce(max(seq), 0) FROM event")
         return Change(found.fetchone()[0], kind, summary, 0)
+
+
+def _relabel_body(moves: Mapping[_Place, _Place]) -> dict[str, Any]:
+    before, after = next(iter(moves.items()))
+    # Of many the first stands for all; the moves themselves say where each was.
+    return {**_numbers(moves), "from": before.to_json(), "to": after.to_json()}
+
+
+def _numbers(places: Iterable[_Place]) -> dict[str, Any]:
+    """The examples of an event: most often it is one."""
+    numbers = [place.example for place in places]
+    return {"example": numbers[0]} if len(numbers) == 1 else {"examples": numbers}
+
+
+def _described(places: Iterable[_Place]) -> str:
+    """Which examples are of which class, in words."""
+    some = list(places)
+    who = f"example {some[0].example} is" if len(some) == 1 else f"{len(some)} examples are"
+    labels = list(dict.fromkeys(repr(place.label) for place in some))
+    return f"{who} {labels[0] if len(labels) == 1 else f'of {len(labels)} classes'}"

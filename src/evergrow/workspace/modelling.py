@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from evergrow.workspace.answering import Snapshot
 from evergrow.workspace.assessment import Assessment, sign_of
+from evergrow.workspace.confirming import Confirmations
 from evergrow.workspace.following import Chosen, ForestLearnt, Guessed
 from evergrow.workspace.layout import Layout, Manifest
 from evergrow.workspace.listing import CountedClass
@@ -60,6 +61,7 @@ class ModelledWorkspace(MendableWorkspace):
             Settings(layout.models, manifest.seed, manifest.false_alarms, manifest.forest)
         )
         self._follower = self._model
+        self._confirmations = Confirmations()
         # What takes seconds is done by one thread at a time, beside those that teach and ask.
         self._working = threading.Lock()
 
@@ -212,7 +214,8 @@ class ModelledWorkspace(MendableWorkspace):
         """Examples that someone should look at.
 
         First guessed fine names, the least certain first; then labels that all other examples
-        contradict, the most certain contradiction first.
+        contradict, the most certain contradiction first. A label that was given again with
+        :meth:`relabel` is settled and no longer listed.
 
         Parameters
         ----------
@@ -281,11 +284,13 @@ class ModelledWorkspace(MendableWorkspace):
 
     def _doubts(self, limit: int) -> list[Review]:
         assessment, names = self.assessment, self._live_names()
+        with self._store.reading() as connection:
+            confirmed = self._confirmations.among(connection)
         reviews: list[Review] = []
         for doubt in () if assessment is None else assessment.doubts:
             if len(reviews) >= limit:
                 break
-            if doubt.suggestion not in names:
+            if doubt.suggestion not in names or (doubt.example_id, doubt.class_id) in confirmed:
                 continue
             try:
                 example = self.example(doubt.example_id)

@@ -195,7 +195,8 @@ class Answer:
     fine_probability : float or None
         Of the best finer name, sure enough or not.
     top, fine_top : tuple of (str, float)
-        The best classes, and the best finer names of the best class.
+        The best classes, and the best finer names of the best class. What is not known has no
+        finer name either.
     """
 
     label: str

@@ -35,6 +35,10 @@ def _split_again(editor: Editor, seq: int, body: Mapping[str, Any]) -> str:  # n
     return f"{body['label']!r} is split again"
 
 
+def _doubt_again(editor: Editor, seq: int, body: Mapping[str, Any]) -> str:  # noqa: ARG001
+    return f"{counted(len(body['examples']), 'example')} may be doubted again"
+
+
 def _only_moves(editor: Editor, seq: int, body: Mapping[str, Any]) -> str:  # noqa: ARG001
     return ""
 
@@ -43,6 +47,7 @@ def _only_moves(editor: Editor, seq: int, body: Mapping[str, Any]) -> str:  # no
 _BACK: dict[str, Callable[[Editor, int, Mapping[str, Any]], str]] = {
     "teach": _only_moves,
     "relabel": _only_moves,
+    "confirm": _doubt_again,
     "remove": _only_moves,
     "forget": _only_moves,
     "merge": _only_moves,

@@ -8,6 +8,7 @@ const PAGE_SIZE = 500;
 const MOST_PAGES = 20;
 const EVENTS = 50;
 const UNAUTHORIZED = 401;
+const FAILURES = [500, 502, 504];
 // Longer than the service takes to refuse, so that its own words come first.
 const PATIENCE = 60_000;
 
@@ -23,6 +24,11 @@ export class Problem extends Error {
   get passing() {
     return this.status >= 500 || this.status === 429 || this.status === 408;
   }
+
+  /** Whether the service, or one before it, failed when it may already have done what was asked. */
+  get uncertain() {
+    return FAILURES.includes(this.status);
+  }
 }
 
 /** No answer came. */
@@ -30,6 +36,19 @@ export class Unreachable extends Error {
   constructor() {
     super("The service cannot be reached.");
   }
+
+  get passing() {
+    return true;
+  }
+
+  get uncertain() {
+    return true;
+  }
+}
+
+/** Throws on what is neither said by the service nor a lost way to it: that is a mistake of this page. */
+export function expectProblem(error) {
+  if (!(error instanceof Problem) && !(error instanceof Unreachable)) throw error;
 }
 
 /** Stands for one request, so that sending it twice does what sending it once does. */

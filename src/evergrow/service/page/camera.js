@@ -21,12 +21,16 @@ export function whyNoCamera() {
   );
 }
 
-export class Camera {
+/** Fires "ended" when the camera went away by itself. */
+export class Camera extends EventTarget {
   #video;
   #stream = null;
   #canvas = document.createElement("canvas");
+  // Counts beginnings and ends: a camera that was asked for before the last one is not wanted now.
+  #turn = 0;
 
   constructor(video) {
+    super();
     this.#video = video;
   }
 
@@ -35,27 +39,52 @@ export class Camera {
     return this.#stream !== null && this.#video.videoWidth > 0;
   }
 
-  /** Resolves when the first picture can be seen; throws an Error that says what to do. */
+  /**
+   * Resolves when the first picture can be seen, or to false if it was stopped or started anew
+   * meanwhile; throws an Error that says what to do.
+   */
   async start(choice) {
     this.stop();
+    const turn = this.#turn;
     const wanted = { width: { ideal: 1280 }, height: { ideal: 960 } };
     if (choice.device) wanted.deviceId = { exact: choice.device };
     else wanted.facingMode = { ideal: choice.facing };
     try {
-      this.#stream = await navigator.mediaDevices.getUserMedia({ video: wanted, audio: false });
+      const stream = await navigator.mediaDevices.getUserMedia({ video: wanted, audio: false });
+      // Permission may come late, when nobody looks any more.
+      if (turn !== this.#turn) end(stream);
+      else await this.#play(stream);
     } catch (error) {
+      // Stopping a camera that begins to play is no failure.
+      if (turn !== this.#turn) return false;
+      this.stop();
       throw new Error(REFUSALS[error.name] ?? `The camera did not start: ${error.message}`);
     }
-    this.#video.srcObject = this.#stream;
+    return turn === this.#turn;
+  }
+
+  async #play(stream) {
+    this.#stream = stream;
+    for (const track of stream.getTracks()) {
+      track.addEventListener("ended", () => this.#gone(stream));
+    }
+    this.#video.srcObject = stream;
     // One's own face is expected as in a mirror; the picture that is taught is never mirrored.
     this.#video.classList.toggle("mirrored", this.#facing() === "user");
     await this.#video.play();
     // Some browsers play before they know the size of what they play.
-    if (this.#video.videoWidth === 0) await once(this.#video, "resize");
+    if (this.#video.videoWidth === 0) await either(this.#video, "resize", "emptied");
+  }
+
+  #gone(stream) {
+    if (stream !== this.#stream) return;
+    this.stop();
+    this.dispatchEvent(new Event("ended"));
   }
 
   stop() {
-    for (const track of this.#stream?.getTracks() ?? []) track.stop();
+    this.#turn += 1;
+    if (this.#stream !== null) end(this.#stream);
     this.#stream = null;
     this.#video.srcObject = null;
   }
@@ -88,6 +117,12 @@ export class Camera {
   }
 }
 
-function once(target, event) {
-  return new Promise((resolve) => target.addEventListener(event, resolve, { once: true }));
+function end(stream) {
+  for (const track of stream.getTracks()) track.stop();
+}
+
+function either(target, ...events) {
+  return new Promise((resolve) => {
+    for (const event of events) target.addEventListener(event, resolve, { once: true });
+  });
 }

@@ -15,7 +15,7 @@ export async function doing(change) {
     note("good", (await change()).summary);
     return true;
   } catch (error) {
-    if (!(error instanceof api.Problem) && !(error instanceof api.Unreachable)) throw error;
+    api.expectProblem(error);
     failed(error);
     return false;
   } finally {

@@ -102,7 +102,7 @@ async function load(after) {
     examples = after === null ? page.items : [...examples, ...page.items];
     next = page.next;
   } catch (error) {
-    if (!(error instanceof api.Problem) && !(error instanceof api.Unreachable)) throw error;
+    api.expectProblem(error);
     // What is on the page stays; the next change asks again.
     return;
   }

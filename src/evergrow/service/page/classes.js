@@ -82,6 +82,6 @@ async function showCovers(place, entry) {
     const describe = (example) => `Picture ${example.id} of ${isolated(name)}`;
     place.append(...items.map((example) => thumbnailOf(example, describe(example))));
   } catch (error) {
-    if (!(error instanceof api.Problem) && !(error instanceof api.Unreachable)) throw error;
+    api.expectProblem(error);
   }
 }

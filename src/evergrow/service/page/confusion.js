@@ -32,7 +32,7 @@ async function load() {
   try {
     show(await api.confusion());
   } catch (error) {
-    if (!(error instanceof api.Problem) && !(error instanceof api.Unreachable)) throw error;
+    api.expectProblem(error);
     seen = null;
   }
 }

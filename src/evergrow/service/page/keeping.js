@@ -44,6 +44,21 @@ export async function drop(key) {
   }
 }
 
+/** Whether a lesson is still there: another tab may have sent or withdrawn it. */
+export async function isKept(key) {
+  try {
+    return (await withLessons("readonly", (lessons) => lessons.getKey(key))) !== undefined;
+  } catch {
+    // What cannot be looked up is sent: its key keeps it from being taught twice.
+    return true;
+  }
+}
+
+/** Does something with a lesson while no other tab does; pages over plain http take their chance. */
+export function alone(key, work) {
+  return navigator.locks ? navigator.locks.request(`${DATABASE}-${key}`, work) : work();
+}
+
 /** Lessons for this workspace, oldest first. */
 export async function kept(workspace) {
   try {

@@ -91,7 +91,7 @@ class Knowledge extends EventTarget {
     try {
       await this.#hear();
     } catch (error) {
-      if (!(error instanceof api.Problem) && !(error instanceof api.Unreachable)) throw error;
+      api.expectProblem(error);
       // What was known stays on the page; the connection says for itself that it is gone.
     }
   }

@@ -1,6 +1,6 @@
 /** Asks about the camera's picture again and again: one question at a time, a few per second. */
 
-import { predict, Problem, Unreachable } from "./api.js";
+import { expectProblem, predict } from "./api.js";
 import { connection } from "./connection.js";
 
 const PERIOD = 300;
@@ -49,7 +49,7 @@ export class Live {
       // Someone may have begun to choose an answer while the question was under way.
       if (turn === this.#turn && this.#wanted()) this.#answered(image, answer);
     } catch (error) {
-      if (!(error instanceof Problem) && !(error instanceof Unreachable)) throw error;
+      expectProblem(error);
       return AFTER_PROBLEM;
     }
     return PERIOD - (performance.now() - began);

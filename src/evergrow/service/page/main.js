@@ -1,6 +1,6 @@
 /** Starts the page: asks for the token, shows one view at a time, says how things stand. */
 
-import { Problem, Unreachable } from "./api.js";
+import { expectProblem, Unreachable } from "./api.js";
 import { say } from "./announce.js";
 import { ask } from "./ask.js";
 import { classPage, startClassPage } from "./class_page.js";
@@ -13,6 +13,7 @@ import { knowledge } from "./knowledge.js";
 import { outbox } from "./outbox.js";
 import { reviewView, startReview } from "./review.js";
 import { startHelp } from "./shortcuts.js";
+import { warning } from "./teaching.js";
 import { startTeaching, teachView } from "./teach.js";
 import { looksLikeToken, token } from "./token.js";
 import { tray } from "./tray.js";
@@ -33,7 +34,7 @@ function route({ focus = true } = {}) {
   if (knowledge.status === null) return;
   const [name, detail] = location.hash.slice(1).split("/");
   // The link that skips to the content is no view.
-  if (name === "main") return;
+  if (name === "main" && current !== null) return;
   const next = name in VIEWS ? name : "teach";
   if (current !== null) VIEWS[current].view.leave();
   current = next;
@@ -63,8 +64,10 @@ async function enter() {
   } catch (error) {
     // Refused tokens are told about by the token itself.
     if (error instanceof Unreachable) waitForService();
-    else if (!(error instanceof Problem)) throw error;
-    else if (error.status !== 401) askForToken(error.message);
+    else {
+      expectProblem(error);
+      if (error.status !== 401) askForToken(error.message);
+    }
     return;
   }
   document.body.classList.remove("outside");
@@ -116,7 +119,7 @@ async function leave() {
   if (outbox.waiting > 0) {
     const answer = await ask({
       title: "Not everything was sent",
-      text: [`${counted(outbox.waiting, "picture")} stay in this browser and are sent after the next sign-in.`],
+      text: [`${counted(outbox.waiting, "picture")} kept here will be sent after the next sign-in.${warning()}`],
       accept: "Sign out",
     });
     if (answer === null) return;
@@ -131,7 +134,7 @@ async function leave() {
 function showState() {
   const kept =
     outbox.waiting > 0
-      ? `${counted(outbox.waiting, "picture")} kept here will be sent when it is back.`
+      ? `${counted(outbox.waiting, "picture")} kept here will be sent when it is back.${warning()}`
       : "What you teach now is kept here and sent later.";
   byId("offline").hidden = connection.online;
   byId("offline").textContent = `The service cannot be reached. ${kept}`;
@@ -140,8 +143,17 @@ function showState() {
   byId("read-only").hidden = knowledge.status === null || knowledge.teaches;
 }
 
+/** Skips to the content; the address stays that of the view, also for a reload. */
+function startSkipping() {
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    byId("main").focus();
+  });
+}
+
 function start() {
   startToken();
+  startSkipping();
   startTeaching();
   startReview();
   startClasses();
@@ -157,8 +169,8 @@ function start() {
   });
   window.addEventListener("hashchange", () => route());
   window.addEventListener("beforeunload", (event) => {
-    // Kept pictures survive; those in the tray do not.
-    if (tray.pictures.length > 0) event.preventDefault();
+    // Kept pictures survive; those in the tray do not, nor those that the browser refused to keep.
+    if (tray.pictures.length > 0 || outbox.loose > 0) event.preventDefault();
   });
   document.addEventListener("visibilitychange", () => {
     if (current !== "teach") return;

@@ -74,7 +74,9 @@ function showQuestion() {
   byId("review-hint").textContent = item.hint;
   byId("review-name-label").textContent = item.newNameLabel;
   fill(byId("review-choices"), ...item.choices.map(choiceItem));
-  byId("review-accept").disabled = !item.acceptable || !knowledge.teaches;
+  const { accept: verb, choices, acceptable } = item;
+  fill(byId("review-accept-what"), ...(acceptable ? [verb, named(choices[0].name)] : ["Accept"]));
+  byId("review-accept").disabled = !acceptable || !knowledge.teaches;
   byId("review-naming").hidden = !knowledge.teaches;
   suggestNames();
 }
@@ -83,12 +85,12 @@ function suggestNames() {
   suggest(byId("review-names"), item?.otherNames() ?? [], byId("review-name").value);
 }
 
-function choiceItem({ name, share }, i) {
+function choiceItem({ verb, name, share }, i) {
   const control = button(element("kbd", { "aria-hidden": "true" }, String(i + 1)), () => choose(i), {
     class: i === 0 && item.acceptable ? "choice first" : "choice",
     disabled: !knowledge.teaches,
   });
-  control.append(named(name), element("span", { class: "share" }, share === null ? "" : percent(share)));
+  control.append(element("span", {}, verb, named(name)), element("span", { class: "share" }, share === null ? "" : percent(share)));
   return element("li", {}, control);
 }
 
@@ -97,7 +99,7 @@ async function showPicture() {
   drawn = key;
   byId("review-name").value = "";
   byId("review-card").focus({ preventScroll: true });
-  say([item.question, item.hint, item.acceptable ? `Enter: ${item.choices[0].name}.` : ""].join(" "));
+  say([item.question, item.hint, item.acceptable ? `Enter: ${item.accept}${item.choices[0].name}.` : ""].join(" "));
   const { picture, example } = item;
   const shown = picture ? await copyOf(picture) : pictureOf(example, `Picture ${example.id}`);
   if (drawn === key) fill(byId("review-picture"), shown);
@@ -121,7 +123,7 @@ function skip() {
   reviewQueue.done(item);
 }
 
-/** @param {{label?: string, fine?: string}|null} names null leaves everything as it is */
+/** @param {{label?: string, fine?: string}} names the same label again says that it is right */
 async function decide(names) {
   const decided = item;
   if (decided.picture) {
@@ -129,7 +131,6 @@ async function decide(names) {
     return;
   }
   reviewQueue.done(decided);
-  if (names === null) return;
   let event = null;
   const changed = await doing(async () => {
     const change = await api.relabel(decided.example.id, names);

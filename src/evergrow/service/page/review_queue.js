@@ -35,7 +35,7 @@ class ReviewQueue extends EventTarget {
       this.#seen = moment;
       this.#changed();
     } catch (error) {
-      if (!(error instanceof api.Problem) && !(error instanceof api.Unreachable)) throw error;
+      api.expectProblem(error);
     }
   }
 
@@ -64,6 +64,7 @@ class ReviewQueue extends EventTarget {
 function unnamedItem(picture) {
   const { answer } = picture;
   const choices = (answer?.top ?? []).slice(0, MOST_CHOICES).map(({ name, probability }) => ({
+    verb: "",
     name,
     share: probability,
     names: { label: name, fine: name === answer.label ? answer.fine : null },
@@ -75,6 +76,7 @@ function unnamedItem(picture) {
     question: "What is this?",
     hint: known || choices.length === 0 ? "" : "It looks like nothing taught so far.",
     choices,
+    accept: "Teach as ",
     // Nobody should accept a name by Enter that the model itself does not believe in.
     acceptable: known,
     newName: (name) => ({ label: name, fine: null }),
@@ -94,7 +96,7 @@ function guessItem({ example, suggestion, probability }) {
   const kinds = knowledge.named(example.label)?.fine.map((kind) => kind.name) ?? [];
   const others = kinds.filter((name) => name !== suggestion);
   const choices = [suggestion, ...others].slice(0, MOST_CHOICES).map((name) => {
-    return { name, share: name === suggestion ? probability : null, names: { fine: name } };
+    return { verb: "", name, share: name === suggestion ? probability : null, names: { fine: name } };
   });
   return {
     key: `example ${example.id}`,
@@ -102,6 +104,7 @@ function guessItem({ example, suggestion, probability }) {
     question: `Which kind of ${isolated(example.label)} is this?`,
     hint: `Guessed: ${isolated(suggestion)}, ${percent(probability)}.`,
     choices,
+    accept: "Yes, it is ",
     acceptable: true,
     newName: (name) => ({ fine: name }),
     newNameLabel: "Another finer name",
@@ -114,15 +117,16 @@ function doubtItem({ example, suggestion, probability }) {
   return {
     key: `example ${example.id}`,
     example,
-    question: "Is this named right?",
+    question: `Is this ${isolated(example.label)}?`,
     hint:
-      `Taught as ${isolated(example.label)}, ` +
+      `It was taught as ${isolated(example.label)}, ` +
       `but looks like ${isolated(suggestion)} (${percent(probability)}).`,
     choices: [
-      { name: suggestion, share: probability, names: { label: suggestion } },
-      // Nothing to send: it keeps its name.
-      { name: `${isolated(example.label)} is right`, share: null, names: null },
+      // What people taught stands first: Enter must not turn it into what the model would rather have.
+      { verb: "Keep ", name: example.label, share: null, names: { label: example.label } },
+      { verb: "Move to ", name: suggestion, share: probability, names: { label: suggestion } },
     ],
+    accept: "Keep ",
     acceptable: true,
     newName: (name) => ({ label: name }),
     newNameLabel: "Another class, known or new",

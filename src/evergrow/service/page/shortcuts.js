@@ -7,7 +7,7 @@ const PLACE = "evergrow-shortcuts";
 
 const KEYS = [
   ["1 – 9", "choose one of the names (review)"],
-  ["Enter", "accept the first name (review)"],
+  ["Enter", "do what the large button says (review)"],
   ["N", "type another name (review); Escape goes back"],
   ["S", "skip for now (review)"],
   ["U", "undo (review)"],

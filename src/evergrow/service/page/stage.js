@@ -1,9 +1,11 @@
 /** Shows what is asked about: the camera, or one of the pictures that wait for a name. */
 
-import { failed } from "./announce.js";
+import { failed, note } from "./announce.js";
 import { Camera, whyNoCamera } from "./camera.js";
 import { byId, element, fill } from "./dom.js";
 import { copyOf } from "./tray.js";
+
+const ENDED = "The camera went away: it was unplugged, or is used elsewhere or no longer allowed.";
 
 /** Fires "camera" when the camera went on or off, and "shown" when the subject changed. */
 export class Stage extends EventTarget {
@@ -11,10 +13,16 @@ export class Stage extends EventTarget {
   /** The picture of the tray that is shown; null for the camera or nothing. */
   picture = null;
   #choice = { facing: "environment" };
+  #starting = false;
   #resting = false;
 
   constructor() {
     super();
+    this.camera.addEventListener("ended", () => {
+      byId("camera-note").textContent = ENDED;
+      note("bad", ENDED);
+      this.stopCamera();
+    });
     byId("camera-start").addEventListener("click", () => this.startCamera());
     byId("camera-stop").addEventListener("click", () => this.stopCamera());
     byId("camera-back").addEventListener("click", () => this.show(null));
@@ -23,11 +31,7 @@ export class Stage extends EventTarget {
       this.#choice = { facing, device };
       this.startCamera();
     });
-    const reason = whyNoCamera();
-    if (reason !== null) {
-      byId("camera-start").disabled = true;
-      byId("camera-note").textContent = reason;
-    }
+    byId("camera-note").textContent = whyNoCamera() ?? "";
     this.#draw();
   }
 
@@ -35,34 +39,45 @@ export class Stage extends EventTarget {
     return this.camera.running && this.picture === null;
   }
 
-  async startCamera() {
+  /** Whether the camera is what someone chose to see, also while it is not running yet or rests. */
+  get prefersCamera() {
+    return this.camera.running || this.#starting || this.#resting;
+  }
+
+  /** @param {boolean} show whether to show the camera rather than a picture */
+  async startCamera({ show = true } = {}) {
     byId("camera-note").textContent = "";
+    this.#starting = true;
+    this.#draw();
     try {
-      await this.camera.start(this.#choice);
+      // Otherwise it was stopped, or started in another way, and is no longer ours.
+      if (!(await this.camera.start(this.#choice))) return;
       await this.#offerChoices();
-      this.picture = null;
+      if (show) this.picture = null;
     } catch (error) {
       byId("camera-note").textContent = error.message;
       failed(error);
     }
+    this.#starting = false;
     this.#draw();
     this.#tell("camera");
   }
 
   stopCamera() {
     this.camera.stop();
+    this.#starting = false;
     this.#draw();
     this.#tell("camera");
   }
 
   /** A camera that nobody looks at is off. */
   rest() {
-    this.#resting = this.camera.running;
+    this.#resting ||= this.camera.running || this.#starting;
     if (this.#resting) this.stopCamera();
   }
 
   wake() {
-    if (this.#resting) this.startCamera();
+    if (this.#resting) this.startCamera({ show: false });
     this.#resting = false;
   }
 
@@ -86,6 +101,8 @@ export class Stage extends EventTarget {
     const { picture } = this;
     byId("video").hidden = !this.usesCamera;
     byId("still").hidden = picture === null;
+    // Until the camera runs a second click would ask for a second one.
+    byId("camera-start").disabled = this.#starting || whyNoCamera() !== null;
     byId("viewer-empty").hidden = picture !== null || this.camera.running;
     byId("camera-stop").hidden = !this.usesCamera;
     byId("camera-back").hidden = !(this.camera.running && picture !== null);

@@ -23,6 +23,8 @@ const panel = new AnswerPanel(byId("answer"), teachSubject, askForName);
 const live = new Live(stage.camera, () => stage.usesCamera && !knowledge.empty && !panel.held, showLive);
 
 let frame = null;
+// Where pictures lay in the tray when it was last shown.
+let places = new Map();
 let steady = { name: null, times: 0 };
 
 export const teachView = {
@@ -50,6 +52,9 @@ export function startTeaching() {
   knowledge.addEventListener("change", show);
   connection.addEventListener("change", show);
   tray.addEventListener("change", showTray);
+  tray.addEventListener("added", ({ detail: pictures }) => {
+    if (stage.picture === null) stage.show(pictures[0]);
+  });
   show();
 }
 
@@ -133,8 +138,11 @@ function takeAll() {
 
 function showTray() {
   const { pictures } = tray;
-  if (!pictures.includes(stage.picture)) stage.show(pictures[0] ?? null);
+  const gone = stage.picture !== null && !pictures.includes(stage.picture);
+  // Someone who chose the camera goes on seeing it; a picture that went makes room for the next.
+  if (gone || (stage.picture === null && !stage.prefersCamera)) stage.show(nextTo(stage.picture));
   else showAnswer();
+  places = new Map(pictures.map((picture, i) => [picture, i]));
   showTake();
   byId("tray").hidden = pictures.length === 0;
   byId("tray-title").textContent = `${counted(pictures.length, "picture")} without a name`;
@@ -143,6 +151,12 @@ function showTray() {
     return { key: picture.id, state: [pressed, picture.answer, picture.problem], picture, pressed };
   });
   showList(byId("tray-pictures"), items, tileOf);
+}
+
+/** The picture that took the place of one that went; the first if none was shown. */
+function nextTo(picture) {
+  const { pictures } = tray;
+  return pictures[Math.min(places.get(picture) ?? 0, pictures.length - 1)] ?? null;
 }
 
 function tileOf({ picture, pressed }) {

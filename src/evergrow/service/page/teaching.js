@@ -28,14 +28,27 @@ export function takeBack(event) {
 }
 
 /** Withdraws the newest lesson that was not sent; whether there was one. */
-export function withdrawLast() {
-  const lesson = outbox.withdrawLast();
+export async function withdrawLast() {
+  const lesson = outbox.last;
   if (lesson === null) return false;
-  const picture = pictureOfKey.get(lesson.key);
-  pictureOfKey.delete(lesson.key);
-  if (picture !== undefined) tray.giveBack(picture);
-  note("good", "Taken back before it was sent: ", named(lesson.label), ".");
+  if (outbox.uncertain) {
+    note("bad", "Whether ", named(lesson.label), " was learnt is not known yet. Undo again when the service is back.");
+  } else if (await outbox.withdrawLast()) {
+    giveBack(lesson);
+    note("good", "Taken back before it was sent: ", named(lesson.label), ".");
+  }
   return true;
+}
+
+function giveBack({ key }) {
+  const picture = pictureOfKey.get(key);
+  pictureOfKey.delete(key);
+  if (picture !== undefined) tray.giveBack(picture);
+}
+
+/** What to do about pictures that the browser refused to keep; begins with a space. */
+export function warning() {
+  return outbox.loose === 0 ? "" : ` Leave this tab open: the browser could not store ${outbox.loose} of them.`;
 }
 
 outbox.addEventListener("taught", ({ detail: { lesson, answer } }) => {
@@ -51,14 +64,19 @@ outbox.addEventListener("taught", ({ detail: { lesson, answer } }) => {
 });
 
 outbox.addEventListener("refused", ({ detail: { lesson, problem } }) => {
-  const picture = pictureOfKey.get(lesson.key);
-  pictureOfKey.delete(lesson.key);
-  if (picture !== undefined) tray.giveBack(picture);
+  giveBack(lesson);
   note("bad", "Not taught as ", named(lesson.label), `: ${problem.message}`);
 });
 
+outbox.addEventListener("elsewhere", ({ detail: { lesson } }) => {
+  pictureOfKey.delete(lesson.key);
+  note("kept", "Another window of this page sent ", named(lesson.label), " or took it back.");
+  knowledge.refresh();
+});
+
 outbox.addEventListener("delayed", ({ detail: { reason } }) => {
-  note("kept", `${reason} ${counted(outbox.waiting, "picture")} kept; sent as soon as the service takes them.`);
+  const waiting = counted(outbox.waiting, "picture");
+  note("kept", `${reason} ${waiting} kept here; sent as soon as the service takes them.${warning()}`);
 });
 
 function remember(event, picture) {

@@ -1,6 +1,6 @@
 /** Small pictures of examples, fetched with the token when they come into sight. */
 
-import { picture, Problem, thumbnail, Unreachable } from "./api.js";
+import { expectProblem, picture, thumbnail } from "./api.js";
 import { element } from "./dom.js";
 
 const NEAR = "200px";
@@ -45,7 +45,7 @@ async function load(image, fetched) {
     image.addEventListener("error", revoke, { once: true });
     image.src = url;
   } catch (error) {
-    if (!(error instanceof Problem) && !(error instanceof Unreachable)) throw error;
+    expectProblem(error);
     image.alt = `${image.alt} (cannot be shown: ${error.message})`;
   }
 }

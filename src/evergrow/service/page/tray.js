@@ -1,9 +1,9 @@
 /**
- * Pictures that were dropped, chosen or pasted and have no name yet; fires "change".
+ * Pictures that were dropped, chosen or pasted and have no name yet; fires "change" and "added".
  * They are only in this page: what is taught of them goes to the service, the rest is forgotten.
  */
 
-import { predict, Problem, Unreachable } from "./api.js";
+import { expectProblem, predict, Problem } from "./api.js";
 import { connection } from "./connection.js";
 import { knowledge } from "./knowledge.js";
 
@@ -43,6 +43,7 @@ class Tray extends EventTarget {
     }));
     this.#pictures.push(...pictures);
     this.#changed();
+    this.dispatchEvent(new CustomEvent("added", { detail: pictures }));
     await this.#ask();
   }
 
@@ -77,7 +78,7 @@ class Tray extends EventTarget {
         this.#changed();
       }
     } catch (error) {
-      if (!(error instanceof Unreachable) && !(error instanceof Problem)) throw error;
+      expectProblem(error);
     } finally {
       this.#asking = false;
     }

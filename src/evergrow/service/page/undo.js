@@ -8,6 +8,8 @@ import { outbox } from "./outbox.js";
 import { takeBack, withdrawLast } from "./teaching.js";
 
 const CONFLICT = 409;
+// What can become of a lesson without a change that this page could take back.
+const NOTHING_LEARNT = ["known", "refused", "elsewhere"];
 
 // What the service does on its own is not taken back by people.
 const CHANGES = {
@@ -16,6 +18,7 @@ const CHANGES = {
     from.label === to.label
       ? ["gave a picture of ", named(to.label), " a finer name"]
       : ["moved a picture to ", named(to.label)],
+  confirm: ({ label }) => ["kept a picture in ", named(label)],
   remove: ({ label }) => ["removed a picture of ", named(label)],
   forget: ({ label }) => ["forgot ", named(label)],
   rename: ({ from, to }) => ["renamed ", named(from), " to ", named(to)],
@@ -47,7 +50,7 @@ async function refreshUndo() {
       last = event?.body.erase ? null : event;
       seen = asked;
     } catch (error) {
-      if (!(error instanceof api.Problem) && !(error instanceof api.Unreachable)) throw error;
+      api.expectProblem(error);
       return;
     }
   }
@@ -56,7 +59,8 @@ async function refreshUndo() {
 
 function show(control) {
   const waiting = outbox.last;
-  const unsent = waiting && ["taught ", named(waiting.label), " (not sent yet)"];
+  const state = outbox.arrival === null ? " (not sent yet)" : "";
+  const unsent = waiting && ["taught ", named(waiting.label), state];
   const words = unsent ?? (last && CHANGES[last.kind](last.body));
   control.disabled = !words;
   fill(byId("undo-what"), ...(words ? [": ", ...words] : []));
@@ -69,7 +73,10 @@ export function undo() {
 }
 
 async function undoLast() {
-  if (!knowledge.teaches || withdrawLast() || last === null) return;
+  if (!knowledge.teaches) return;
+  // What is on its way may be learnt already: only its answer says what there is to take back.
+  const arrived = await outbox.arrival;
+  if (NOTHING_LEARNT.includes(arrived) || (await withdrawLast()) || last === null) return;
   const { seq, kind, body } = last;
   try {
     await api.undo(seq);

@@ -1,4 +1,4 @@
-"""Changes of classes, and taking changes back."""
+"""Changes of classes and of several examples at once, and taking changes back."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from evergrow.service.asking import Key, NoQuery, changed, json_body, signed
+from evergrow.service.asking import Key, NoQuery, changed, clears_fine, json_body, signed
 from evergrow.service.bodies import (
     ChangeBody,
+    ExamplesBody,
     ForgetBody,
     LabelBody,
     MergeBody,
+    RelabelManyBody,
     RenameBody,
     UndoBody,
 )
@@ -22,6 +24,32 @@ __all__ = ["router"]
 router = APIRouter(prefix="/v1", tags=["changing"])
 
 _CHANGE = refusals(404, 409, 507, body=True)
+
+
+@router.post(
+    "/relabel", response_model=ChangeBody, responses=_CHANGE, openapi_extra=takes(RelabelManyBody)
+)
+async def relabel(request: Request, _: NoQuery, key: Key = None) -> Response:
+    """Say what several examples really are: one change, which is undone at once."""
+    sent = await json_body(request, RelabelManyBody)
+    clear = clears_fine(sent)
+    who = signed(request, key, sent.examples, sent.label, sent.fine, clear)
+    return await changed(
+        request,
+        lambda space: space.relabel(
+            sent.examples, label=sent.label, fine=sent.fine, clear_fine=clear, request=who
+        ),
+    )
+
+
+@router.post(
+    "/remove", response_model=ChangeBody, responses=_CHANGE, openapi_extra=takes(ExamplesBody)
+)
+async def remove(request: Request, _: NoQuery, key: Key = None) -> Response:
+    """Take several examples away: one change, which is undone at once."""
+    sent = await json_body(request, ExamplesBody)
+    who = signed(request, key, sent.examples)
+    return await changed(request, lambda space: space.remove(sent.examples, request=who))
 
 
 @router.post(

@@ -9,7 +9,15 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from evergrow.service.asking import Key, NoQuery, changed, json_body, service_of, signed
+from evergrow.service.asking import (
+    Key,
+    NoQuery,
+    changed,
+    clears_fine,
+    json_body,
+    service_of,
+    signed,
+)
 from evergrow.service.bodies import (
     LARGEST_NUMBER,
     ChangeBody,
@@ -87,10 +95,9 @@ async def example(request: Request, example: Id, _: NoQuery) -> Response:
     "/{example}", response_model=ChangeBody, responses=_CHANGE, openapi_extra=takes(RelabelBody)
 )
 async def relabel(request: Request, example: Id, _: NoQuery, key: Key = None) -> Response:
-    """Say what an example really is, or that a guess is right."""
+    """Say what an example really is, or that its guess or its label is right."""
     sent = await json_body(request, RelabelBody)
-    # Null and nothing differ for the finer name: one takes it away, the other leaves it.
-    clear = "fine" in sent.model_fields_set and sent.fine is None
+    clear = clears_fine(sent)
     who = signed(request, key, sent.label, sent.fine, clear)
     return await changed(
         request,

@@ -1,0 +1,69 @@
+"""Classes and what can be done with them."""
+
+from __future__ import annotations
+
+
+def test_classes_are_renamed_merged_and_forgotten_after_asking(visit):
+    page = visit.page
+
+    def open_class(name):
+        visit.go("classes")
+        page.click(f".class-card:has-text('{name}')")
+        page.wait_for_selector(f"#class-title:has-text('{name}')")
+
+    visit.teach("mug", range(2), label="mug")
+    visit.teach("mug", range(2, 4), label="cup")
+    visit.teach("bowl", range(1))
+    open_class("mug")
+    page.click("#class-rename")
+    page.keyboard.type("beaker")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#class-title:has-text('beaker')")
+    page.click("#class-merge")
+    page.select_option("#ask-into", "cup")
+    page.click("dialog .primary")
+    page.wait_for_selector("#view-classes:not([hidden])")
+    open_class("bowl")
+    page.click("#class-forget")
+    # Enter must not forget anything: the safe answer has the focus.
+    page.keyboard.press("Enter")
+    page.wait_for_selector("dialog", state="detached")
+    assert visit.served.counts() == {"cup": 4, "bowl": 1}
+    page.click("#class-forget")
+    page.click("dialog .danger")
+    page.wait_for_selector("#view-classes:not([hidden])")
+    assert visit.served.counts() == {"cup": 4}
+
+
+def test_classes_that_are_mixed_up_are_shown_in_a_table_and_in_words(visit):
+    # The same thing under two names.
+    for seed in range(4):
+        visit.teach("mug", range(seed, seed + 1), label=("cup", "mug")[seed % 2])
+    visit.go("confusion")
+    visit.page.wait_for_selector("#confusion-pairs li:has-text('taken for')")
+    assert visit.page.locator("#confusion-table td").count() == 4
+
+
+def test_a_class_is_split_once_finer_names_are_given_and_guesses_are_confirmed(visit):
+    page = visit.page
+    visit.teach("mug", range(3), label="thing")
+    visit.teach("plant", range(3), label="thing")
+    visit.go("classes")
+    page.click(".class-card")
+    page.wait_for_selector("#class-pictures li >> nth=5")
+    page.click("#class-split")
+    page.wait_for_selector("dialog:has-text('finer names need 2 pictures each')")
+    page.keyboard.press("Escape")
+    for fine, places in {"red": (0, 1), "green": (3, 4)}.items():
+        for place in places:
+            page.check(f"#class-pictures input >> nth={place}")
+        page.fill("#chosen-fine", fine)
+        page.click("#chosen-form button")
+        page.wait_for_selector("#chosen", state="hidden")
+    page.click("#class-split")
+    page.wait_for_selector(".caption.guess >> nth=1")
+    page.click("#class-pictures button >> nth=0")
+    page.wait_for_selector(".caption.guess >> nth=1", state="detached")
+    (entry,) = visit.served.ask("v1/classes")["items"]
+    assert entry["split"]
+    assert {kind["name"]: kind["n_given"] for kind in entry["fine"]} == {"red": 3, "green": 2}
