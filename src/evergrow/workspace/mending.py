@@ -80,7 +80,7 @@ class MendableWorkspace(ChangeableWorkspace):
             seed=self._manifest.seed,
             first=self._history.usable_from,
             last=self._history.version,
-            is_busy=self._is_written_elsewhere(),
+            is_busy=self._is_written_elsewhere,
         )
 
     def _is_written_elsewhere(self) -> bool:

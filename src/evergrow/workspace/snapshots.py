@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,18 +79,18 @@ def read_snapshots(folder: Path, *, seed: int, first: int, last: int) -> Iterato
                 yield _read(path, seed)
 
 
-def unusable(folder: Path, *, seed: int, first: int, last: int, is_busy: bool) -> dict[Path, str]:
+def unusable(
+    folder: Path, *, seed: int, first: int, last: int, is_busy: Callable[[], bool]
+) -> dict[Path, str]:
     """Snapshots that are damaged or not of events from the first to the last, and why.
 
-    Those that were left when something was interrupted too, unless someone may be at it now.
+    Those that were left when something was interrupted too, unless someone is at it right now.
     """
+    left = dict.fromkeys(folder.glob(f"{_ASIDE}*"), "its writing was interrupted")
     found: dict[Path, str] = {}
-    if not is_busy:
-        found |= dict.fromkeys(folder.glob(f"{_ASIDE}*"), "its writing was interrupted")
     for path in _folders(folder):
         if int(path.name) < first:
-            if not is_busy:
-                found[path] = "it holds what was erased"
+            left[path] = "it holds what was erased"
             continue
         if int(path.name) > last:
             found[path] = f"there is no event {int(path.name)} yet"
@@ -99,7 +99,7 @@ def unusable(folder: Path, *, seed: int, first: int, last: int, is_busy: bool) -
             _read(path, seed)
         except (WorkspaceError, ModelFileError, OSError) as error:
             found[path] = str(error)
-    return found
+    return found if not left or is_busy() else {**left, **found}
 
 
 def newest_event(folder: Path) -> int | None:
