@@ -60,7 +60,7 @@ def curve(split: Split, n_known: int, seed: int) -> Outcome:
     if found is None or found.limits is None:
         raise RuntimeError("too few examples to tell what is unknown")
     novelty = np.array([answer.novelty for answer in answers])
-    calibration = found.limits.calibration(found.limits.class_ids)
+    calibration = found.limits.calibration(found.limits.class_ids, _PROMISED)
     # At the share it was made with, what it says itself.
     refused = np.array(
         [

@@ -99,7 +99,11 @@ def test_a_person_teaches_asks_and_changes_their_mind(
             for colour in ("red", "green"):
                 taught = client.teach(picture(colour, seed), colour)
         assert (taught.of_class.n_examples, taught.duplicate) == (6, False)
-        assert client.teach(picture("red", 0), "red").duplicate
+        known = client.teach(picture("red", 0), "red", fine="dark")
+        assert (known.duplicate, known.known_fine, known.example.fine) == (True, "taken", "dark")
+        known = client.teach(picture("red", 0), "red", fine="pale")
+        assert (known.known_fine, known.example.fine) == ("kept", "dark")
+        client.undo()
         answers = client.predict([picture("red", 50), picture("green", 50)] * 20)
         assert [answer.label for answer in answers] == ["red", "green"] * 20
         wrong = client.teach(picture("red", 60), "green").example

@@ -86,6 +86,25 @@ def test_the_sizes_of_pictures_are_found_out(first):
     assert dict(sizes) == kept
 
 
+def test_assessments_of_the_second_format_become_small_but_for_the_last(tmp_path):
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson(name, n) for name in ("cup", "pen") for n in range(12)])
+        found = workspace.assess()
+    restore(HERE / "format2", tmp_path / "second")
+    bodies = [{**found.to_json(), "penalty": penalty} for penalty in (1.0, 2.0)]
+    with closing(sqlite3.connect(tmp_path / "second" / "examples.sqlite")) as connection:
+        connection.executemany(
+            "INSERT INTO event (kind, at, actor, body) VALUES ('choose', '9', 'model', ?)",
+            [(json.dumps(body),) for body in bodies],
+        )
+        connection.commit()
+    with Workspace.open(tmp_path / "second") as workspace:
+        assert workspace.assessment.to_json() == bodies[1]
+        kept = [event.body for event in workspace.events(limit=2).items]
+        assert [body["penalty"] for body in kept] == [2.0, 1.0]
+        assert not any("class_counts" in body for body in kept)
+
+
 def test_an_older_workspace_is_not_changed_by_reading(first):
     with pytest.raises(WorkspaceError, match="of an earlier version of Evergrow: open it once"):
         Workspace.open(first, read_only=True)

@@ -234,6 +234,20 @@ def test_the_exported_model_answers_as_the_workspace_and_goes_on_learning(tmp_pa
     assert model.level_ < np.inf
 
 
+@pytest.mark.parametrize("false_alarms", [0.001, 0.123, 0.5])
+def test_an_exported_model_has_the_level_of_the_workspace(
+    tmp_path: Path, false_alarms: float
+) -> None:
+    X, class_ids = cones(700, seed=3)
+    with Workspace.create(tmp_path / "w", features=None, false_alarms=false_alarms) as workspace:
+        workspace.teach([Lesson(x, NAMES[k]) for x, k in zip(X, class_ids, strict=True)])
+        assessment = workspace.assess()
+        assert assessment is not None
+        assert assessment.limits is not None
+        workspace.export(tmp_path / "model.evergrow")
+    assert evergrow.load(tmp_path / "model.evergrow").level_ == assessment.limits.level
+
+
 def test_the_model_of_a_workspace_of_images_takes_images(tmp_path: Path) -> None:
     path = tmp_path / "network.onnx"
     path.write_bytes(onnx_model().SerializeToString())

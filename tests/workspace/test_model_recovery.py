@@ -141,6 +141,52 @@ def test_a_snapshot_of_other_events_is_not_believed(tmp_path: Path) -> None:
         assert_same(answers(again), expected)
 
 
+def two_lives(folder: Path) -> Workspace:
+    """A workspace with a snapshot of what came after a backup that is in its place again."""
+    with new_workspace(folder) as workspace:
+        workspace.save_snapshot()
+    backup = (folder / "examples.sqlite").read_bytes()
+    with Workspace.open(folder) as workspace:
+        workspace.teach(lessons(np.random.default_rng(1), 7))
+        workspace.save_snapshot()
+    (folder / "examples.sqlite").write_bytes(backup)
+    return Workspace.open(folder)
+
+
+def test_a_snapshot_from_before_a_backup_was_put_back_is_not_believed(tmp_path: Path) -> None:
+    with two_lives(tmp_path / "w") as workspace:
+        # The same number of examples per class as the other life had.
+        workspace.teach(
+            [
+                type(lesson)(lesson.embedding + np.float32(1), lesson.label)
+                for lesson in lessons(np.random.default_rng(1), 7)
+            ]
+        )
+        expected = answers(workspace)
+    with Workspace.open(tmp_path / "w") as again:
+        assert_same(answers(again), expected)
+
+
+def test_a_snapshot_of_another_history_is_found_while_someone_looks_on(tmp_path: Path) -> None:
+    for name in ("here", "there"):
+        with new_workspace(tmp_path / name) as workspace:
+            workspace.save_snapshot()
+    shutil.rmtree(tmp_path / "there" / "models")
+    shutil.copytree(tmp_path / "here" / "models", tmp_path / "there" / "models")
+    with Workspace.open(tmp_path / "there", read_only=True) as again:
+        (finding,) = again.check()
+    assert finding.severity == "harmless"
+    assert "is of another history" in finding.what
+
+
+def test_a_snapshot_of_what_is_yet_to_come_is_in_nobodys_way(tmp_path: Path) -> None:
+    with two_lives(tmp_path / "w") as workspace:
+        assert workspace.status().snapshot_event == workspace.version
+        workspace.teach(lessons(np.random.default_rng(2), 2))
+        assert workspace.save_snapshot()
+        assert workspace.status().snapshot_event == workspace.version
+
+
 def test_the_newest_two_snapshots_are_kept(tmp_path: Path) -> None:
     with new_workspace(tmp_path / "w") as workspace:
         events = []

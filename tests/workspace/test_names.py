@@ -13,7 +13,9 @@ from evergrow import WorkspaceError
 from evergrow.workspace.names import LONGEST_NAME, NAME_PATTERN, checked_name
 
 CHARACTERS = st.characters(exclude_categories=["Cs"])
-HOSTILE = st.sampled_from("\u202e\u200b\u200d\u200c\ufeff\u2028\x00\n\t \u00a0\ue000\U000e0041a")
+HOSTILE = st.sampled_from(
+    "\u202e\u200b\u200d\u200c\ufeff\u2028\x00\n\t \u00a0\ue000\U000e0041a\ufe0f\u2764\u20e31"
+)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +28,8 @@ HOSTILE = st.sampled_from("\u202e\u200b\u200d\u200c\ufeff\u2028\x00\n\t \u00a0\u
         "می‌خواهم",
         "👩‍🔬",
         "❤️",
+        "1️⃣",
+        "☎️ and ©️",
         "cafe\u0301 au lait".replace("e\u0301", "é"),
         "a" * LONGEST_NAME,
         "'; DROP TABLE class; --",
@@ -41,6 +45,16 @@ def test_two_spellings_that_look_the_same_are_one_name():
 
 def test_white_space_around_a_name_is_left_out():
     assert checked_name(" \t\u3000red cup\r\n") == "red cup"
+
+
+@pytest.mark.parametrize("text", ["red  cup", "red\u00a0cup", "red \u3000\u2009cup"])
+def test_white_space_within_a_name_is_one_space(text):
+    assert checked_name(text) == "red cup"
+
+
+def test_white_space_in_a_row_counts_once():
+    text = "a" + " " * 300 + "b" * (LONGEST_NAME - 2)
+    assert len(checked_name(text)) == LONGEST_NAME
 
 
 def test_case_matters():
@@ -66,6 +80,16 @@ def test_case_matters():
         ("\uffff", "no code that is no character, got U+FFFF at place 1"),
         ("\u200d", "must not begin or end with an invisible character"),
         ("a\u200c", "got U+200C at place 2"),
+        ("cu\u034fp", "no invisible character, got U+034F at place 3"),
+        ("cup\u180b", "no invisible character, got U+180B at place 4"),
+        ("cup\u180f", "no invisible character, got U+180F at place 4"),
+        ("\u2764\ufe0e", "no invisible character, got U+FE0E at place 2"),
+        ("cup\U000e0100", "no invisible character, got U+E0100 at place 4"),
+        ("cup\ufe0f", "no invisible character, got U+FE0F at place 4"),
+        ("\ufe0fcup", "no invisible character, got U+FE0F at place 1"),
+        ("\u2764\ufe0f\ufe0f", "no invisible character, got U+FE0F at place 3"),
+        ("\u30ab\ufe0f", "no invisible character, got U+FE0F at place 2"),
+        ("cup 1\ufe0f", "no invisible character, got U+FE0F at place 6"),
         ("\u3164", "no invisible character"),
     ],
 )
@@ -97,6 +121,13 @@ def test_no_character_of_the_invisible_categories_is_taken():
 @example("a" * 201)
 @example(" " + "a" * 200 + " ")
 @example("a \u200d")
+@example("a" + " " * 300 + "b" * 198)
+@example("a" + " " * 300 + "b" * 199)
+@example("a" + " " * 300)
+@example("\u2764\ufe0f")
+@example("a \ufe0fb")
+@example("1\ufe0f\u20e3")
+@example("\u2764\ufe0f" * 100)
 def test_the_pattern_says_what_the_function_says(text):
     try:
         checked_name(text)

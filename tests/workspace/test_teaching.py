@@ -9,7 +9,7 @@ import pytest
 
 from evergrow import WorkspaceError
 from evergrow.workspace import ConflictError, Lesson, NoSuchExampleError, Workspace
-from tests.workspace.made import asked, counts, labels, lesson, made, picture, row
+from tests.workspace.made import Mirror, asked, counts, labels, lesson, made, picture, row
 
 
 def test_what_was_taught_is_there_after_opening_again(tmp_path):
@@ -71,6 +71,86 @@ def test_a_picture_that_was_taken_out_can_be_taught_again(tmp_path):
         workspace.remove(1)
         (again,) = workspace.teach([lesson("cup", picture=picture(1))])
         assert not again.duplicate
+
+
+def test_a_known_picture_takes_a_finer_name(tmp_path):
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson("cup", n, picture=picture(n)) for n in range(2)])
+        (again,) = workspace.teach([lesson("cup", 1, picture=picture(1), fine="red")])
+        assert (again.duplicate, again.known_fine) == (True, "taken")
+        assert (again.example.fine, again.example.fine_kind) == ("red", "given")
+        assert again.event == workspace.version == 3
+        assert labels(workspace) == {1: ("cup", None), 2: ("cup", "red")}
+        assert workspace.check() == []
+        workspace.undo()
+        assert labels(workspace)[2] == ("cup", None)
+
+
+def test_a_known_picture_keeps_the_finer_name_that_it_was_given(tmp_path):
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson("cup", picture=picture(1), fine="red")])
+        (other,) = workspace.teach([lesson("cup", picture=picture(1), fine="blue")])
+        assert (other.known_fine, other.example.fine) == ("kept", "red")
+        (same,) = workspace.teach([lesson("cup", picture=picture(1), fine="red")])
+        assert (same.duplicate, same.known_fine) == (True, None)
+        assert workspace.version == 1
+
+
+def test_a_finer_name_in_the_same_call_is_heeded_once(tmp_path):
+    with made(tmp_path) as workspace:
+        taught = workspace.teach(
+            [
+                lesson("cup", 1, picture=picture(1)),
+                lesson("cup", 1, picture=picture(1), fine="red"),
+                lesson("cup", 1, picture=picture(1), fine="blue"),
+                lesson("cup", 2, fine="red"),
+            ]
+        )
+        assert [one.known_fine for one in taught] == [None, "taken", "kept", None]
+        assert [one.event for one in taught] == [1, 2, 1, 3]
+        assert labels(workspace) == {1: ("cup", "red"), 2: ("cup", "red")}
+        assert workspace.check() == []
+
+
+def test_a_guess_gives_way_to_a_finer_name_that_is_taught(tmp_path):
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson("cup", n, fine="red") for n in range(2)])
+        workspace.teach([lesson("cup", n, fine="blue") for n in range(2, 4)])
+        workspace.teach([lesson("cup", 4, picture=picture(4))])
+        workspace.split("cup")
+        assert workspace.example(5).fine_kind == "guessed"
+        (again,) = workspace.teach([lesson("cup", 4, picture=picture(4), fine="green")])
+        assert again.known_fine == "taken"
+        assert workspace.example(5).fine == "green"
+        assert workspace.check() == []
+
+
+def test_followers_hear_of_finer_names_as_a_replay_tells_them(tmp_path):
+    with made(tmp_path) as workspace:
+        workspace._follower = live = Mirror()
+        workspace.teach([lesson("cup", n, picture=picture(n)) for n in range(3)])
+        workspace.teach(
+            [lesson("cup", 1, picture=picture(1), fine="red"), lesson("pen", 5), lesson("cup", 6)]
+        )
+        replayed = Mirror()
+        replayed.opened(workspace.history)
+        assert (live.places, live.rows) == (replayed.places, replayed.rows)
+
+
+@pytest.mark.parametrize("damage", [b"", b"pictuRe 1", None])
+def test_an_image_file_that_was_lost_comes_back_by_teaching_it_again(tmp_path, damage):
+    with made(tmp_path) as workspace:
+        (taught,) = workspace.teach([lesson("cup", picture=picture(1))])
+        name = taught.example.image
+        path = tmp_path / "workspace" / "images" / name[:2] / name
+        if damage is None:
+            path.unlink()
+        else:
+            path.write_bytes(damage)
+        (finding,) = workspace.check()
+        assert "teach the same images again" in finding.mend
+        assert workspace.teach([lesson("cup", picture=picture(1))])[0].duplicate
+        assert workspace.check() == []
 
 
 def test_one_wrong_lesson_and_none_is_taught(tmp_path):

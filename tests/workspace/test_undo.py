@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from evergrow import WorkspaceError
 from evergrow.workspace import ConflictError
-from tests.workspace.made import counts, labels, lesson, made
+from tests.workspace.made import Mirror, counts, labels, lesson, made
 
 FOUR = [lesson("cup", n, fine=f) for n in range(2) for f in ("red", "blue")]
 
@@ -115,3 +116,60 @@ def test_what_undo_would_take_back_can_be_seen_before(workspace):
     assert workspace.undoable().seq == 5
     workspace.undo()
     assert workspace.undoable().seq == 4
+
+
+def test_all_changes_since_an_event_are_taken_back(workspace):
+    before, version = state(workspace), workspace.version
+    for kind in ("teach", "split", "relabel", "remove", "merge", "forget"):
+        if kind == "forget":
+            workspace.forget("mug")
+        else:
+            CHANGES[kind](workspace)
+    change = workspace.undo(since=version + 1)
+    assert change.summary.startswith("undid 6 changes: ")
+    assert change.event == workspace.version
+    assert state(workspace) == before
+    assert workspace.check() == []
+
+
+def test_so_many_changes_are_taken_back(workspace):
+    for name in ("a", "b", "c"):
+        workspace.rename(workspace.classes().items[0].name, name)
+    workspace.undo(count=2)
+    assert "a" in counts(workspace)
+    assert workspace.undoable().kind == "rename"
+
+
+def test_followers_hear_of_all_that_is_taken_back(workspace):
+    workspace._follower = live = Mirror()
+    live.opened(workspace.history)
+    workspace.relabel(1, label="mug")
+    workspace.teach([lesson("mug", 8), lesson("mug", 9)])
+    workspace.undo(since=6)
+    replayed = Mirror()
+    replayed.opened(workspace.history)
+    assert live.places == replayed.places
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"count": 9}, "only 5 changes can be undone, not 9"),
+        ({"since": 99}, "there is nothing to undo since event 99"),
+        ({"since": 1, "count": 2}, "one of event, since and a count"),
+        ({"event": 1, "since": 1}, "one of event, since and a count"),
+        ({"count": 0}, "one of event, since and a count"),
+    ],
+)
+def test_several_changes_are_taken_back_all_or_none(workspace, options, said):
+    with pytest.raises(WorkspaceError, match=said):
+        workspace.undo(**options)
+    assert workspace.version == 5
+
+
+def test_what_was_erased_stands_in_the_way_of_all_before_it(workspace):
+    workspace.forget("pen", erase=True)
+    workspace.rename("cup", "mug")
+    with pytest.raises(ConflictError, match=r"event 6 \(forget\) cannot be undone"):
+        workspace.undo(since=1)
+    assert "mug" in counts(workspace)

@@ -102,12 +102,16 @@ class Taught:
         True if the class had this very picture already; it is not learnt twice.
     of_class : TaughtClass
         Its class after that.
+    known_fine : str or None
+        Of a picture known before that came with a finer name: ``"taken"`` if the example has that
+        name now, ``"kept"`` if it keeps another that it was given before.
     """
 
     example: Example
     event: int
     duplicate: bool
     of_class: TaughtClass = field(metadata={"name": "class"})
+    known_fine: str | None = None
 
 
 @dataclass(frozen=True)

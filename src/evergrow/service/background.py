@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -16,6 +17,9 @@ _log = logging.getLogger("evergrow.service")
 _NICENESS = 10
 # Between two looks at what is due: while many examples come, one look serves many of them.
 _PAUSE_SECONDS = 0.25
+# And this many times as long as the work took: a quarter of one processor at most, however many
+# classes there are.
+_PAUSE_SHARE = 3.0
 
 
 class Background:
@@ -25,10 +29,15 @@ class Background:
     ----------
     tasks : sequence of callable
         Each decides itself whether there is anything to do.
+    clock : callable
+        Gives the seconds since some moment.
     """
 
-    def __init__(self, tasks: Sequence[Callable[[], Any]]) -> None:
+    def __init__(
+        self, tasks: Sequence[Callable[[], Any]], *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._tasks = tuple(tasks)
+        self._clock = clock
         self._changed = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="background", daemon=True)
@@ -53,11 +62,13 @@ class Background:
         while True:
             self._changed.wait()
             self._changed.clear()
+            began = self._clock()
             for task in self._tasks:
                 if self._stopping.is_set():
                     return
                 _try(task)
-            if self._stopping.wait(_PAUSE_SECONDS):
+            taken = self._clock() - began
+            if self._stopping.wait(max(_PAUSE_SECONDS, _PAUSE_SHARE * taken)):
                 return
 
 

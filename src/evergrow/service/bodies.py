@@ -189,12 +189,17 @@ class TaughtClass(Given):
 
 
 class TaughtBody(Given):
-    """What became of a lesson."""
+    """What became of a lesson.
+
+    ``known_fine`` is of a known picture that came with a finer name: the example has taken that
+    name, or has kept another that it was given before; null if neither.
+    """
 
     example: ExampleBody
     class_: TaughtClass = Field(alias="class")
     event: Number
     duplicate: bool
+    known_fine: Literal["taken", "kept"] | None
 
 
 class ChangeBody(Given):

@@ -27,7 +27,7 @@ from evergrow.linear.selection import (
 )
 from evergrow.moments import Moments
 from evergrow.novelty.measures import MEASURES
-from evergrow.workspace.assessment import Assessment, Doubt, Recognised
+from evergrow.workspace.assessment import FEWEST, Assessment, Doubt, Recognised
 from evergrow.workspace.following import Block
 from evergrow.workspace.knowing import Limits, measured_false_alarms
 from evergrow.workspace.learning import Choice, Learnt, with_constant
@@ -141,16 +141,20 @@ def is_due(last: Assessment | None, class_counts: Mapping[int, int]) -> bool:
     """Whether so much came or went since the last assessment that it should be made again.
 
     That is when the examples, or those of any class, have doubled or halved, or the classes are
-    others.
+    others; of a class with a single example nothing can be told, so that it waits for its second.
     """
     if last is None:
         return bool(class_counts)
-    then = last.class_counts
-    if then.keys() != class_counts.keys():
+    then, now = _told_of(last.class_counts), _told_of(class_counts)
+    if then.keys() != now.keys():
         return True
-    pairs = [(sum(class_counts.values()), sum(then.values()))]
-    pairs += [(class_counts[class_id], then[class_id]) for class_id in then]
-    return any(now >= 2 * before or 2 * now <= before for now, before in pairs)
+    pairs = [(sum(class_counts.values()), sum(last.class_counts.values()))]
+    pairs += [(now[class_id], then[class_id]) for class_id in then]
+    return any(after >= 2 * before or 2 * after <= before for after, before in pairs)
+
+
+def _told_of(class_counts: Mapping[int, int]) -> dict[int, int]:
+    return {class_id: n for class_id, n in class_counts.items() if n >= FEWEST}
 
 
 def _choose(moments: Moments, examples: _Sample, seed: int) -> Choice:

@@ -1,4 +1,4 @@
-"""What an assessment found out, as a value that an event of the log holds."""
+"""What an assessment found out, as a value; an event of the log holds the choices in it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from evergrow.workspace.knowing import Limits
 from evergrow.workspace.learning import Choice
 from evergrow.workspace.records import Accuracy, Sign
 
-__all__ = ["Assessment", "Doubt", "Recognised", "sign_of", "wilson"]
+__all__ = ["FEWEST", "Assessment", "Doubt", "Recognised", "choice_of", "sign_of", "wilson"]
 
 # Two-sided 95 % of the normal distribution.
 _Z = 1.959964
 # A class is known well enough when it is surely recognised this often.
 _ENOUGH = 0.75
-# With fewer examples nothing can be left out.
-_FEWEST = 2
+# With fewer examples of a class nothing can be left out.
+FEWEST = 2
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,18 @@ class Assessment:
         right = [(k, k, seen.n_right) for k, seen in self.recognised.items() if seen.n_right]
         return sorted([*right, *self.mistakes])
 
+    def to_event(self) -> dict[str, Any]:
+        """What an event holds of it: as much with many classes as with few."""
+        return {
+            "seen": self.event,
+            **asdict(self.choice),
+            "measured_false_alarms": self.measured_false_alarms,
+            "n_examples": sum(self.class_counts.values()),
+            "n_classes": len(self.class_counts),
+        }
+
     def to_json(self) -> dict[str, Any]:
-        """As an event holds it."""
+        """All of it, as the database and snapshots hold it."""
         return {
             "seen": self.event,
             **asdict(self.choice),
@@ -114,11 +124,7 @@ class Assessment:
             limits = body["limits"]
             return cls(
                 int(body["seen"]),
-                Choice(
-                    None if body["penalty"] is None else float(body["penalty"]),
-                    float(body["recoding"]),
-                    float(body["temperature"]),
-                ),
+                choice_of(body),
                 None if limits is None else Limits.from_json(limits),
                 body["measured_false_alarms"],
                 {int(k): int(n) for k, n in body["class_counts"]},
@@ -128,8 +134,28 @@ class Assessment:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise WorkspaceError(
-                f"an event of kind 'choose' is damaged: {error!r}; restore a backup"
+                f"the assessment is damaged: {error!r}; restore a backup"
             ) from error
+
+    @staticmethod
+    def is_whole(body: Mapping[str, Any]) -> bool:
+        """Whether something recorded is what :meth:`to_json` gives, not only its choices."""
+        return "class_counts" in body
+
+
+def choice_of(body: Mapping[str, Any]) -> Choice:
+    """The numbers that an event adopted."""
+    try:
+        penalty = body["penalty"]
+        return Choice(
+            None if penalty is None else float(penalty),
+            float(body["recoding"]),
+            float(body["temperature"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise WorkspaceError(
+            f"an event of kind 'choose' is damaged: {error!r}; restore a backup"
+        ) from error
 
 
 def wilson(n_right: int, n: int) -> Accuracy:
@@ -156,7 +182,7 @@ def sign_of(n_examples: int, accuracy: Accuracy | None) -> Sign:
     >>> sign_of(20, wilson(5, 20))
     'confused'
     """
-    if n_examples < _FEWEST:
+    if n_examples < FEWEST:
         return "new"
     if accuracy is None:
         return "more"

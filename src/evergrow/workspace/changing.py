@@ -6,13 +6,13 @@ import contextlib
 import itertools
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from evergrow.workspace.clock import Clock
 from evergrow.workspace.editing import Editor
 from evergrow.workspace.erasing import finish_erasing
-from evergrow.workspace.following import Chosen, Fact, Follower, ForestLearnt, Guessed, Idle
+from evergrow.workspace.following import Fact, Follower, Idle
 from evergrow.workspace.history import version_of
 from evergrow.workspace.keys import digest_of, known_answer, remember
 from evergrow.workspace.layout import Layout, Manifest, write_manifest
@@ -31,11 +31,6 @@ __all__ = ["ChangeableWorkspace"]
 
 _log = logging.getLogger("evergrow.workspace")
 _COMMAND_LINE = Request()
-# Facts that an event of its own stands for, by its kind.
-_RECORDED: dict[str, type[Chosen | ForestLearnt]] = {
-    "choose": Chosen,
-    "forest": ForestLearnt,
-}
 
 
 class ChangeableWorkspace(ReadableWorkspace):
@@ -65,6 +60,8 @@ class ChangeableWorkspace(ReadableWorkspace):
         """Teach examples: all of them or, if one cannot be taught, none.
 
         An image that the class has already is not learnt twice, so that teaching can be repeated.
+        Its file is put back if it was lost, and it takes the finer name of the lesson unless it
+        was given one before.
 
         Parameters
         ----------
@@ -93,7 +90,7 @@ class ChangeableWorkspace(ReadableWorkspace):
             with telling_problems(self._layout.folder):
                 plan = planner.plan(lessons)
                 self._write(plan)
-            self._tell(plan.first_event - 1, plan.facts())
+            self._tell(plan.first_event - 1, self._facts_of(plan))
             return plan.answers
 
     def relabel(
@@ -200,13 +197,24 @@ class ChangeableWorkspace(ReadableWorkspace):
         """Stop telling fine classes within a class apart; given fine names are kept."""
         return self._change(request, ("unsplit", label), lambda editor: editor.unsplit(label))
 
-    def undo(self, *, event: int | None = None, request: Request = _COMMAND_LINE) -> Change:
-        """Take back the newest change that was not taken back yet.
+    def undo(
+        self,
+        *,
+        event: int | None = None,
+        since: int | None = None,
+        count: int = 1,
+        request: Request = _COMMAND_LINE,
+    ) -> Change:
+        """Take back the newest change that was not taken back yet, or several.
 
         Parameters
         ----------
         event : int, default=None
             Only if that change is this event, so that nobody takes back another's by accident.
+        since : int, default=None
+            Take back this event and all changes after it: all of them or none.
+        count : int, default=1
+            Take back this many changes: all of them or none.
         request : Request
             Who asks.
 
@@ -215,25 +223,10 @@ class ChangeableWorkspace(ReadableWorkspace):
         change : Change
             What became of it.
         """
-        return self._change(request, ("undo", event), lambda editor: undo(editor, event))
-
-    def record(self, kind: str, body: Mapping[str, Any], *, actor: str = "model") -> int:
-        """Write down what the model chose ("choose") or learnt beside ("forest")."""
-        with self._writing:
-            with self._store.transaction() as connection:
-                seq = self._editor(connection, actor).record(kind, body)
-            self._tell(seq - 1, [_RECORDED[kind](seq, body)])
-            return seq
-
-    def record_guesses(
-        self, class_id: int, guesses: Sequence[tuple[int, int, float]], *, actor: str = "model"
-    ) -> int:
-        """Replace the guesses within a split class: example, fine class and probability of each."""
-        with self._writing:
-            with self._store.transaction() as connection:
-                seq = self._editor(connection, actor).guess(class_id, guesses)
-            self._tell(seq - 1, [Guessed(seq, class_id)])
-            return seq
+        parts = ("undo", event, since, count)
+        return self._change(
+            request, parts, lambda editor: undo(editor, event, since=since, count=count)
+        )
 
     def _change(
         self, request: Request, parts: tuple[object, ...], make: Callable[[Editor], Change]
@@ -265,8 +258,8 @@ class ChangeableWorkspace(ReadableWorkspace):
             for sha256, picture in plan.pictures.items():
                 if self._images.keep(sha256, picture.content):
                     kept.append(sha256)
-                if picture.thumbnail is not None:
-                    self._images.keep_thumbnail(sha256, picture.thumbnail)
+                    if picture.thumbnail is not None:
+                        self._images.keep_thumbnail(sha256, picture.thumbnail)
             if plan.rows:
                 shards = self._shards or self._fix_n_features(len(plan.rows[0]))
                 shards.write(plan.first_id - 1, plan.matrix())
@@ -281,11 +274,22 @@ class ChangeableWorkspace(ReadableWorkspace):
                 self._manifest, self._shards = before
             raise
 
+    def _facts_of(self, plan: Plan) -> list[Fact]:
+        if not plan.relabels:
+            return plan.facts()
+        before = plan.first_event - 1
+        facts = self._history.facts_by(self._store.writer, before, erased=True)
+        return [*plan.book.named(plan.version), *facts]
+
     def _take_back(self, plan: Plan, kept: Sequence[str]) -> None:
         """Give back the room of what was not taught; were it left, nothing would be wrong."""
         with contextlib.suppress(OSError):
             for sha256 in kept:
-                self._images.drop(sha256)
+                # One that was lost and came again is an example's own.
+                if not self._store.writer.execute(
+                    "SELECT 1 FROM picture WHERE sha256 = ?", (sha256,)
+                ).fetchone():
+                    self._images.drop(sha256)
             if self._shards is not None:
                 self._shards.take_back(plan.first_id - 1, len(plan.rows))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -214,9 +215,15 @@ class Editor:
         self.connection.execute("UPDATE class SET guessed_by = ? WHERE id = ?", (seq, class_id))
         return seq
 
-    def record(self, kind: str, body: Mapping[str, Any]) -> int:
-        """Write down something that changes no example."""
-        return self._event(kind, body)
+    def record(self, kind: str, body: Mapping[str, Any], whole: Mapping[str, Any] | None) -> int:
+        """Write down something that changes no example; ``whole`` only until it comes again."""
+        seq = self._event(kind, body)
+        if whole is not None:
+            self.connection.execute("DELETE FROM assessment")
+            self.connection.execute(
+                "INSERT INTO assessment (event, body) VALUES (?, ?)", (seq, json.dumps(whole))
+            )
+        return seq
 
     def set_name(self, seq: int, class_id: int, name: str) -> None:
         """Change the name of a class, without an event."""

@@ -126,7 +126,7 @@ def _rejecting(
         learnt.plain_moments.without_empty(),
         held_out,
         "cosine",
-        None if limits is None else limits.calibration(learnt.class_ids),
+        None if limits is None else limits.calibration(learnt.class_ids, false_alarms),
     )
     unknown = _free_name(labels.classes)
     model = RejectingClassifier(

@@ -136,7 +136,10 @@ class Named:
 
 @dataclass(frozen=True)
 class Chosen:
-    """An assessment's choices were adopted; the body is what was recorded."""
+    """An assessment's choices were adopted.
+
+    The body of the last one is all that was found out, of earlier ones only what they chose.
+    """
 
     event: int
     body: Mapping[str, Any]
@@ -200,6 +203,9 @@ class History(Protocol):
     @property
     def usable_from(self) -> int:
         """A snapshot of an event before this one holds what was erased: it must not be used."""
+
+    def nonce(self, event: int) -> str | None:
+        """What tells an event from the same one of a copy that went another way; None if none."""
 
     @property
     def n_features(self) -> int | None:

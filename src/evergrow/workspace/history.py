@@ -44,8 +44,10 @@ _MOVES = (
     " JOIN example e ON e.id = m.example WHERE m.event > :after AND e.erased <= :erased"
     " ORDER BY m.event, m.example"
 )
+# Of the last assessment all that was found out.
 _EVENTS = (
-    "SELECT seq, kind, body FROM event INDEXED BY event_model WHERE seq > ?"
+    "SELECT seq, kind, coalesce(a.body, e.body) FROM event e INDEXED BY event_model"
+    " LEFT JOIN assessment a ON a.event = e.seq WHERE seq > ?"
     " AND kind IN ('split', 'unsplit', 'undo', 'choose', 'forest') ORDER BY seq"
 )
 
@@ -104,6 +106,13 @@ class StoredHistory:
         """A snapshot of an event before this one holds what was erased: it must not be used."""
         with self._store.reading() as connection:
             return _last_erasing(connection)
+
+    def nonce(self, event: int) -> str | None:
+        """What tells an event from the same one of a copy that went another way; None if none."""
+        with self._store.reading() as connection:
+            found = connection.execute("SELECT nonce FROM event WHERE seq = ?", (event,))
+            row = found.fetchone()
+            return None if row is None else str(row[0])
 
     @property
     def n_features(self) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
@@ -58,11 +59,11 @@ class Images:
         return self._thumbnails / sha256[:2] / f"{sha256}.jpg"
 
     def keep(self, sha256: str, content: bytes) -> bool:
-        """Write an image file and return when it is on disk; False if it was there already."""
+        """Write an image file and return when it is on disk; False if it was there, and whole."""
         path = self.path(sha256)
-        # One that was cut short has another size; only 'check' reads every byte.
-        if path.exists() and path.stat().st_size == len(content):
-            return False
+        with contextlib.suppress(OSError):
+            if path.read_bytes() == content:
+                return False
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             sync_folder(self._images)

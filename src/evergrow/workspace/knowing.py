@@ -71,11 +71,26 @@ class Limits:
         places = np.where(known, places, len(self.class_ids))
         return self.usual[places], self.spreads[places]
 
-    def calibration(self, class_ids: Ids) -> Calibration:
-        """The same for a model with these classes in its columns."""
-        return Calibration(
-            *self.for_classes(class_ids), self.novelties, np.ones(len(self.novelties))
+    def calibration(self, class_ids: Ids, false_alarms: float) -> Calibration:
+        """The same for a model with these classes in its columns.
+
+        A summary gives the level only nearly. So the level is one of its values, and values
+        weigh so that ``false_alarms`` of them, the share that the level was made for, exceed it.
+        """
+        below = self.novelties[self.novelties < self.level]
+        above = self.novelties[self.novelties > self.level]
+        weight_above = false_alarms if len(above) else 0.0
+        # Each of the values below weighs less than what they share with the level.
+        each_below = (1 - false_alarms) / (len(below) + 1)
+        weights = np.concatenate(
+            [
+                np.full(len(below), each_below),
+                [1 - weight_above - each_below * len(below)],
+                np.full(len(above), weight_above / max(1, len(above))),
+            ]
         )
+        novelties = np.concatenate([below, [self.level], above])
+        return Calibration(*self.for_classes(class_ids), novelties, weights)
 
     def to_json(self) -> dict[str, Any]:
         """As an event holds it."""

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 # Of folders that this version writes; migrations lead to it from all earlier ones.
-FORMAT = 2
+FORMAT = 3
 # A file of embeddings is allocated whole: longer ones would make it huge.
 MOST_FEATURES = 1 << 16
 

@@ -21,6 +21,7 @@ from evergrow.linear.ridge import Ridge
 from evergrow.linear.selection import DEFAULT_TEMPERATURE, default_penalty, recode
 from evergrow.linear.solver import Solver
 from evergrow.moments import Moments
+from evergrow.workspace.following import Added, Moved, Removed
 
 __all__ = ["Choice", "Learnt", "with_constant"]
 
@@ -173,6 +174,19 @@ class Learnt:
         held_out = self.fitted.held_out.with_classes(len(labels))
         fitted = replace(self.fitted, labels=labels, moments=moved, held_out=held_out)
         return replace(self, fitted=fitted)
+
+    def after(self, fact: Added | Removed | Moved) -> Learnt:
+        """With what became of some examples."""
+        block = fact.block
+        if isinstance(fact, Added):
+            return self.add(block.rows, block.class_ids)
+        if isinstance(fact, Removed):
+            return self.remove(block.rows, block.class_ids)
+        # An example that moved twice in a row moved once, from its first class to its last.
+        _, first = np.unique(block.ids, return_index=True)
+        _, last = np.unique(block.ids[::-1], return_index=True)
+        to = fact.to_class_ids[::-1][last]
+        return self.move(block.rows[first], block.class_ids[first], to)
 
     def choose(self, choice: Choice) -> Learnt:
         """With other numbers."""

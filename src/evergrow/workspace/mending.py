@@ -77,9 +77,9 @@ class MendableWorkspace(ChangeableWorkspace):
     def _unusable_snapshots(self) -> dict[Path, str]:
         return unusable(
             self._layout.models,
+            self._history.nonce,
             seed=self._manifest.seed,
             first=self._history.usable_from,
-            last=self._history.version,
             is_busy=self._is_written_elsewhere,
         )
 

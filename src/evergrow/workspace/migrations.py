@@ -6,6 +6,7 @@ lacks, in one transaction. Databases of every earlier format are kept in the tes
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -108,6 +109,28 @@ def _tables_1_to_2(connection: sqlite3.Connection, layout: Layout) -> None:
         connection.execute("UPDATE picture SET n_bytes = ? WHERE sha256 = ?", (n_bytes, sha256))
 
 
+# What a replay needs of an event that adopted an assessment.
+_CHOICES_OF_2 = ("seen", "penalty", "recoding", "temperature", "measured_false_alarms")
+
+
+def _tables_2_to_3(connection: sqlite3.Connection, layout: Layout) -> None:  # noqa: ARG001
+    """Mark every event as its own, keep only the last assessment whole."""
+    connection.execute("ALTER TABLE event ADD COLUMN nonce TEXT NOT NULL DEFAULT ''")
+    connection.execute("UPDATE event SET nonce = hex(randomblob(8))")
+    connection.execute(
+        "CREATE TABLE assessment (event INTEGER PRIMARY KEY REFERENCES event (seq),"
+        " body TEXT NOT NULL) STRICT"
+    )
+    connection.execute(
+        "INSERT INTO assessment SELECT seq, body FROM event WHERE kind = 'choose'"
+        " ORDER BY seq DESC LIMIT 1"
+    )
+    found = connection.execute("SELECT seq, body FROM event WHERE kind = 'choose'").fetchall()
+    for seq, text in found:
+        body = {name: value for name, value in json.loads(text).items() if name in _CHOICES_OF_2}
+        connection.execute("UPDATE event SET body = ? WHERE seq = ?", (json.dumps(body), seq))
+
+
 def _manifest_1_to_2(values: dict[str, Any]) -> dict[str, Any]:
     """The first format had no forest and a fixed limit of classes."""
     given = values.get("features") is not None
@@ -115,5 +138,11 @@ def _manifest_1_to_2(values: dict[str, Any]) -> dict[str, Any]:
 
 
 # By the format they start from.
-_TABLES: dict[int, Callable[[sqlite3.Connection, Layout], None]] = {1: _tables_1_to_2}
-_MANIFEST: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _manifest_1_to_2}
+_TABLES: dict[int, Callable[[sqlite3.Connection, Layout], None]] = {
+    1: _tables_1_to_2,
+    2: _tables_2_to_3,
+}
+_MANIFEST: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    1: _manifest_1_to_2,
+    2: dict,
+}

@@ -15,7 +15,7 @@ from evergrow.imaging import ImageClassifier
 from evergrow.novelty import RejectingClassifier
 from evergrow.workspace.answering import Snapshot
 from evergrow.workspace.assessing import SAMPLE, assess, is_due
-from evergrow.workspace.assessment import Assessment
+from evergrow.workspace.assessment import Assessment, choice_of
 from evergrow.workspace.beside import Beside
 from evergrow.workspace.exporting import HELD_OUT, exported
 from evergrow.workspace.following import (
@@ -126,9 +126,8 @@ class Model:
             if entry.parent is None and entry.n_examples
         }
         folder, version = self.settings.folder, history.version
-        found = read_snapshots(
-            folder, seed=self.settings.seed, first=history.usable_from, last=version
-        )
+        seed, first = self.settings.seed, history.usable_from
+        found = read_snapshots(folder, history.nonce, seed=seed, first=first, last=version)
         for saved in found:
             try:
                 state = self._replayed(saved, history)
@@ -215,7 +214,7 @@ class Model:
             if state.event <= last or not (force or state.event >= last + _SNAPSHOT_EVERY):
                 return False
             saved = Saved(state.event, state.learnt, state.assessment, state.beside, state.split_at)
-            write_snapshot(self.settings.folder, saved)
+            write_snapshot(self.settings.folder, saved, history.nonce(state.event))
             # Something may have been erased while it was written.
             drop_before(self.settings.folder, history.usable_from)
         return True
@@ -246,10 +245,14 @@ class Model:
         """The state after one fact."""
         if isinstance(fact, (Added, Removed, Moved)):
             beside = None if state.beside is None else state.beside.noted(fact)
-            return replace(state, learnt=_taught(state.learnt, fact), beside=beside)
+            return replace(state, learnt=state.learnt.after(fact), beside=beside)
         if isinstance(fact, Chosen):
-            found = Assessment.from_json(fact.body)
-            return replace(state, learnt=state.learnt.choose(found.choice), assessment=found)
+            whole = Assessment.is_whole(fact.body)
+            return replace(
+                state,
+                learnt=state.learnt.choose(choice_of(fact.body)),
+                assessment=Assessment.from_json(fact.body) if whole else None,
+            )
         if isinstance(fact, (ForestLearnt, Erased)):
             return replace(state, beside=self._grown(state.beside, fact, history))
         if isinstance(fact, SplitSet):
@@ -315,19 +318,6 @@ class Model:
 
 def _names(history: History) -> dict[int, str]:
     return {class_id: entry.name for class_id, entry in history.names().items()}
-
-
-def _taught(learnt: Learnt, fact: Added | Removed | Moved) -> Learnt:
-    block = fact.block
-    if isinstance(fact, Added):
-        return learnt.add(block.rows, block.class_ids)
-    if isinstance(fact, Removed):
-        return learnt.remove(block.rows, block.class_ids)
-    # An example that moved twice in a row moved once, from its first class to its last.
-    _, first = np.unique(block.ids, return_index=True)
-    _, last = np.unique(block.ids[::-1], return_index=True)
-    to = fact.to_class_ids[::-1][last]
-    return learnt.move(block.rows[first], block.class_ids[first], to)
 
 
 def _fine_model(class_id: int, history: History) -> FineModel | None:

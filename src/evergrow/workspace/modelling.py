@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy.typing as npt
 
 from evergrow.workspace.answering import Snapshot
 from evergrow.workspace.assessment import Assessment, sign_of
+from evergrow.workspace.following import Chosen, ForestLearnt, Guessed
 from evergrow.workspace.layout import Layout, Manifest
 from evergrow.workspace.listing import CountedClass
 from evergrow.workspace.mending import MendableWorkspace
@@ -31,6 +34,11 @@ from evergrow.workspace.store import Store
 __all__ = ["ModelledWorkspace"]
 
 _COMMAND_LINE = Request()
+# Facts that an event of its own stands for, by its kind.
+_RECORDED: dict[str, type[Chosen | ForestLearnt]] = {
+    "choose": Chosen,
+    "forest": ForestLearnt,
+}
 
 
 class ModelledWorkspace(MendableWorkspace):
@@ -102,8 +110,36 @@ class ModelledWorkspace(MendableWorkspace):
         with self._working:
             found = self._model.assess(self._history, force=force)
             if found is not None:
-                self.record("choose", found.to_json())
+                self.record("choose", found.to_event(), whole=found.to_json())
             return found
+
+    def record(
+        self,
+        kind: str,
+        body: Mapping[str, Any],
+        *,
+        whole: Mapping[str, Any] | None = None,
+        actor: str = "model",
+    ) -> int:
+        """Write down what the model chose ("choose") or learnt beside ("forest").
+
+        Of an assessment the event keeps its choices; the ``whole`` of it is kept until the next.
+        """
+        with self._writing:
+            with self._store.transaction() as connection:
+                seq = self._editor(connection, actor).record(kind, body, whole)
+            self._tell(seq - 1, [_RECORDED[kind](seq, whole or body)])
+            return seq
+
+    def record_guesses(
+        self, class_id: int, guesses: Sequence[tuple[int, int, float]], *, actor: str = "model"
+    ) -> int:
+        """Replace the guesses within a split class: example, fine class and probability of each."""
+        with self._writing:
+            with self._store.transaction() as connection:
+                seq = self._editor(connection, actor).guess(class_id, guesses)
+            self._tell(seq - 1, [Guessed(seq, class_id)])
+            return seq
 
     def update_forest(self, *, force: bool = False) -> bool:
         """Let the forest learn what it lacks, if that is enough or forced; tell whether it did."""

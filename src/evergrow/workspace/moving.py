@@ -34,7 +34,8 @@ def add_event(
 ) -> int:
     """Write an event down and return its number."""
     connection.execute(
-        "INSERT INTO event (kind, at, actor, body, undoes) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO event (kind, at, actor, body, undoes, nonce)"
+        " VALUES (?, ?, ?, ?, ?, hex(randomblob(8)))",
         (kind, at, actor, json.dumps(body), undoes),
     )
     return int(connection.execute("SELECT last_insert_rowid()").fetchone()[0])

@@ -21,6 +21,7 @@ _REFUSED: tuple[tuple[int, int, str], ...] = (
     (0x0000, 0x001F, "control character"),
     (0x007F, 0x009F, "control character"),
     (0x00AD, 0x00AD, "invisible character"),
+    (0x034F, 0x034F, "invisible character"),
     (0x0600, 0x0605, "invisible character"),
     (0x061C, 0x061C, "bidirectional mark"),
     (0x06DD, 0x06DD, "invisible character"),
@@ -29,7 +30,7 @@ _REFUSED: tuple[tuple[int, int, str], ...] = (
     (0x08E2, 0x08E2, "invisible character"),
     (0x115F, 0x1160, "invisible character"),
     (0x17B4, 0x17B5, "invisible character"),
-    (0x180E, 0x180E, "invisible character"),
+    (0x180B, 0x180F, "invisible character"),
     (0x200B, 0x200B, "invisible character"),
     (0x200E, 0x200F, "bidirectional mark"),
     (0x2028, 0x2029, "line or paragraph separator"),
@@ -42,6 +43,7 @@ _REFUSED: tuple[tuple[int, int, str], ...] = (
     (0xD800, 0xDFFF, "half of a surrogate pair"),
     (0xE000, 0xF8FF, "character of private use"),
     (0xFDD0, 0xFDEF, "code that is no character"),
+    (0xFE00, 0xFE0E, "invisible character"),
     (0xFEFF, 0xFEFF, "invisible character"),
     (0xFFA0, 0xFFA0, "invisible character"),
     (0xFFF0, 0xFFFB, "invisible character"),
@@ -51,8 +53,7 @@ _REFUSED: tuple[tuple[int, int, str], ...] = (
     (0x13430, 0x1343F, "invisible character"),
     (0x1BCA0, 0x1BCA3, "invisible character"),
     (0x1D173, 0x1D17A, "invisible character"),
-    (0xE0000, 0xE00FF, "invisible character"),
-    (0xE01F0, 0xE0FFF, "invisible character"),
+    (0xE0000, 0xE0FFF, "invisible character"),
     (0xF0000, 0x10FFFF, "character of private use"),
 )
 # Parts of words in some scripts and of some emoji; never at an end, where nothing is joined.
@@ -75,20 +76,35 @@ def _in_brackets(ranges: tuple[tuple[int, int, str], ...]) -> str:
     )
 
 
+# Asks for the coloured picture of a symbol, which looks different; after a letter it does nothing.
+_COLOURED = "\ufe0f"
+_SYMBOLS = (
+    "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u2300-\u23ff\u24c2\u25a0-\u27bf"
+    "\u2934\u2935\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+)
+# These become symbols only within a key cap.
+_KEYS = "0-9#*"
+_KEY_CAP = "\u20e3"
+_STRAY = f"[^{_SYMBOLS}{_KEYS}]{_COLOURED}|[{_KEYS}]{_COLOURED}(?!{_KEY_CAP})"
+
 _NOT_INSIDE = _in_brackets(_REFUSED)
-_END = f"[^{_NOT_INSIDE}{_JOINERS}{_SPACES}]"
+_FIRST = f"[^{_NOT_INSIDE}{_JOINERS}{_SPACES}{_COLOURED}]"
+_LAST = f"[^{_NOT_INSIDE}{_JOINERS}{_SPACES}]"
+# White space in a row counts once; said so that there is one way only to read it.
+_ONCE = f"(?:[{_SPACES}](?=[{_SPACES}]))*(?![{_SPACES}][{_SPACES}])"
+_INSIDE = f"(?:{_ONCE}[^{_NOT_INSIDE}]){{0,{LONGEST_NAME - 2}}}"
 
 # The same rule as a regular expression of the kind that JSON schemas hold.
-NAME_PATTERN = (
-    f"^[{_AROUND}]*{_END}(?:[^{_NOT_INSIDE}]{{0,{LONGEST_NAME - 2}}}{_END})?[{_AROUND}]*$"
-)
+NAME_PATTERN = f"^(?![\\s\\S]*(?:{_STRAY}))[{_AROUND}]*{_FIRST}(?:{_INSIDE}{_LAST})?[{_AROUND}]*$"
 
 _refused = re.compile(f"[{_NOT_INSIDE}\ud800-\udfff]")
+_stray = re.compile(f"\\A{_COLOURED}|{_STRAY}")
 _around = re.compile(f"\\A[{_AROUND}]+|[{_AROUND}]+\\Z")
+_inside = re.compile(f"[{_SPACES}]+")
 
 
 def checked_name(text: str, what: str = "label") -> str:
-    r"""A name in its one spelling: composed, without white space around it.
+    r"""A name in its one spelling: composed, no white space around it, one space between words.
 
     Parameters
     ----------
@@ -111,6 +127,8 @@ def checked_name(text: str, what: str = "label") -> str:
     --------
     >>> checked_name("  Cafe\u0301 ") == "Caf\u00e9"
     True
+    >>> checked_name("red \u00a0cup")
+    'red cup'
     >>> checked_name("<b>bold</b>")
     '<b>bold</b>'
     >>> checked_name("a\u202eb")
@@ -120,7 +138,7 @@ def checked_name(text: str, what: str = "label") -> str:
     """
     if not isinstance(text, str):
         raise WorkspaceError(f"{what} must be text, got {type(text).__name__}")
-    name = _around.sub("", text)
+    name = _inside.sub(" ", _around.sub("", text))
     if not name:
         raise WorkspaceError(f"{what} must not be empty: at least 1 visible character is needed")
     if len(name) > LONGEST_NAME:
@@ -130,6 +148,12 @@ def checked_name(text: str, what: str = "label") -> str:
         raise WorkspaceError(
             f"{what} must have no {_kind_of(wrong[0])}, "
             f"got U+{ord(wrong[0]):04X} at place {wrong.start() + 1}"
+        )
+    stray = _stray.search(name)
+    if stray is not None:
+        raise WorkspaceError(
+            f"{what} must have no invisible character, "
+            f"got U+{ord(_COLOURED):04X} at place {stray.end()}"
         )
     for end, place in ((name[0], 1), (name[-1], len(name))):
         if end in _JOINERS:

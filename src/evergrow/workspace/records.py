@@ -122,6 +122,9 @@ class Taught:
     new_class: bool
     # Examples of the class now.
     n_examples: int
+    # Of a known picture that came with a finer name: whether the example has that name from now
+    # on, or keeps another one that it was given before. None if neither.
+    known_fine: Literal["taken", "kept"] | None = None
 
 
 @dataclass(frozen=True)

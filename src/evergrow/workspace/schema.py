@@ -7,6 +7,11 @@ verifies both. Undoing is the same move backwards.
 
 A class is there as long as it has examples. Ids only grow: a class that went and is taught again
 is a new one. Of a coarse class ``parent`` is 0. Example n has row n - 1 of the embeddings.
+
+Each event has a random ``nonce``. Two databases that have the same one at an event have the same
+history up to it: what was saved of a model is told by it from what a copy that went another way
+would have saved. ``assessment`` holds all that the last assessment found out, and nothing of the
+earlier ones: with many classes it is large, and only its choices are needed to replay.
 """
 
 from __future__ import annotations
@@ -21,12 +26,18 @@ CREATE TABLE event (
     actor TEXT NOT NULL,
     body TEXT NOT NULL,
     undoes INTEGER REFERENCES event (seq),
-    undone_by INTEGER REFERENCES event (seq)
+    undone_by INTEGER REFERENCES event (seq),
+    nonce TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE INDEX event_standing ON event (seq) WHERE undone_by IS NULL;
 CREATE INDEX event_model ON event (seq)
     WHERE kind IN ('split', 'unsplit', 'undo', 'choose', 'forest');
 CREATE INDEX event_forget ON event (seq) WHERE kind = 'forget';
+
+CREATE TABLE assessment (
+    event INTEGER PRIMARY KEY REFERENCES event (seq),
+    body TEXT NOT NULL
+) STRICT;
 
 CREATE TABLE class (
     id INTEGER PRIMARY KEY AUTOINCREMENT,

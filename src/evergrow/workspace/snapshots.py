@@ -1,4 +1,8 @@
-"""Model snapshots on disk: a folder per event, whole or not there, the newest two kept."""
+"""Model snapshots on disk: a folder per event, whole or not there, the newest two kept.
+
+A snapshot holds the nonce of its event. That of another history, such as of a database that a
+backup has taken the place of, is not used.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +13,33 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from evergrow.errors import ModelFileError, WorkspaceError
 from evergrow.files import sync_folder
 from evergrow.forest import NCMForestClassifier
 from evergrow.linear import RLSClassifier
 from evergrow.loading import load
-from evergrow.workspace.assessment import Assessment
+from evergrow.workspace.assessment import Assessment, choice_of
 from evergrow.workspace.beside import Beside
 from evergrow.workspace.learning import Learnt
 
-__all__ = ["Saved", "drop_before", "newest_event", "read_snapshots", "unusable", "write_snapshot"]
+__all__ = [
+    "Saved",
+    "drop_before",
+    "drop_foreign",
+    "newest_event",
+    "read_snapshots",
+    "unusable",
+    "write_snapshot",
+]
 
-_FORMAT = 1
+# The nonce that an event has in the database; None if there is no such event.
+NonceOf: TypeAlias = Callable[[int], str | None]
+
+_FORMAT = 2
 _KEPT = 2
 _TABLE = "snapshot.json"
 _LEAST_SQUARES = "least_squares.evergrow"
@@ -43,7 +58,7 @@ class Saved:
     split_at: Mapping[int, int]
 
 
-def write_snapshot(folder: Path, saved: Saved) -> Path:
+def write_snapshot(folder: Path, saved: Saved, nonce: str | None) -> Path:
     """Write a snapshot and let older ones go; the folder of the snapshot.
 
     The files are written and synced in a folder aside that is then renamed, so a snapshot that has
@@ -56,7 +71,7 @@ def write_snapshot(folder: Path, saved: Saved) -> Path:
     aside = folder / f"{_ASIDE}{secrets.token_hex(8)}"
     aside.mkdir()
     try:
-        _write_files(aside, saved)
+        _write_files(aside, saved, nonce)
         sync_folder(aside)
         os.rename(aside, target)
     except BaseException:
@@ -70,19 +85,21 @@ def write_snapshot(folder: Path, saved: Saved) -> Path:
     return target
 
 
-def read_snapshots(folder: Path, *, seed: int, first: int, last: int) -> Iterator[Saved]:
+def read_snapshots(
+    folder: Path, nonce_of: NonceOf, *, seed: int, first: int, last: int
+) -> Iterator[Saved]:
     """Whole snapshots of events from ``first`` to ``last``, the newest first."""
     for path in _folders(folder):
         if first <= int(path.name) <= last:
             # What is damaged is passed over: the one before, or the examples, say the same.
             with contextlib.suppress(WorkspaceError, ModelFileError, OSError):
-                yield _read(path, seed)
+                yield _read(path, nonce_of(int(path.name)), seed)
 
 
 def unusable(
-    folder: Path, *, seed: int, first: int, last: int, is_busy: Callable[[], bool]
+    folder: Path, nonce_of: NonceOf, *, seed: int, first: int, is_busy: Callable[[], bool]
 ) -> dict[Path, str]:
-    """Snapshots that are damaged or not of events from the first to the last, and why.
+    """Snapshots that are damaged, hold what was erased or are of events not there, and why.
 
     Those that were left when something was interrupted too, unless someone is at it right now.
     """
@@ -92,11 +109,12 @@ def unusable(
         if int(path.name) < first:
             left[path] = "it holds what was erased"
             continue
-        if int(path.name) > last:
+        nonce = nonce_of(int(path.name))
+        if nonce is None:
             found[path] = f"there is no event {int(path.name)} yet"
             continue
         try:
-            _read(path, seed)
+            _read(path, nonce, seed)
         except (WorkspaceError, ModelFileError, OSError) as error:
             found[path] = str(error)
     return found if not left or is_busy() else {**left, **found}
@@ -115,6 +133,20 @@ def drop_before(folder: Path, event: int) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
+def drop_foreign(folder: Path, nonce_of: NonceOf) -> None:
+    """Remove snapshots of another history: they would be in the way of those of this one."""
+    for path in _folders(folder):
+        nonce = nonce_of(int(path.name))
+        # Of one that is damaged nobody knows; 'check' speaks of it.
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            if nonce is None or _table(path).get("nonce") != nonce:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _table(path: Path) -> Any:
+    return json.loads((path / _TABLE).read_bytes())
+
+
 def _folders(folder: Path) -> list[Path]:
     """Folders of snapshots, the newest first."""
     if not folder.is_dir():
@@ -123,7 +155,7 @@ def _folders(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: int(path.name), reverse=True)
 
 
-def _write_files(aside: Path, saved: Saved) -> None:
+def _write_files(aside: Path, saved: Saved, nonce: str | None) -> None:
     if saved.learnt.fitted is not None:
         saved.learnt.estimator().save(aside / _LEAST_SQUARES)
     if saved.beside is not None and saved.beside.forest is not None:
@@ -131,6 +163,8 @@ def _write_files(aside: Path, saved: Saved) -> None:
     table = {
         "format": _FORMAT,
         "event": saved.event,
+        "nonce": nonce,
+        "choice": asdict(saved.learnt.choice),
         "assessment": None if saved.assessment is None else saved.assessment.to_json(),
         "beside": None if saved.beside is None else saved.beside.to_json(),
         "split_at": [list(item) for item in saved.split_at.items()],
@@ -142,11 +176,13 @@ def _write_files(aside: Path, saved: Saved) -> None:
         os.fsync(file.fileno())
 
 
-def _read(path: Path, seed: int) -> Saved:
+def _read(path: Path, nonce: str | None, seed: int) -> Saved:
     try:
-        table = json.loads((path / _TABLE).read_bytes())
+        table = _table(path)
         if table["format"] != _FORMAT or table["event"] != int(path.name):
             raise WorkspaceError(f"{str(path)!r} is not a snapshot that this version reads")
+        if nonce is None or table["nonce"] != nonce:
+            raise WorkspaceError(f"the snapshot {str(path)!r} is of another history")
         for name, digest in table["files"].items():
             if name not in (_LEAST_SQUARES, _FOREST) or _digest(path / name) != digest:
                 raise WorkspaceError(f"the snapshot {str(path)!r} is damaged: its file {name!r}")
@@ -159,7 +195,7 @@ def _built(path: Path, table: Mapping[str, Any], seed: int) -> Saved:
     files, beside = table["files"], table["beside"]
     body = table["assessment"]
     assessment = None if body is None else Assessment.from_json(body)
-    learnt = Learnt() if assessment is None else Learnt().choose(assessment.choice)
+    learnt = Learnt().choose(choice_of(table["choice"]))
     if _LEAST_SQUARES in files:
         model = load(path / _LEAST_SQUARES)
         if not isinstance(model, RLSClassifier):

@@ -10,19 +10,20 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.errors import WorkspaceError
-from evergrow.workspace.classbook import ClassBook
+from evergrow.workspace.classbook import BookedClass, ClassBook
 from evergrow.workspace.following import NO_FINE, Added, Block, Fact
 from evergrow.workspace.images import sha256_of
 from evergrow.workspace.keys import digest_of, known_answer, remember
 from evergrow.workspace.layout import MOST_FEATURES
 from evergrow.workspace.listing import example_by_id
+from evergrow.workspace.moving import apply_moves
 from evergrow.workspace.names import checked_name
 from evergrow.workspace.problems import KeyReusedError
 from evergrow.workspace.records import Example, Lesson, Picture, Request, Taught
@@ -60,11 +61,13 @@ class Plan:
     first_event: int
     book: ClassBook
     rows: list[Rows] = field(default_factory=list)
-    # Image files to keep, by their hash.
+    # Image files to keep, by their hash; known ones too, which may have been lost or damaged.
     pictures: dict[str, Picture] = field(default_factory=dict)
     events: list[tuple[Any, ...]] = field(default_factory=list)
     examples: list[tuple[Any, ...]] = field(default_factory=list)
     moves: list[tuple[Any, ...]] = field(default_factory=list)
+    # Moves of known examples, which got a finer name.
+    relabels: list[tuple[Any, ...]] = field(default_factory=list)
     answers: list[Taught] = field(default_factory=list)
     to_remember: list[tuple[Request, str, Taught]] = field(default_factory=list)
 
@@ -78,7 +81,7 @@ class Plan:
         return np.stack(self.rows)
 
     def facts(self) -> list[Fact]:
-        """What is true once the plan is written."""
+        """What is true once the plan is written; of a plan that moves no known example."""
         if not self.rows:
             return []
         ids = np.arange(self.first_id, self.first_id + len(self.rows), dtype=np.int64)
@@ -90,7 +93,9 @@ class Plan:
     def write(self, connection: sqlite3.Connection) -> None:
         """Write all of it, within a transaction."""
         connection.executemany(
-            "INSERT INTO event (seq, kind, at, actor, body) VALUES (?, ?, ?, ?, ?)", self.events
+            "INSERT INTO event (seq, kind, at, actor, body, nonce)"
+            " VALUES (?, ?, ?, ?, ?, hex(randomblob(8)))",
+            self.events,
         )
         self.book.write(connection)
         connection.executemany(
@@ -109,8 +114,10 @@ class Plan:
         connection.executemany(
             "INSERT INTO move (event, example, from_class, from_fine, to_class, to_fine)"
             " VALUES (?, ?, ?, ?, ?, ?)",
-            self.moves,
+            [*self.moves, *self.relabels],
         )
+        for event, *_ in self.relabels:
+            apply_moves(connection, event)
         for request, digest, answer in self.to_remember:
             remember(connection, request, digest, answer)
 
@@ -165,7 +172,7 @@ class Planner:
         known = self._known_answer(request, digest)
         if known is not None:
             return known
-        answer = self._known_picture(image, label)
+        answer = self._known_picture(lesson, label, fine, image)
         if answer is None:
             answer = self._new_example(lesson, label, fine, row, image)
         if request.key is not None:
@@ -187,23 +194,51 @@ class Planner:
             )
         return known
 
-    def _known_picture(self, image: str | None, label: str) -> Taught | None:
+    def _known_picture(
+        self, lesson: Lesson, label: str, fine: str | None, image: str | None
+    ) -> Taught | None:
         """The answer where the class has the same picture already."""
         booked = None if image is None else self._plan.book.known(label)
-        if image is None or booked is None:
+        if image is None or lesson.picture is None or booked is None:
             return None
+        example = self._known_example(image, booked)
+        if example is None:
+            return None
+        self._plan.pictures.setdefault(image, lesson.picture)
+        answer = Taught(example, example.event, True, False, booked.n_examples)
+        if fine is None or (example.fine_kind == "given" and example.fine == fine):
+            return answer
+        if example.fine_kind == "given":
+            # Someone said so: to change that takes a correction, not a picture that came again.
+            return replace(answer, known_fine="kept")
+        answer = self._finer(lesson, answer, booked, fine)
+        self._taught[image, booked.id] = answer
+        return answer
+
+    def _known_example(self, image: str, booked: BookedClass) -> Example | None:
         taught = self._taught.get((image, booked.id))
         if taught is not None:
-            example = taught.example
-        else:
-            found = self._connection.execute(
-                "SELECT id FROM example WHERE image = ? AND class_id = ? ORDER BY id LIMIT 1",
-                (image, booked.id),
-            ).fetchone()
-            if found is None:
-                return None
-            example = example_by_id(self._connection, found[0])
-        return Taught(example, example.event, True, False, booked.n_examples)
+            return taught.example
+        found = self._connection.execute(
+            "SELECT id FROM example WHERE image = ? AND class_id = ? ORDER BY id LIMIT 1",
+            (image, booked.id),
+        ).fetchone()
+        return None if found is None else example_by_id(self._connection, found[0])
+
+    def _finer(self, lesson: Lesson, known: Taught, booked: BookedClass, fine: str) -> Taught:
+        """Give a known example a finer name, which nobody gave it so far."""
+        plan, example = self._plan, known.example
+        event = plan.first_event + len(plan.events)
+        finer = plan.book.known_or_new(fine, booked.id)
+        body = {
+            "example": example.id,
+            "from": {"class": booked.id, "label": booked.name, "fine": None},
+            "to": {"class": booked.id, "label": booked.name, "fine": finer.id},
+        }
+        plan.events.append((event, "relabel", self._at, lesson.request.actor, json.dumps(body)))
+        plan.relabels.append((event, example.id, booked.id, None, booked.id, finer.id))
+        now = replace(example, fine=fine, fine_kind="given", fine_probability=None)
+        return replace(known, example=now, event=event, known_fine="taken")
 
     def _new_example(
         self, lesson: Lesson, label: str, fine: str | None, row: Rows, image: str | None

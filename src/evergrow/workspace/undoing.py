@@ -1,4 +1,4 @@
-"""Taking back the newest change.
+"""Taking back the newest change, or several.
 
 Changes are taken back strictly newest first: each leads to a state that was there before, so that
 nothing can contradict it. One that was taken back is not done again.
@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from evergrow.errors import WorkspaceError
 from evergrow.workspace.editing import Editor, counted
 from evergrow.workspace.listing import event_by_number
 from evergrow.workspace.moving import add_event, apply_moves, reverse_moves
@@ -52,22 +53,53 @@ _BACK: dict[str, Callable[[Editor, int, Mapping[str, Any]], str]] = {
 # What is true of a class after going back, for whoever replays events.
 _SPLIT_AFTER = {"split": False, "unsplit": True}
 
-_NEWEST = (
-    "SELECT seq FROM event INDEXED BY event_standing WHERE undone_by IS NULL"
-    f" AND kind IN ({', '.join(repr(kind) for kind in _BACK)}) ORDER BY seq DESC LIMIT 1"
+# Changes that stand from an event on, the newest first.
+_STANDING = (
+    "SELECT seq FROM event INDEXED BY event_standing WHERE undone_by IS NULL AND seq >= ?"
+    f" AND kind IN ({', '.join(repr(kind) for kind in _BACK)}) ORDER BY seq DESC LIMIT ?"
 )
+_ALL = -1
 
 
 def newest_change(connection: sqlite3.Connection) -> Event | None:
     """The change that undo would take back; None if there is none."""
-    found = connection.execute(_NEWEST).fetchone()
+    found = connection.execute(_STANDING, (0, 1)).fetchone()
     event = None if found is None else event_by_number(connection, found[0])
     return None if event is None or event.body.get("erase") else event
 
 
-def undo(editor: Editor, event: int | None) -> Change:
-    """Take back the newest change, which must be the event if one is named."""
-    change = _checked_newest(editor.connection, event)
+def undo(editor: Editor, event: int | None, *, since: int | None = None, count: int = 1) -> Change:
+    """Take back the newest change, which must be the event if one is named; or several changes."""
+    if since is None and count == 1:
+        return _take_back(editor, _checked_newest(editor.connection, event))
+    if event is not None or (since is not None and count != 1) or count < 1:
+        raise WorkspaceError("undo takes one of event, since and a count of at least 1")
+    done = [_take_back(editor, change) for change in _several(editor.connection, since, count)]
+    n_examples = sum(one.n_examples for one in done)
+    summary = f"undid {counted(len(done), 'change')}: {counted(n_examples, 'example')} as before"
+    return Change(done[-1].event, "undo", summary, n_examples)
+
+
+def _several(connection: sqlite3.Connection, since: int | None, count: int) -> list[Event]:
+    """The changes to take back, the newest first."""
+    first, most = (0, count) if since is None else (since, _ALL)
+    numbers = [seq for (seq,) in connection.execute(_STANDING, (first, most))]
+    if not numbers:
+        raise ConflictError("there is nothing to undo" + f" since event {since}" * bool(since))
+    if since is None and len(numbers) < count:
+        raise ConflictError(f"only {counted(len(numbers), 'change')} can be undone, not {count}")
+    changes = [event_by_number(connection, seq) for seq in numbers]
+    found = [change for change in changes if change is not None]
+    for change in found:
+        if change.body.get("erase"):
+            raise ConflictError(
+                f"event {change.seq} ({change.kind}) cannot be undone, nor what came before it"
+            )
+    return found
+
+
+def _take_back(editor: Editor, change: Event) -> Change:
+    """Take back one change, the newest that stands."""
     body: dict[str, Any] = {"event": change.seq, "kind": change.kind}
     if change.kind in _SPLIT_AFTER:
         body |= {"class": change.body["class"], "split": _SPLIT_AFTER[change.kind]}

@@ -13,7 +13,7 @@ from evergrow.workspace.layout import Layout, Manifest, read_manifest, read_valu
 from evergrow.workspace.migrations import check_newest, migrate
 from evergrow.workspace.modelling import ModelledWorkspace
 from evergrow.workspace.opening import hold, make_folder, make_folders
-from evergrow.workspace.snapshots import drop_before
+from evergrow.workspace.snapshots import drop_before, drop_foreign
 from evergrow.workspace.store import Store
 
 __all__ = ["Workspace"]
@@ -162,6 +162,7 @@ class Workspace(ModelledWorkspace):
             self._finish_erasing()
             # A crash may have come between an erasing and this.
             drop_before(self._layout.models, self._history.usable_from)
+            drop_foreign(self._layout.models, self._history.nonce)
         self._open_follower()
 
 

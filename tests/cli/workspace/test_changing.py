@@ -174,3 +174,14 @@ def test_a_backup_is_a_workspace(run: Run, things: Path) -> None:
     again = run("backup", things, "copy")
     assert again.exit_code == 1
     assert "copy" in again.stderr
+
+
+def test_several_changes_are_taken_back_in_one_go(run: Run, things: Path) -> None:
+    run("rename", things, "red", "rouge")
+    run("rename", things, "rouge", "rot")
+    result = run("undo", things, "--count", 2)
+    assert "undid 2 changes" in result.stderr
+    assert "red" in run("classes", things).stdout
+    result = run("undo", things, "--count", 2, "--since", 3)
+    assert result.exit_code == 2
+    assert "give one of --event, --since and --count" in result.stderr

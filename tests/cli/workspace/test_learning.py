@@ -26,7 +26,8 @@ def test_folders_become_classes(run: Run, things: Path, tmp_path: Path) -> None:
     assert counts(things) == {"green": 12, "red": 15, "blue": 3}
     said = result.stderr.splitlines()
     assert said[0].startswith("Taught 6 images in ")
-    assert said[1] == f"{things}: 3 classes, 30 examples."
+    assert said[1] == f"To take all of it back: evergrow undo {things} --since 26"
+    assert said[2] == f"{things}: 3 classes, 30 examples."
 
 
 def test_learning_again_learns_nothing_twice(run: Run, things: Path, tmp_path: Path) -> None:
@@ -56,6 +57,41 @@ def test_folders_within_are_finer_names(run: Run, things: Path, tmp_path: Path) 
     with Workspace.open(things, read_only=True) as workspace:
         entry = workspace.class_named("colour")
     assert {fine.name: fine.n_given for fine in entry.fine} == {"blue": 2, "grey": 2}
+
+
+def test_a_mistaken_learn_is_taken_back_at_once(run: Run, things: Path, tmp_path: Path) -> None:
+    before = counts(things)
+    result = run("learn", things, folder_of(tmp_path / "photos", "blue", "red", n=3, seed=50))
+    (way_back,) = [line for line in result.stderr.splitlines() if "evergrow undo" in line]
+    result = run(*way_back.split("evergrow ")[1].split())
+    assert result.exit_code == 0, result.output
+    assert "undid 6 changes: 6 examples as before" in result.stderr
+    assert counts(things) == before
+
+
+def test_nothing_new_needs_no_way_back(run: Run, things: Path, tmp_path: Path) -> None:
+    photos = folder_of(tmp_path / "photos", "blue", n=1)
+    run("learn", things, photos)
+    assert "undo" not in run("learn", things, photos).stderr
+
+
+def test_known_pictures_get_finer_names(run: Run, things: Path, tmp_path: Path) -> None:
+    photos = folder_of(tmp_path / "photos", "blue", n=5)
+    run("learn", things, photos)
+    for n in range(4):
+        folder = photos / "blue" / ("sky" if n < 2 else "sea")
+        folder.mkdir(exist_ok=True)
+        (photos / "blue" / f"{n}.png").rename(folder / f"{n}.png")
+    result = run("learn", things, photos, "--fine")
+    assert "Taught 0 images in" in result.stderr
+    assert "5 known already, 4 of them with a finer name now." in result.stderr
+    assert run("split", things, "blue").exit_code == 0
+    (photos / "blue" / "sky").rename(photos / "blue" / "ice")
+    result = run("learn", things, photos, "--fine")
+    assert "2 images keep other finer names that they were given before" in result.stderr
+    with Workspace.open(things, read_only=True) as workspace:
+        fine = workspace.class_named("blue").fine
+    assert {one.name: one.n_given for one in fine} == {"sky": 2, "sea": 2}
 
 
 def test_a_bad_image_stops_and_keeps_what_was_taught(

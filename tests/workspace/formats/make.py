@@ -37,6 +37,7 @@ def live(workspace):
     cup = workspace.class_named("cup")
     workspace.split("cup")
     workspace.record_guesses(cup.id, [(5, cup.fine[0].id, 0.75)])
+    workspace.assess(force=True)
 
 
 def expected(workspace):

@@ -101,23 +101,43 @@ def unsplit(folder: str, label: str, as_json: bool, quiet: bool) -> None:
         _tell(workspace, folder, change, as_json=as_json, quiet=quiet)
 
 
-@click.command(epilog=examples("evergrow undo things", "evergrow undo things --event 41"))
+@click.command(
+    epilog=examples(
+        "evergrow undo things",
+        "evergrow undo things --event 41",
+        "evergrow undo things --since 30",
+    )
+)
 @DIR
 @click.option(
     "--event",
     type=click.IntRange(1),
     help="Take back this change, and nothing if a newer one came meanwhile.",
 )
+@click.option(
+    "--since", metavar="EVENT", type=click.IntRange(1), help="Take back this and all that followed."
+)
+@click.option("--count", type=click.IntRange(1), help="Take back this many changes.")
 @_AS_JSON
 @QUIET
-def undo(folder: str, event: int | None, as_json: bool, quiet: bool) -> None:
+def undo(
+    folder: str,
+    event: int | None,
+    since: int | None,
+    count: int | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
     """Take back the newest change of the workspace DIR.
 
-    Run again, it takes back the one before. What was erased does not come back.
+    Run again, it takes back the one before. Each picture that was learnt is a change; 'evergrow
+    learn' says at its end which --since takes all of them back. What was erased does not come back.
     """
+    if sum(option is not None for option in (event, since, count)) > 1:
+        raise click.UsageError("give one of --event, --since and --count")
     with changed_workspace(folder) as workspace:
         with shielded():
-            change = workspace.undo(event=event)
+            change = workspace.undo(event=event, since=since, count=count or 1)
             workspace.maintain()
         _tell(workspace, folder, change, as_json=as_json, quiet=quiet)
 

@@ -26,6 +26,9 @@ class _Tally:
 
     taught: int = 0
     known: int = 0
+    # Of the known ones: those that got a finer name now, and those that keep another.
+    finer: int = 0
+    kept: int = 0
     left_out: int = 0
 
     @property
@@ -55,7 +58,8 @@ def learn(workspace: str, folder: str, fine: bool, on_error: str, jobs: int, qui
 
     FOLDER holds one folder of images per class; classes may be new or known. Pictures that a class
     has already are not learnt again, so that the command can be run again after an interruption or
-    when more pictures came. What was taught when it is interrupted stays taught.
+    when more pictures came; with --fine they get finer names that they lack. What was taught when
+    it is interrupted stays taught.
     """
     from evergrow.cli.workspace.lessons import labelled_paths
 
@@ -64,11 +68,14 @@ def learn(workspace: str, folder: str, fine: bool, on_error: str, jobs: int, qui
     tally = _Tally()
     with changed_workspace(workspace) as opened:
         embedder = _embedder(opened, workspace, jobs)
+        first = opened.version + 1
         try:
             _teach_all(opened, embedder, labelled, tally, on_error, verbosity(quiet))
         finally:
             if not quiet:
                 _say(tally, time.monotonic() - began)
+                if tally.taught or tally.finer:
+                    _say_way_back(workspace, first)
         with shielded():
             opened.maintain()
             opened.save_snapshot()
@@ -109,6 +116,8 @@ def _teach_all(
                 taught = workspace.teach(lessons.ready) if lessons.ready else []
                 tally.known += sum(one.duplicate for one in taught)
                 tally.taught += sum(not one.duplicate for one in taught)
+                tally.finer += sum(one.known_fine == "taken" for one in taught)
+                tally.kept += sum(one.known_fine == "kept" for one in taught)
             tally.left_out += len(lessons.problems)
             for problem in lessons.problems:
                 click.echo(f"Warning: left out {problem}", err=True)
@@ -120,6 +129,24 @@ def _say(tally: _Tally, seconds: float) -> None:
     parts = [f"Taught {several(tally.taught, 'image')} in {seconds:.1f} s"]
     if tally.known:
         parts.append(f"{tally.known} known already")
+    if tally.finer:
+        parts.append(f"{tally.finer} of them with a finer name now")
     if tally.left_out:
         parts.append(f"{tally.left_out} left out")
     click.echo(", ".join(parts) + ".", err=True)
+    if tally.kept:
+        keep = "keeps the other finer name it was" if tally.kept == 1 else "keep other finer names"
+        given = "given before" if tally.kept == 1 else "that they were given before"
+        click.echo(
+            f"Warning: {several(tally.kept, 'image')} {keep} {given}: correct examples on the page",
+            err=True,
+        )
+
+
+def _say_way_back(path: str, first: int) -> None:
+    import shlex
+
+    from evergrow.naming import printable
+
+    command = f"evergrow undo {shlex.quote(printable(path))} --since {first}"
+    click.echo(f"To take all of it back: {command}", err=True)

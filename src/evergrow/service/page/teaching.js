@@ -43,7 +43,9 @@ outbox.addEventListener("taught", ({ detail: { lesson, answer } }) => {
   pictureOfKey.delete(lesson.key);
   if (picture !== undefined && !answer.duplicate) remember(answer.event, picture);
   const name = named(lesson.label);
-  if (answer.duplicate) note("kept", "Known already: ", name, " was taught this very picture before.");
+  if (answer.known_fine === "taken") note("good", "Known already as ", name, ", and ", named(answer.example.fine), " now.");
+  else if (answer.known_fine === "kept") note("kept", "Known already as ", name, ": it stays ", named(answer.example.fine), " until someone corrects it.");
+  else if (answer.duplicate) note("kept", "Known already: ", name, " was taught this very picture before.");
   else note("good", "Taught ", name, `: ${counted(answer.class.n_examples, "picture")}.`);
   knowledge.refresh();
 });

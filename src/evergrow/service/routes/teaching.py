@@ -40,7 +40,11 @@ _FORM = form(
     ["image", "label"],
 )
 _KNOWN: dict[int | str, Any] = {
-    200: {"description": "The class had this picture; nothing was learnt.", "model": TaughtBody}
+    200: {
+        "description": "The class had this picture, which is not learnt twice; a finer name that it"
+        " lacked was taken.",
+        "model": TaughtBody,
+    }
 }
 
 
@@ -116,5 +120,6 @@ def _body(taught: Taught) -> TaughtBody:
             "class": known,
             "event": taught.event,
             "duplicate": taught.duplicate,
+            "known_fine": taught.known_fine,
         }
     )
