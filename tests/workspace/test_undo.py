@@ -120,7 +120,7 @@ def test_what_undo_would_take_back_can_be_seen_before(workspace):
 
 def test_all_changes_since_an_event_are_taken_back(workspace):
     before, version = state(workspace), workspace.version
-    for kind in ("teach", "split", "relabel", "remove", "merge", "forget"):
+    for kind in ("teach", "split", "merge", "relabel", "remove", "forget"):
         if kind == "forget":
             workspace.forget("mug")
         else:

@@ -80,7 +80,7 @@ class MendableWorkspace(ChangeableWorkspace):
             self._history.nonce,
             seed=self._manifest.seed,
             first=self._history.usable_from,
-            is_busy=self._is_written_elsewhere(),
+            is_busy=self._is_written_elsewhere,
         )
 
     def _is_written_elsewhere(self) -> bool:

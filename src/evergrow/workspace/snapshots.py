@@ -97,19 +97,17 @@ def read_snapshots(
 
 
 def unusable(
-    folder: Path, nonce_of: NonceOf, *, seed: int, first: int, is_busy: bool
+    folder: Path, nonce_of: NonceOf, *, seed: int, first: int, is_busy: Callable[[], bool]
 ) -> dict[Path, str]:
-    """Snapshots that are damaged, of events that are not there or before the first, and why.
+    """Snapshots that are damaged, hold what was erased or are of events not there, and why.
 
-    Those that were left when something was interrupted too, unless someone may be at it now.
+    Those that were left when something was interrupted too, unless someone is at it right now.
     """
+    left = dict.fromkeys(folder.glob(f"{_ASIDE}*"), "its writing was interrupted")
     found: dict[Path, str] = {}
-    if not is_busy:
-        found |= dict.fromkeys(folder.glob(f"{_ASIDE}*"), "its writing was interrupted")
     for path in _folders(folder):
         if int(path.name) < first:
-            if not is_busy:
-                found[path] = "it holds what was erased"
+            left[path] = "it holds what was erased"
             continue
         nonce = nonce_of(int(path.name))
         if nonce is None:
@@ -119,7 +117,7 @@ def unusable(
             _read(path, nonce, seed)
         except (WorkspaceError, ModelFileError, OSError) as error:
             found[path] = str(error)
-    return found
+    return found if not left or is_busy() else {**left, **found}
 
 
 def newest_event(folder: Path) -> int | None:

@@ -160,9 +160,9 @@ class Workspace(ModelledWorkspace):
         if self._lock is not None:
             make_folders(self._layout)
             self._finish_erasing()
-            drop_foreign(self._layout.models, self._history.nonce)
             # A crash may have come between an erasing and this.
             drop_before(self._layout.models, self._history.usable_from)
+            drop_foreign(self._layout.models, self._history.nonce)
         self._open_follower()
 
 
