@@ -36,10 +36,11 @@ __all__ = [
 
 Body = TypeVar("Body", bound=BaseModel)
 
+_KEY_HEADER = "Idempotency-Key"
 Key = Annotated[
     str | None,
     Header(
-        alias="Idempotency-Key",
+        alias=_KEY_HEADER,
         pattern=KEY_PATTERN,
         description="Stands for this one request: sent again, it is answered but not done again.",
     ),
@@ -92,6 +93,10 @@ def parsed(body: bytes, model: type[Body]) -> Body:
 
 def signed(request: Request, key: str | None, *what: Any, content: bytes = b"") -> records.Request:
     """Who asks, with a digest of what for: retries must ask for the same."""
+    if len(request.headers.getlist(_KEY_HEADER)) > 1:
+        raise ProblemError(
+            HTTPStatus.UNPROCESSABLE_ENTITY, f"{_KEY_HEADER}: there must be one only"
+        )
     actor: Actor = request.scope["actor"]
     if key is None:
         return records.Request(actor.name)
