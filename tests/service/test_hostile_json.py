@@ -11,7 +11,7 @@ import pytest
 from evergrow.service.asking import MAX_NAMES_BYTES, embeddings_bytes, parsed
 from evergrow.service.bodies import Embeddings, LabelBody
 from evergrow.service.problems import ProblemError
-from tests.service.conftest import A, N_FEATURES, Served
+from tests.service.conftest import N_FEATURES, A, Served
 
 # As long as a body of embeddings may be with the usual network.
 LENGTH = embeddings_bytes(1280, 32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import Future
 from http import HTTPStatus
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
@@ -38,7 +38,8 @@ async def while_connected(request: Request, work: Future[Result], seconds: float
     result = asyncio.wrap_future(work)
     gone = asyncio.ensure_future(_gone(request))
     try:
-        await asyncio.wait({result, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        either: set[asyncio.Future[Any]] = {result, gone}
+        await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         if result.done():
             return result.result()
         if gone.done():
