@@ -17,6 +17,7 @@ from pathlib import Path
 
 from benchmarks.measure import Figure, report, show_table
 from benchmarks.service.asking import LOST, Body, Caller, Reply, picture_body, pictures_body
+from benchmarks.service.floods import behind_floods, hostile_json
 from benchmarks.service.pictures import photograph
 from benchmarks.service.process import ServiceProcess
 from benchmarks.service.workspaces import new_workspace
@@ -141,6 +142,9 @@ def refusals(port: int, token: str) -> Iterator[Refusal]:
     for name, content in hostile_files().items():
         yield _refusal(name, port, token, "/v1/examples", picture_body(content, "hostile"))
         yield _refusal(f"{name}, asked", port, token, "/v1/predictions", pictures_body([content]))
+    for name, body in hostile_json().items():
+        yield _refusal(f"{name}, asked", port, token, "/v1/predictions", body)
+        yield _refusal(f"{name}, as a change", port, token, "/v1/forget", body)
     many = pictures_body([photograph(0, width=32, height=24)] * 33)
     yield _refusal("33 pictures at once, asked", port, token, "/v1/predictions", many)
     for said in (True, False):
@@ -225,6 +229,7 @@ def run(quick: bool) -> None:
             before, pid = service.memory(), service.pid
             n_more = 1 if quick else 3
             rounds += [list(refusals(service.port, tokens.teach)) for _ in range(n_more)]
+            held = behind_floods(service.port, tokens.read, tokens.teach)
             right.append(caller.predict(pictures_body([photograph(2)])).status)
             after = service.memory()
             up = service.running and service.pid == pid and right == [201, 200]
@@ -232,6 +237,11 @@ def run(quick: bool) -> None:
         "What hostile files got",
         ["file", "status", "why", "s"],
         [(one.name, one.status, one.detail[:70], one.seconds) for one in rounds[-1]],
+    )
+    show_table(
+        "What others saw of floods of large pictures",
+        ["one picture", "status", "s"],
+        [(one.name, one.status, one.seconds) for one in held],
     )
     sent = [one for every in rounds for one in every]
     report(
@@ -242,6 +252,10 @@ def run(quick: bool) -> None:
             Figure("not refused with a 4xx and a reason", _n_taken(sent), 0, "at most"),
             Figure("service up and right at the end", float(up), 1),
             Figure("slowest answer, s", max(one.seconds for one in sent), 30, "at most"),
+            Figure(
+                "not answered beside a flood", sum(one.status != 200 for one in held), 0, "at most"
+            ),
+            Figure("slowest beside a flood, s", max(one.seconds for one in held), 10, "at most"),
             Figure("memory before, MB", before / 1e6),
             Figure("memory after, MB", after / 1e6, before / 1e6 + 50, "at most"),
         ],

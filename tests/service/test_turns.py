@@ -90,6 +90,28 @@ def test_what_is_dropped_makes_room() -> None:
     assert turns.drop(first) == []
 
 
+def test_whose_images_take_long_leaves_a_decoder_to_others() -> None:
+    turns = Turns(99, n_decoders=3)
+    turns.put(batch("slow", *"abcdef"))
+    assert taken(turns, seconds=5.0) == "a"
+    running = [turns.take() for _ in range(2)]
+    # Nobody else is there, and still the third decoder waits.
+    waits = threading.Thread(target=lambda: running.append(turns.take()))
+    waits.start()
+    turns.put(batch("quick", "1"))
+    waits.join()
+    assert [job.content for job in running if job] == [b"b", b"c", b"1"]
+    turns.charge(running[0].batch, 5.0)  # type: ignore[union-attr]
+    assert taken(turns) == "d"
+
+
+def test_whose_images_are_quick_has_all_decoders() -> None:
+    turns = Turns(99, n_decoders=2)
+    turns.put(batch("quick", *"abc"))
+    assert taken(turns, seconds=0.1) == "a"
+    assert [job.content for job in (turns.take(), turns.take()) if job] == [b"b", b"c"]
+
+
 class Held(DecoderProcess):
     """Decodes when it is told to."""
 
@@ -97,6 +119,9 @@ class Held(DecoderProcess):
 
     def start(self) -> None:
         """Nothing to start."""
+
+    def wait_until_ready(self) -> None:
+        """It is."""
 
     def decode(self, content: bytes, *, thumbnail: bool) -> Examined:
         self.go.wait()

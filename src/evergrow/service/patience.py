@@ -38,8 +38,8 @@ async def while_connected(request: Request, work: Future[Result], seconds: float
     result = asyncio.wrap_future(work)
     gone = asyncio.ensure_future(_gone(request))
     try:
-        both: set[asyncio.Future[Any]] = {result, gone}
-        await asyncio.wait(both, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        either: set[asyncio.Future[Any]] = {result, gone}
+        await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         if result.done():
             return result.result()
         if gone.done():

@@ -49,7 +49,7 @@ class DecoderPool:
         self._children = [
             DecoderProcess(preprocessing, self._limits) for _ in range(max(1, n_processes))
         ]
-        self._turns = Turns(max_waiting)
+        self._turns = Turns(max_waiting, len(self._children))
         self._stopping = threading.Event()
         self._threads = [
             threading.Thread(target=self._serve, args=(child,), name="decoder", daemon=True)
@@ -138,21 +138,28 @@ class DecoderPool:
 
     def _serve(self, child: DecoderProcess) -> None:
         while (job := self._turns.take()) is not None:
-            if not job.result.set_running_or_notify_cancel():
-                continue
             began = time.monotonic()
             try:
+                if not job.result.set_running_or_notify_cancel():
+                    self._done(job, began)
+                    continue
                 self._check_budget(job.batch)
+                child.wait_until_ready()
+                # To start a decoder is no fault of the image.
+                began = time.monotonic()
                 found = child.decode(job.content, thumbnail=job.thumbnail)
             # Whatever went wrong belongs to this image's request; the thread serves the next.
             except Exception as error:  # noqa: BLE001
-                self._turns.charge(job.batch, time.monotonic() - began)
+                self._done(job, began)
                 job.result.set_exception(error)
             else:
-                self._turns.charge(job.batch, time.monotonic() - began)
+                self._done(job, began)
                 job.result.set_result(found)
             # The image must not stay in memory until the next one comes.
             del job
+
+    def _done(self, job: Job, began: float) -> None:
+        self._turns.charge(job.batch, time.monotonic() - began)
 
     def _check_budget(self, batch: Batch) -> None:
         most = self._limits.seconds_together

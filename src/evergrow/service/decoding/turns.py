@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -12,6 +12,10 @@ from evergrow.service.decoding.examining import Examined
 from evergrow.service.decoding.refusals import DecoderError
 
 __all__ = ["Batch", "Job", "TooManyImagesError", "Turns"]
+
+# An ordinary photograph takes a tenth of it, on a busy computer too.
+_SLOW_SECONDS = 0.5
+_PACE_KEPT = 0.9
 
 
 class TooManyImagesError(RuntimeError):
@@ -54,16 +58,22 @@ class Turns:
 
     The next one is of the owner whose images took the least time so far, so that few large images
     count as much as many small ones. Among the requests of one owner each has one image decoded in
-    turn.
+    turn. Whose images take long leaves one decoder to others, who would wait for them otherwise.
 
     Parameters
     ----------
     most : int
         Images of one owner that may wait. One request may always wait, however many it has.
+    n_decoders : int, default=1
+        Images that are decoded at once.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, n_decoders: int = 1) -> None:
         self._most = most
+        self._most_slow = max(1, n_decoders - 1)
+        self._n_running: Counter[str] = Counter()
+        # How long images of an owner take: the longest of late, forgotten by and by.
+        self._pace: dict[str, float] = {}
         # As many as there are tokens: names come from valid ones only.
         self._batches: dict[str, deque[Batch]] = {}
         self._n_waiting: dict[str, int] = {}
@@ -99,11 +109,15 @@ class Turns:
         """Wait for the next image; None at the end."""
         with self._changed:
             while not self._closed:
-                waiting = [owner for owner, number in self._n_waiting.items() if number]
+                waiting = [owner for owner, n in self._n_waiting.items() if n and self._may(owner)]
                 if waiting:
                     return self._next(min(waiting, key=self._seconds.__getitem__))
                 self._changed.wait()
             return None
+
+    def _may(self, owner: str) -> bool:
+        is_slow = self._pace.get(owner, 0.0) > _SLOW_SECONDS
+        return not is_slow or self._n_running[owner] < self._most_slow
 
     def _next(self, owner: str) -> Job:
         self._level = self._seconds[owner]
@@ -113,13 +127,19 @@ class Turns:
         if batch.waiting:
             batches.append(batch)
         self._n_waiting[owner] -= 1
+        self._n_running[owner] += 1
         return job
 
     def charge(self, batch: Batch, seconds: float) -> None:
-        """Say how long one image of a batch took."""
+        """Say that one image of a batch that was taken is done, and how long it took."""
+        owner = batch.owner
         with self._changed:
             batch.seconds += seconds
-            self._seconds[batch.owner] += seconds
+            self._seconds[owner] += seconds
+            self._pace[owner] = max(seconds, _PACE_KEPT * self._pace.get(owner, 0.0))
+            self._n_running[owner] -= 1
+            # Its owner may be allowed another one, which a waiting decoder can take.
+            self._changed.notify()
 
     def drop(self, batch: Batch) -> list[Job]:
         """Take the images of a batch that still wait away."""
