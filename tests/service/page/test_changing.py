@@ -67,3 +67,42 @@ def test_a_class_is_split_once_finer_names_are_given_and_guesses_are_confirmed(v
     (entry,) = visit.served.ask("v1/classes")["items"]
     assert entry["split"]
     assert {kind["name"]: kind["n_given"] for kind in entry["fine"]} == {"red": 3, "green": 2}
+
+
+def open_class(visit, name):
+    visit.go("classes")
+    visit.page.click(f".class-card:has-text('{name}')")
+    visit.page.wait_for_selector(f"#class-title:has-text('{name}')")
+
+
+def test_all_pictures_of_a_class_are_named_by_one_request_and_one_undo(visit):
+    page = visit.page
+    visit.teach("mug", range(5))
+    open_class(visit, "mug")
+    page.wait_for_selector("#class-pictures li >> nth=4")
+    page.click("#choose-all")
+    page.fill("#chosen-fine", "red")
+    changes = []
+    page.on("request", lambda request: changes.append(request.method))
+    page.click("#chosen-form button")
+    page.wait_for_selector("#class-title:focus")
+    page.wait_for_selector("#undo:has-text('gave 5 pictures of mug finer names')")
+    assert changes.count("POST") == 1
+    assert changes.count("PATCH") == 0
+    page.click("#undo")
+    page.wait_for_selector("#kinds", state="hidden")
+    assert visit.served.ask("v1/classes")["items"][0]["fine"] == []
+
+
+def test_a_class_whose_pictures_do_not_come_shows_none_of_another(opened):
+    visit = opened(expected=("status of 500",))
+    visit.enter()
+    page = visit.page
+    visit.teach("mug", range(2))
+    visit.teach("bowl", range(1))
+    open_class(visit, "mug")
+    page.wait_for_selector("#class-pictures li >> nth=1")
+    page.route("**/v1/examples?*", lambda route: route.fulfill(status=500, json={}))
+    open_class(visit, "bowl")
+    page.wait_for_selector("#class-problem:has-text('cannot be loaded now')")
+    assert page.locator("#class-pictures li").count() == 0

@@ -100,3 +100,40 @@ def test_skipping_to_the_content_survives_a_reload(visit):
     page.goto(f"{visit.served.url}#main")
     page.reload()
     page.wait_for_selector("#view-teach:not([hidden])")
+
+
+def test_on_a_phone_what_is_seen_its_name_and_the_shutter_are_in_sight_together(opened):
+    visit = opened(viewport=PHONE, has_touch=True, is_mobile=True)
+    visit.enter()
+    page = visit.page
+    bar = page.locator("#views").bounding_box()["y"]
+    for _ in range(2):
+        page.tap("#camera-start")
+        page.wait_for_selector("#video:visible")
+        page.evaluate("scrollTo(0, 0)")
+        for part in ("#video", "#label", "#take"):
+            box = page.locator(part).bounding_box()
+            assert box["y"] >= 0
+            assert box["y"] + box["height"] <= bar
+        # The same with something known, which is said below.
+        visit.teach("mug", range(2), label="m" * 200)
+        page.tap("#camera-stop")
+
+
+def test_a_reader_of_an_empty_workspace_is_not_told_to_teach(opened):
+    visit = opened()
+    visit.enter(visit.served.reading)
+    visit.page.wait_for_selector("#nothing-yet:visible")
+    assert not visit.page.is_visible("#steps")
+
+
+def test_the_keyboard_leaves_out_one_picture_after_the_other(visit):
+    page = visit.page
+    visit.add("mug", range(3))
+    page.focus("#tray-pictures .drop >> nth=1")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".drop:focus")
+    assert page.evaluate("document.activeElement.ariaLabel") == "Leave out mug2.png"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#teach-title:focus")

@@ -78,3 +78,43 @@ def test_the_page_opens_and_is_taught_while_the_service_is_away(opened):
     page.context.set_offline(False)
     visit.settle()
     assert visit.served.counts() == {"mug": 1}
+
+
+def test_pictures_that_the_browser_refuses_to_keep_are_told_as_such(opened):
+    visit = opened(expected=(UNREACHABLE,))
+    visit.page.context.add_init_script(
+        "IDBObjectStore.prototype.put = () => { throw new DOMException('full'); };"
+    )
+    visit.enter()
+    page = visit.page
+    visit.add("mug", range(1))
+    page.context.set_offline(True)
+    page.fill("#label", "mug")
+    page.click("#take")
+    page.wait_for_selector("#offline:has-text('Leave this tab open')")
+    leaving = page.evaluate(
+        "!dispatchEvent(new Event('beforeunload', { cancelable: true }))",
+    )
+    assert leaving
+    page.context.set_offline(False)
+    visit.settle()
+    assert visit.served.counts() == {"mug": 1}
+
+
+def test_what_another_window_sent_is_not_called_taken_back(opened):
+    visit = opened(expected=(UNREACHABLE,))
+    visit.enter()
+    page = visit.page
+    visit.add("mug", range(1))
+    # Only this window is without the service.
+    page.route("**/*", lambda route: route.abort())
+    page.evaluate("dispatchEvent(new Event('offline'))")
+    page.fill("#label", "mug")
+    page.click("#take")
+    page.wait_for_selector("#offline:has-text('1 picture kept here')")
+    other = Visit(page.context.new_page(), visit.served)
+    other.enter()
+    other.page.wait_for_selector("#known-classes:has-text('mug')")
+    page.click("#undo")
+    page.wait_for_selector(".note:has-text('Another window of this page')")
+    assert visit.served.counts() == {"mug": 1}

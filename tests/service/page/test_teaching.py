@@ -174,7 +174,9 @@ COUNT_CAMERAS = """
     window.tracks = [];
     const given = new Promise((resolve) => { window.given = resolve; });
     const asked = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
-    const allowed = new Promise((resolve) => { window.allow = () => { resolve(); return given; }; });
+    const allowed = new Promise((resolve) => {
+        window.allow = () => { resolve(); return given; };
+    });
     navigator.mediaDevices.getUserMedia = async (wanted) => {
         await allowed;
         const stream = await asked(wanted);

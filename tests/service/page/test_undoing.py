@@ -27,7 +27,11 @@ def test_undo_takes_back_what_its_button_says(opened):
 def slow_teaching(page):
     """Lessons wait on their way until they are released."""
     held = []
-    page.route("**/v1/examples", lambda route: held.append(route))
+
+    def hold(route):
+        held.append(route)
+
+    page.route("**/v1/examples", hold)
     return held
 
 

@@ -12,6 +12,7 @@ export class AnswerPanel {
   #rows = [];
   #words = element("p", { class: "verdict" });
   #finer = element("p", { class: "muted finer" });
+  #if = element("p", { class: "muted small" }, "If it is one of these:");
   #bars = element("ul", { class: "bars", "aria-label": "Classes that fit best" });
   #right = button("", () => this.#accept(), { class: "primary" });
   #wrong = button("Something else…", () => this.#other(), {});
@@ -28,7 +29,7 @@ export class AnswerPanel {
     this.#root = root;
     this.#teach = teach;
     this.#other = other;
-    root.append(this.#words, this.#finer, this.#bars, this.#actions);
+    root.append(this.#words, this.#finer, this.#if, this.#bars, this.#actions);
     const hold = () => this.#hold(true);
     const release = () => this.#hold(false);
     // Bars that move while someone reaches for one would teach the wrong name.
@@ -46,7 +47,7 @@ export class AnswerPanel {
     this.#answer = null;
     fill(this.#words, text);
     this.#words.classList.add("muted");
-    for (const part of [this.#finer, this.#bars, this.#actions]) part.hidden = true;
+    for (const part of [this.#finer, this.#if, this.#bars, this.#actions]) part.hidden = true;
   }
 
   /** @param {boolean} teaches whether this person may teach */
@@ -55,6 +56,7 @@ export class AnswerPanel {
     this.#words.classList.remove("muted");
     fill(this.#words, ...words(answer));
     this.#showFiner(answer);
+    this.#if.hidden = answer.known;
     this.#bars.hidden = false;
     this.#bars.classList.toggle("doubtful", !answer.known);
     const best = answer.top.slice(0, MOST_BARS);
@@ -67,9 +69,9 @@ export class AnswerPanel {
     this.#wrong.hidden = !answer.known;
   }
 
-  #showFiner({ fine, fine_top: finest }) {
-    this.#finer.hidden = finest.length === 0;
-    if (finest.length === 0) return;
+  #showFiner({ known, fine, fine_top: finest }) {
+    this.#finer.hidden = !known || finest.length === 0;
+    if (this.#finer.hidden) return;
     const parts = finest.flatMap(({ name, probability }, i) => {
       return [i > 0 ? ", " : "", named(name), ` ${percent(probability)}`];
     });

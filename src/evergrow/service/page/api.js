@@ -146,8 +146,9 @@ export const split = (label) => change("v1/split", { label });
 export const unsplit = (label) => change("v1/unsplit", { label });
 export const undo = (event) => change("v1/undo", { event });
 export const relabel = (id, names) => change(`v1/examples/${id}`, names, "PATCH");
-export const remove = async (id) =>
-  (await request(`v1/examples/${id}`, { method: "DELETE", key: newKey() })).json();
+/** Several examples as one change, which is undone at once. */
+export const relabelAll = (examples, names) => change("v1/relabel", { examples, ...names });
+export const removeAll = (examples) => change("v1/remove", { examples });
 
 export async function teach({ image, label, fine, key }) {
   const form = new FormData();

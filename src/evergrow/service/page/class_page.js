@@ -3,12 +3,15 @@
 import * as api from "./api.js";
 import { ask } from "./ask.js";
 import { doing, forgetClass, joinClass, mergeClass, renameClass, splitClass } from "./changes.js";
+import { connection } from "./connection.js";
 import { byId, button, counted, element, fill, isolated, named, percent, showList } from "./dom.js";
 import { knowledge } from "./knowledge.js";
 import { badge, count, verdict } from "./signs.js";
 import { thumbnailOf } from "./thumbnails.js";
 
 const PAGE = 48;
+// As many as the service changes at once.
+const MOST_CHOSEN = 500;
 
 let id = null;
 let examples = [];
@@ -24,6 +27,8 @@ export const classPage = {
     next = null;
     seen = null;
     chosen.clear();
+    // Nothing of another class may be seen, or chosen, while its own pictures are on their way.
+    showPictures();
     show();
   },
   leave() {
@@ -44,13 +49,17 @@ export function startClassPage() {
     giveFiner();
   });
   byId("chosen-move").addEventListener("click", moveChosen);
-  byId("chosen-remove").addEventListener("click", () => forChosen((example) => api.remove(example)));
+  byId("chosen-remove").addEventListener("click", () => forChosen(api.removeAll));
+  byId("choose-all").addEventListener("click", chooseAll);
   byId("chosen-none").addEventListener("click", () => {
     chosen.clear();
-    showChosen();
     showPictures();
+    byId("class-title").focus();
   });
   knowledge.addEventListener("change", show);
+  connection.addEventListener("change", () => {
+    if (connection.online) show();
+  });
 }
 
 /** A class that is gone has no page. */
@@ -91,11 +100,12 @@ function showKinds({ fine, split }) {
 }
 
 /** Loads the first pictures again, or the ones that follow. */
-async function load(after) {
+async function load(after, more = PAGE) {
   const entry = current();
   const turn = (asked += 1);
   seen = knowledge.moment;
-  const limit = after === null ? Math.min(500, Math.max(PAGE, examples.length)) : PAGE;
+  const limit = after === null ? Math.min(MOST_CHOSEN, Math.max(PAGE, examples.length)) : more;
+  byId("class-problem").textContent = "";
   try {
     const page = await api.examples({ label: entry.name, limit, after });
     if (turn !== asked || id !== entry.id) return;
@@ -103,7 +113,10 @@ async function load(after) {
     next = page.next;
   } catch (error) {
     api.expectProblem(error);
+    if (turn !== asked) return;
     // What is on the page stays; the next change asks again.
+    seen = null;
+    byId("class-problem").textContent = `The pictures cannot be loaded now. ${error.message}`;
     return;
   }
   showPictures();
@@ -118,7 +131,19 @@ function showPictures() {
   });
   showList(byId("class-pictures"), items, tileOf);
   byId("class-more").hidden = next === null;
+  byId("choose-all").hidden = !teaches || examples.length < 2;
   showChosen();
+}
+
+/** Chooses every picture of the class, also those that are not shown yet, as far as one change goes. */
+async function chooseAll() {
+  while (next !== null && examples.length < MOST_CHOSEN) {
+    const before = examples.length;
+    await load(next, MOST_CHOSEN);
+    if (examples.length === before) break;
+  }
+  for (const example of examples.slice(0, MOST_CHOSEN)) chosen.add(example.id);
+  showPictures();
 }
 
 function tileOf({ example }) {
@@ -129,8 +154,9 @@ function tileOf({ example }) {
   const checked = chosen.has(example.id);
   const box = element("input", { type: "checkbox", checked, "aria-label": `Choose ${description}` });
   box.addEventListener("change", () => {
-    if (box.checked) chosen.add(example.id);
+    if (box.checked && chosen.size < MOST_CHOSEN) chosen.add(example.id);
     else chosen.delete(example.id);
+    box.checked = chosen.has(example.id);
     showChosen();
   });
   const item = element("li", {}, element("label", { class: "tile" }, box, image, ...caption));
@@ -160,8 +186,7 @@ function showChosen() {
 
 async function giveFiner() {
   const fine = byId("chosen-fine").value.trim();
-  if (fine !== "") await forChosen((example) => api.relabel(example, { fine }));
-  byId("chosen-fine").value = "";
+  if (fine !== "") await forChosen((examples) => api.relabelAll(examples, { fine }));
 }
 
 async function moveChosen() {
@@ -171,14 +196,16 @@ async function moveChosen() {
     fields: [{ name: "label", label: "Class, known or new" }],
     accept: "Move",
   });
-  if (answer !== null) await forChosen((example) => api.relabel(example, { label: answer.label }));
+  if (answer !== null) await forChosen((examples) => api.relabelAll(examples, { label: answer.label }));
 }
 
-/** One after the other, so that undo takes them back one by one; stops at the first failure. */
+/** One change for all of them, which is undone at once. */
 async function forChosen(change) {
-  for (const example of [...chosen]) {
-    if (!(await doing(() => change(example)))) break;
-    chosen.delete(example);
-  }
+  const examples = [...chosen];
+  if (!(await doing(() => change(examples)))) return;
+  chosen.clear();
+  byId("chosen-fine").value = "";
   showPictures();
+  // The form that had the focus is gone.
+  byId("class-title").focus();
 }

@@ -23,6 +23,11 @@ export const classesView = {
   },
 };
 
+/** Nothing of what one token showed is there for the next. */
+export function forgetCovers() {
+  covers.clear();
+}
+
 export function startClasses() {
   byId("class-filter").addEventListener("input", () => {
     most = STEP;

@@ -71,7 +71,7 @@ function pairItem({ is, called, times, n }) {
 }
 
 function tableOf(places, labels, counts) {
-  const head = element("tr", {}, element("th", { scope: "col" }, "Shown"));
+  const head = element("tr", {}, element("th", { scope: "col" }, "Shown ↓ called →"));
   for (const j of places) {
     const name = element("span", {}, named(labels[j]));
     head.append(element("th", { scope: "col", class: "column", title: isolated(labels[j]) }, name));

@@ -31,9 +31,12 @@ export function byId(id) {
   return document.getElementById(id);
 }
 
+// About what two lines of a narrow place hold; longer names are cut there.
+const LONG_NAME = 30;
+
 /** The name of a class. Its own direction of writing must not turn the sentence around it. */
 export function named(text) {
-  return element("bdi", { class: "name" }, text);
+  return element("bdi", { class: "name", title: text.length > LONG_NAME ? text : null }, text);
 }
 
 /** The same for places that take text only, such as announcements and labels of controls. */

@@ -4,7 +4,7 @@ import { expectProblem, Unreachable } from "./api.js";
 import { say } from "./announce.js";
 import { ask } from "./ask.js";
 import { classPage, startClassPage } from "./class_page.js";
-import { classesView, startClasses } from "./classes.js";
+import { classesView, forgetCovers, startClasses } from "./classes.js";
 import { confusionView, startConfusion } from "./confusion.js";
 import { connection } from "./connection.js";
 import { byId, counted } from "./dom.js";
@@ -13,8 +13,8 @@ import { knowledge } from "./knowledge.js";
 import { outbox } from "./outbox.js";
 import { reviewView, startReview } from "./review.js";
 import { startHelp } from "./shortcuts.js";
-import { warning } from "./teaching.js";
 import { startTeaching, teachView } from "./teach.js";
+import { forgetPictures, warning } from "./teaching.js";
 import { looksLikeToken, token } from "./token.js";
 import { tray } from "./tray.js";
 import { startUndo } from "./undo.js";
@@ -108,8 +108,7 @@ function startToken() {
     enter();
   });
   token.addEventListener("refused", ({ detail }) => {
-    outbox.close();
-    knowledge.close();
+    close();
     askForToken(`The service does not take this token. ${detail}`);
   });
   byId("leave").addEventListener("click", leave);
@@ -125,10 +124,16 @@ async function leave() {
     if (answer === null) return;
   }
   token.forget();
-  outbox.close();
-  knowledge.close();
+  close();
   tray.clear();
   askForToken();
+}
+
+function close() {
+  outbox.close();
+  knowledge.close();
+  forgetCovers();
+  forgetPictures();
 }
 
 function showState() {

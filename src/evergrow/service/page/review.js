@@ -10,7 +10,7 @@ import { reviewQueue } from "./review_queue.js";
 import { reviewShortcuts } from "./shortcuts.js";
 import { teachPicture } from "./teaching.js";
 import { pictureOf } from "./thumbnails.js";
-import { copyOf } from "./tray.js";
+import { largeOf } from "./tray.js";
 import { undo, undone } from "./undo.js";
 
 let open = false;
@@ -60,6 +60,7 @@ function show() {
   item = items.find((one) => one.key === item?.key) ?? items[0] ?? null;
   byId("review-card").hidden = item === null;
   byId("review-empty").hidden = item !== null;
+  byId("review-again").hidden = reviewQueue.skipped === 0;
   if (item === null) {
     drawn = null;
     return;
@@ -101,7 +102,7 @@ async function showPicture() {
   byId("review-card").focus({ preventScroll: true });
   say([item.question, item.hint, item.acceptable ? `Enter: ${item.accept}${item.choices[0].name}.` : ""].join(" "));
   const { picture, example } = item;
-  const shown = picture ? await copyOf(picture) : pictureOf(example, `Picture ${example.id}`);
+  const shown = picture ? await largeOf(picture) : pictureOf(example, `Picture ${example.id}`);
   if (drawn === key) fill(byId("review-picture"), shown);
 }
 
@@ -120,7 +121,7 @@ function giveName() {
 }
 
 function skip() {
-  reviewQueue.done(item);
+  reviewQueue.skip(item);
 }
 
 /** @param {{label?: string, fine?: string}} names the same label again says that it is right */

@@ -12,6 +12,7 @@ class ReviewQueue extends EventTarget {
   #doubts = [];
   // Decided or skipped; what is undone is asked again.
   #done = new Set();
+  #skipped = 0;
   #seen = null;
 
   constructor() {
@@ -44,6 +45,16 @@ class ReviewQueue extends EventTarget {
     this.#changed();
   }
 
+  skip(item) {
+    this.#skipped += 1;
+    this.done(item);
+  }
+
+  /** How many were skipped since the last look. */
+  get skipped() {
+    return this.#skipped;
+  }
+
   again(key) {
     if (this.#done.delete(key)) this.#changed();
   }
@@ -51,6 +62,7 @@ class ReviewQueue extends EventTarget {
   /** Skipped ones come back for another look. */
   restart() {
     this.#done.clear();
+    this.#skipped = 0;
     this.#seen = null;
     this.#changed();
     return this.load();

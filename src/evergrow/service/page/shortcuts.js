@@ -57,9 +57,15 @@ function help() {
   const box = element("input", { type: "checkbox", id: "shortcuts-on", checked: wanted() });
   box.addEventListener("change", () => want(box.checked));
   tell(
-    "Keys",
+    "Help",
+    element(
+      "p",
+      {},
+      "Show something to the camera, or add pictures of it. Type what it is and take about five pictures from " +
+        "different sides. From the second class on it says what it sees, and a click corrects it.",
+    ),
     element("dl", { class: "keys" }, ...rows),
-    element("p", { class: "row" }, box, element("label", { htmlFor: "shortcuts-on" }, "Use keys without Ctrl")),
+    element("p", { class: "row" }, box, element("label", { htmlFor: "shortcuts-on" }, "Single-letter keys")),
   );
 }
 

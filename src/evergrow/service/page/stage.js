@@ -3,7 +3,7 @@
 import { failed, note } from "./announce.js";
 import { Camera, whyNoCamera } from "./camera.js";
 import { byId, element, fill } from "./dom.js";
-import { copyOf } from "./tray.js";
+import { largeOf } from "./tray.js";
 
 const ENDED = "The camera went away: it was unplugged, or is used elsewhere or no longer allowed.";
 
@@ -13,6 +13,7 @@ export class Stage extends EventTarget {
   /** The picture of the tray that is shown; null for the camera or nothing. */
   picture = null;
   #choice = { facing: "environment" };
+  #drawn = null;
   #starting = false;
   #resting = false;
 
@@ -107,8 +108,12 @@ export class Stage extends EventTarget {
     byId("camera-stop").hidden = !this.usesCamera;
     byId("camera-back").hidden = !(this.camera.running && picture !== null);
     byId("camera-choice-row").hidden = !this.usesCamera || byId("camera-choice").options.length === 0;
+    if (picture === this.#drawn) return;
+    this.#drawn = picture;
+    // What was there must not be taken for what comes.
+    fill(byId("still"));
     if (picture === null) return;
-    const canvas = await copyOf(picture);
+    const canvas = await largeOf(picture);
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", `Picture ${picture.name}`);
     if (this.picture === picture) fill(byId("still"), canvas);

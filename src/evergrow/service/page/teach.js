@@ -3,7 +3,7 @@
 import { AnswerPanel, spoken, words } from "./answer.js";
 import { say } from "./announce.js";
 import { connection } from "./connection.js";
-import { byId, button, counted, element, named, showList } from "./dom.js";
+import { byId, button, counted, element, isolated, named, showList } from "./dom.js";
 import { knowledge } from "./knowledge.js";
 import { Live } from "./live.js";
 import { askForName, showNaming, startNaming, typedNames, typeName } from "./naming.js";
@@ -11,7 +11,7 @@ import { onHold } from "./shutter.js";
 import { badge, dots } from "./signs.js";
 import { Stage } from "./stage.js";
 import { teachPicture } from "./teaching.js";
-import { copyOf, tray } from "./tray.js";
+import { tray } from "./tray.js";
 
 const MOST_CLASSES = 30;
 // An answer that changes with every frame is not worth saying aloud.
@@ -42,7 +42,10 @@ export function startTeaching() {
   startNaming();
   onHold(byId("take"), take);
   byId("take-all").addEventListener("click", takeAll);
-  byId("tray-clear").addEventListener("click", () => tray.clear());
+  byId("tray-clear").addEventListener("click", () => {
+    tray.clear();
+    byId("teach-title").focus();
+  });
   byId("naming").addEventListener("keydown", (event) => {
     // Enter in a name takes it; on a button it presses that button.
     const meant = event.key === "Enter" && !event.isComposing && !event.repeat;
@@ -66,7 +69,9 @@ function showSubject() {
 }
 
 function show() {
-  byId("steps").hidden = !knowledge.empty || knowledge.status === null;
+  byId("steps").hidden = !knowledge.empty || knowledge.status === null || !knowledge.teaches;
+  byId("nothing-yet").hidden = !knowledge.empty || knowledge.teaches;
+  byId("view-teach").classList.toggle("busy", stage.picture !== null || stage.prefersCamera);
   byId("naming").hidden = !knowledge.teaches;
   byId("answer").hidden = knowledge.empty;
   showAnswer();
@@ -163,14 +168,23 @@ function tileOf({ picture, pressed }) {
   const answer = picture.answer === null ? ["…"] : words(picture.answer);
   const says = picture.problem === null ? answer : ["Cannot be used"];
   const image = element("span", { class: "thumb" });
-  copyOf(picture).then((canvas) => image.append(canvas));
+  picture.tile.then((canvas) => canvas !== null && image.append(canvas));
   const choose = button(image, () => stage.show(picture), { class: "tile", "aria-pressed": String(pressed) });
+  choose.append(element("span", { class: "sr" }, `${isolated(picture.name)}: `));
   choose.append(element("span", { class: "caption" }, ...says));
-  const drop = button(element("span", {}, "×"), () => tray.remove(picture), {
+  const drop = button(element("span", {}, "×"), () => leaveOut(picture), {
     class: "plain drop",
     "aria-label": `Leave out ${picture.name}`,
   });
   return element("li", {}, choose, drop);
+}
+
+/** The focus goes to the next picture, so that the keyboard can leave out several. */
+function leaveOut(picture) {
+  const place = tray.pictures.indexOf(picture);
+  tray.remove(picture);
+  const rest = byId("tray-pictures").querySelectorAll(".drop");
+  (rest[Math.min(place, rest.length - 1)] ?? byId("teach-title")).focus();
 }
 
 function showClasses() {

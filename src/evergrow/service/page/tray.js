@@ -11,7 +11,9 @@ import { knowledge } from "./knowledge.js";
 const AT_ONCE = 8;
 // What the form around the pictures takes is little, but not nothing.
 const SHARE = 0.9;
-const THUMBNAIL = 640;
+// Twice the size of a tile, for sharp screens.
+const TILE = 240;
+const LARGE = 1280;
 // As many as there are number keys to choose with.
 const CHOICES = 9;
 
@@ -35,7 +37,8 @@ class Tray extends EventTarget {
       id: (this.#number += 1),
       image: file,
       name: file.name ?? "picture",
-      drawn: drawn(file),
+      // Of the whole picture there is no copy: hundreds of them would fill the memory of a phone.
+      tile: inTurn(() => drawn(file, TILE)),
       answer: null,
       problem: null,
       // The answer is as old as the knowledge it came from.
@@ -114,10 +117,10 @@ async function askAbout(pictures, moment) {
 }
 
 /** A small canvas of the picture, or null for what the browser cannot show. */
-async function drawn(file) {
+async function drawn(file, side) {
   try {
     const bitmap = await createImageBitmap(file);
-    const scale = Math.min(1, THUMBNAIL / Math.max(bitmap.width, bitmap.height));
+    const scale = Math.min(1, side / Math.max(bitmap.width, bitmap.height));
     const canvas = document.createElement("canvas");
     canvas.width = Math.max(1, Math.round(bitmap.width * scale));
     canvas.height = Math.max(1, Math.round(bitmap.height * scale));
@@ -129,15 +132,17 @@ async function drawn(file) {
   }
 }
 
-/** A copy of the drawn picture for one more place of the page. */
-export async function copyOf(picture) {
-  const source = await picture.drawn;
-  const copy = document.createElement("canvas");
-  if (source === null) return copy;
-  copy.width = source.width;
-  copy.height = source.height;
-  copy.getContext("2d").drawImage(source, 0, 0);
-  return copy;
+let turn = Promise.resolve();
+
+/** One after the other: decoded at once, a hundred photographs would need gigabytes. */
+function inTurn(work) {
+  turn = turn.then(work);
+  return turn;
+}
+
+/** The picture large enough to look at. */
+export async function largeOf(picture) {
+  return (await drawn(picture.image, LARGE)) ?? document.createElement("canvas");
 }
 
 export const tray = new Tray();

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { failed, note } from "./announce.js";
-import { byId, fill, isTyping, named } from "./dom.js";
+import { byId, counted, fill, isTyping, named } from "./dom.js";
 import { knowledge } from "./knowledge.js";
 import { outbox } from "./outbox.js";
 import { takeBack, withdrawLast } from "./teaching.js";
@@ -14,18 +14,28 @@ const NOTHING_LEARNT = ["known", "refused", "elsewhere"];
 // What the service does on its own is not taken back by people.
 const CHANGES = {
   teach: ({ label }) => ["taught ", named(label)],
-  relabel: ({ from, to }) =>
+  relabel: ({ from, to, examples }) =>
     from.label === to.label
-      ? ["gave a picture of ", named(to.label), " a finer name"]
-      : ["moved a picture to ", named(to.label)],
-  confirm: ({ label }) => ["kept a picture in ", named(label)],
-  remove: ({ label }) => ["removed a picture of ", named(label)],
+      ? ["gave ", pictures(examples), " of ", named(to.label), finer(to, examples)]
+      : ["moved ", pictures(examples), " to ", named(to.label)],
+  confirm: ({ label, examples }) => ["kept ", pictures(examples), " in ", named(label)],
+  remove: ({ label, examples }) => ["removed ", pictures(examples), " of ", named(label)],
   forget: ({ label }) => ["forgot ", named(label)],
   rename: ({ from, to }) => ["renamed ", named(from), " to ", named(to)],
   merge: ({ label, into_label: into }) => ["merged ", named(label), " into ", named(into)],
   split: ({ label }) => ["split ", named(label)],
   unsplit: ({ label }) => ["joined ", named(label)],
 };
+
+/** How many examples an event is about; one is not listed. */
+function pictures(examples = []) {
+  return examples.length < 2 ? "a picture" : counted(examples.length, "picture");
+}
+
+function finer({ fine }, examples = []) {
+  if (fine === null) return examples.length < 2 ? " no finer name" : " no finer names";
+  return examples.length < 2 ? " a finer name" : " finer names";
+}
 
 /** Fires "undone" with the number of the change that was taken back. */
 export const undone = new EventTarget();

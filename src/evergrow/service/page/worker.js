@@ -10,6 +10,7 @@ const PATIENCE = 4000;
 const ROOT = new URL("../", self.location);
 const FILES = [
   "announce.js",
+  "answer.css",
   "answer.js",
   "api.js",
   "ask.js",
