@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["HeldLock", "lock_path", "locked"]
+__all__ = ["HeldLock", "is_held", "lock_path", "locked"]
 
 # Between two looks where the system cannot wait for a lock by itself.
 _PAUSE_SECONDS = 0.1
@@ -126,6 +126,18 @@ class HeldLock:
     def release(self) -> None:
         """Let go of it."""
         os.close(self._descriptor)
+
+
+def is_held(file: str | os.PathLike[str]) -> bool:
+    """Whether someone holds the lock of a file right now, through :class:`HeldLock`."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        return not _try(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _noted(descriptor: int) -> str:

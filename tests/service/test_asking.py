@@ -132,6 +132,17 @@ def test_changes_of_classes(served: Served) -> None:
     assert names(served) == {"cup": 1, "pen": 2}
 
 
+def test_a_class_that_was_forgotten_can_be_erased(served: Served) -> None:
+    served.teach_one("mug", A)
+    served.teach_one("pen", B)
+    served.post("/v1/forget", {"label": "mug"})
+    answer = served.post("/v1/forget", {"label": "mug", "erase": True})
+    assert (answer.status_code, answer.json()["n_examples"]) == (HTTPStatus.OK, 1)
+    assert served.post("/v1/undo", {}).status_code == HTTPStatus.CONFLICT
+    answer = served.post("/v1/forget", {"label": "cup", "erase": True})
+    assert answer.status_code == HTTPStatus.NOT_FOUND
+
+
 def test_renaming_into_an_existing_class_is_a_conflict(served: Served) -> None:
     served.teach_one("mug", A)
     served.teach_one("pen", B)

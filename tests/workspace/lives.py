@@ -122,7 +122,7 @@ def new_workspace(folder: Path, **options: Any) -> Workspace:
     return workspace
 
 
-def answers(workspace: Workspace, *, forest: bool = True) -> dict[str, Any]:
+def answers(workspace: Workspace) -> dict[str, Any]:
     """All that the model says of fixed examples, by names of classes."""
     snapshot = workspace.snapshot
     rng = np.random.default_rng(3)
@@ -140,7 +140,7 @@ def answers(workspace: Workspace, *, forest: bool = True) -> dict[str, Any]:
         "fine_top": [dict(answer.fine_top) for answer in snapshot.predict(X, top=len(LABELS) + 1)],
         "temperature": snapshot.temperature,
     }
-    if forest and snapshot.forest is not None:
+    if snapshot.forest is not None:
         said["forest"] = snapshot.forest.predict_proba(X)
         said["forest classes"] = snapshot.forest.classes_.tolist()
         said["forest lacks"] = workspace.status().forest_lacks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import stat
 import sys
@@ -136,5 +137,20 @@ def test_nothing_is_left_of_a_copy_that_had_no_room(workspace, tmp_path, monkeyp
 
     monkeypatch.setattr(backing_up, "_copy_file", refuse)
     with pytest.raises(WorkspaceFullError):
+        workspace.backup(tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+@pytest.mark.parametrize("inside", ["", "copy", "models/copy", "../workspace/copy"])
+def test_a_copy_does_not_go_into_the_workspace_itself(workspace, inside):
+    folder = workspace.layout.folder
+    with pytest.raises(WorkspaceError, match="lies in the workspace itself"):
+        workspace.backup(folder / inside)
+    assert not (folder / "copy").exists()
+
+
+def test_embeddings_that_are_missing_stop_a_copy_and_say_how_to_mend(workspace, tmp_path):
+    shutil.rmtree(workspace.layout.embeddings)
+    with pytest.raises(WorkspaceError, match=r"000000\.npy is missing; 'evergrow check --mend'"):
         workspace.backup(tmp_path / "copy")
     assert not (tmp_path / "copy").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from evergrow import WorkspaceError
@@ -227,3 +228,63 @@ def test_erasing_that_was_interrupted_is_finished_on_opening(tmp_path, monkeypat
         assert not workspace.history._shards().row(0).any()
         assert not [p for p in (tmp_path / "workspace" / "images").rglob("*") if p.is_file()]
         assert workspace.check() == []
+
+
+def kept_of(folder):
+    """Image files and rows that are still on disk."""
+    images = [path for path in (folder / "images").rglob("*") if path.is_file()]
+    rows = [np.load(path) for path in (folder / "embeddings").glob("*.npy")]
+    return len(images), sum(int(one.any(axis=1).sum()) for one in rows)
+
+
+def test_a_class_that_was_taught_forgotten_and_taught_again_is_erased_whole(tmp_path):
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson("cup", n, picture=picture(n)) for n in range(3)])
+        workspace.forget("cup")
+        workspace.teach([lesson("cup", 3, picture=picture(3))])
+        said = workspace.forget("cup", erase=True)
+        assert said.summary.endswith("with 1 example; erased with it: 3 examples that went before")
+        assert kept_of(tmp_path / "workspace") == (0, 0)
+        assert workspace.check() == []
+
+
+def test_what_was_taken_out_before_a_merge_is_erased(tmp_path):
+    with made(tmp_path) as workspace:
+        workspace.teach(
+            [
+                lesson(label, n, picture=picture((label, n)))
+                for label in ("cup", "pen")
+                for n in range(2)
+            ]
+        )
+        workspace.remove(1)
+        workspace.merge("cup", "pen")
+        workspace.forget("pen", erase=True)
+        assert kept_of(tmp_path / "workspace") == (0, 0)
+
+
+def test_a_class_that_was_forgotten_before_can_be_erased(tmp_path):
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson("cup", 1, picture=picture(1)), lesson("pen", 2)])
+        workspace.save_snapshot()
+        workspace.forget("cup")
+        said = workspace.forget("cup", erase=True)
+        assert said.summary == "there is no 'cup' any more; erased: 1 example that went"
+        assert kept_of(tmp_path / "workspace") == (0, 1)
+        assert not list((tmp_path / "workspace" / "models").iterdir())
+        assert workspace.undoable() is None
+        version = workspace.version
+        assert "nothing that went is left" in workspace.forget("cup", erase=True).summary
+        assert workspace.version == version
+        with pytest.raises(NoSuchClassError):
+            workspace.forget("mug", erase=True)
+        assert workspace.check() == []
+
+
+def test_the_image_of_an_example_whose_embedding_was_lost_can_be_erased(tmp_path):
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson("cup", 1, picture=picture(1)), lesson("pen", 2)])
+        workspace._forget_lost([1])
+        workspace._open_follower()
+        workspace.forget("pen", erase=True)
+        assert kept_of(tmp_path / "workspace") == (0, 0)

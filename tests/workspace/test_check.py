@@ -18,7 +18,9 @@ from evergrow.workspace import (
     Workspace,
     WorkspaceLockedError,
     check_workspace,
+    mending,
 )
+from evergrow.workspace.checking_files import FileCheck
 from evergrow.workspace.tokens import Tokens
 from tests.features.models import onnx_model
 from tests.workspace.made import Mirror, counts, labels, lesson, made, picture
@@ -288,3 +290,54 @@ def test_a_workspace_in_use_can_be_checked_and_not_mended(folder):
         assert check_workspace(folder) == []
         with pytest.raises(WorkspaceLockedError):
             check_workspace(folder, mend=True)
+
+
+class Served:
+    """Another process writes to the workspace as soon as the check has read the database."""
+
+    def __init__(self, monkeypatch, act):
+        self._acts = iter([act])
+        read = FileCheck._examples
+
+        def read_and_act(check):
+            found = read(check)
+            next(self._acts, lambda: None)()
+            return found
+
+        monkeypatch.setattr(FileCheck, "_examples", read_and_act)
+
+
+def test_what_is_taught_while_it_is_checked_is_nothing_left_over(folder, monkeypatch):
+    with Workspace.open(folder) as workspace:
+        Served(monkeypatch, lambda: workspace.teach([lesson("pen", n) for n in range(10, 20)]))
+        assert check_workspace(folder) == []
+
+
+def test_what_is_erased_while_it_is_checked_is_no_damage(folder, monkeypatch):
+    with Workspace.open(folder) as workspace:
+        Served(monkeypatch, lambda: workspace.forget("cup", erase=True))
+        assert check_workspace(folder) == []
+
+
+def test_what_another_process_is_writing_is_nothing_left_over(folder):
+    with Workspace.open(folder):
+        stray = folder / "images" / "ab" / ("ab" * 32)
+        stray.parent.mkdir(exist_ok=True)
+        stray.write_bytes(b"soon an example")
+        (folder / "models" / ".aside-1").mkdir()
+        assert check_workspace(folder) == []
+    assert len(check_workspace(folder)) == 2
+
+
+def test_snapshots_that_come_while_they_are_checked_are_of_no_other_future(folder, monkeypatch):
+    with Workspace.open(folder) as workspace:
+        acts = iter([lambda: workspace.teach([lesson("pen", 9)]) and workspace.save_snapshot()])
+        look = mending.unusable
+
+        def act_and_look(*values, **options):
+            next(acts, lambda: None)()
+            return look(*values, **options)
+
+        monkeypatch.setattr(mending, "unusable", act_and_look)
+        assert check_workspace(folder) == []
+        assert workspace.status().snapshot_event == workspace.version

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from evergrow.workspace import Workspace
 from evergrow.workspace import history as history_module
 from evergrow.workspace.following import (
     NO_FINE,
     Added,
     Chosen,
+    Erased,
     ForestLearnt,
     Guessed,
     Moved,
@@ -76,16 +78,19 @@ def test_an_erased_class_is_removed_from_followers_with_its_embeddings(workspace
     workspace.teach([lesson("cup", 1), lesson("pen", 2)])
     workspace._follower.facts.clear()
     workspace.forget("cup", erase=True)
-    (removed,) = workspace._follower.facts
+    removed, erased = workspace._follower.facts
     assert isinstance(removed, Removed)
     assert removed.block.rows.tobytes() == row(("cup", 1)).tobytes()
+    assert isinstance(erased, Erased)
+    assert (erased.ids.tolist(), erased.class_ids.tolist()) == ([2], [2])
 
 
 def test_a_replay_never_shows_what_was_erased(workspace):
     workspace.teach([lesson("cup", 1), lesson("pen", 2)])
     workspace.forget("cup", erase=True)
-    (added,) = workspace.history.facts()
+    added, erased = workspace.history.facts()
     assert added.block.ids.tolist() == [2]
+    assert isinstance(erased, Erased)
     assert workspace.history.usable_from == 3
 
 
@@ -177,3 +182,92 @@ def test_a_workspace_without_examples_has_no_facts(workspace):
     assert list(workspace.history.facts()) == []
     assert len(workspace.history.examples()) == 0
     assert workspace.history.n_features is None
+
+
+class Broken:
+    """A follower that fails, also at beginning anew, until it is mended."""
+
+    def __init__(self):
+        self.broken = True
+        self.n_examples = 0
+
+    def opened(self, history):
+        if self.broken:
+            raise RuntimeError("broken")
+        self.n_examples = sum(len(fact.block) for fact in history.facts())
+
+    def applied(self, facts, history):
+        raise RuntimeError("broken")
+
+
+@pytest.mark.parametrize("change", ["teach", "remove"])
+def test_a_change_is_acknowledged_whatever_its_follower_meets(workspace, caplog, change):
+    workspace.teach([lesson("cup", 1)])
+    workspace._follower = Broken()
+    act = {
+        "teach": lambda: workspace.teach([lesson("cup", 2)]),
+        "remove": lambda: workspace.remove(1),
+    }
+    assert act[change]()
+    assert "could not be opened anew; the next change tries again" in caplog.text
+
+
+def test_a_follower_that_could_not_begin_anew_does_so_at_the_next_change(workspace):
+    workspace._follower = Broken()
+    workspace.teach([lesson("cup", 1)])
+    workspace._follower.broken = False
+    workspace.teach([lesson("cup", 2)])
+    assert workspace._follower.n_examples == 2
+
+
+def test_embeddings_that_cannot_be_read_do_not_fail_a_change(workspace, monkeypatch):
+    workspace.teach([lesson("cup", 1)])
+
+    def refuse(self, ids):
+        raise OSError("unreadable")
+
+    monkeypatch.setattr(history_module.StoredHistory, "rows", refuse)
+    assert workspace.remove(1).n_examples == 1
+
+
+class Slow:
+    """A follower that lets another teach while it opens."""
+
+    def __init__(self, teach):
+        self.teach = teach
+        self.seen = []
+
+    def opened(self, history):
+        self.seen.append((history.version, len(history.names())))
+        self.teach()
+        (added,) = history.facts()
+        self.seen.append((history.version, len(added.block)))
+
+    def applied(self, facts, history):
+        raise AssertionError("nothing is told to a reader")
+
+
+def test_opening_sees_one_state_whatever_is_taught_meanwhile(workspace):
+    workspace.teach([lesson("cup", 1)])
+    with Workspace.open(workspace.layout.folder, read_only=True) as reader:
+        reader._follower = Slow(lambda: workspace.teach([lesson("pen", 2)]))
+        reader._open_follower()
+        assert reader._follower.seen == [(1, 1), (1, 1)]
+        assert reader._told == 1
+
+
+def test_opening_begins_again_when_something_was_erased_meanwhile(workspace):
+    workspace.teach([lesson("cup", 1), lesson("pen", 2)])
+    erase = iter([lambda: workspace.forget("cup", erase=True)])
+    with Workspace.open(workspace.layout.folder, read_only=True) as reader:
+        mirror = reader._follower = Mirror()
+        take = mirror.take
+
+        def take_and_erase(facts):
+            next(erase, lambda: None)()
+            take(facts)
+
+        mirror.take = take_and_erase
+        reader._open_follower()
+        assert list(mirror.places) == [2]
+        assert mirror.rows[2] == row(("pen", 2)).tobytes()

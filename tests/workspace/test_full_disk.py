@@ -117,6 +117,34 @@ def test_a_class_is_erased_although_the_disk_is_full(tmp_path, monkeypatch):
         assert counts(workspace) == {"pen": 1}
 
 
+def test_snapshots_make_room_for_an_erasing_that_finds_none(tmp_path, monkeypatch):
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson("cup"), lesson("pen")])
+        workspace.save_snapshot()
+        begin = type(workspace._store).transaction
+
+        def begin_with_room(store):
+            if list(workspace.layout.models.iterdir()):
+                raise WorkspaceFullError("full")
+            return begin(store)
+
+        monkeypatch.setattr(type(workspace._store), "transaction", begin_with_room)
+        with pytest.raises(WorkspaceFullError):
+            workspace.forget("cup")
+        workspace.forget("cup", erase=True)
+        assert counts(workspace) == {"pen": 1}
+
+
+def test_a_model_that_finds_no_room_says_so_and_leaves_no_file(tmp_path, monkeypatch):
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson(label, n) for label in ("cup", "pen") for n in range(3)])
+        (tmp_path / "out").mkdir()
+        monkeypatch.setattr("os.fsync", lambda _: full())
+        with pytest.raises(WorkspaceFullError, match="out' is full: nothing was changed"):
+            workspace.export(tmp_path / "out" / "model.evergrow")
+        assert not list((tmp_path / "out").iterdir())
+
+
 def test_another_error_of_the_disk_is_not_taken_for_a_full_one(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.EIO, "broken")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -313,6 +314,35 @@ def test_a_forest_that_learns_while_examples_come_learns_those_next(tmp_path: Pa
         undisturbed = answers(workspace)
     with Workspace.open(tmp_path / "w") as again:
         assert_same(answers(again), undisturbed)
+
+
+def test_an_erased_class_is_not_in_the_forest_that_is_saved(tmp_path: Path) -> None:
+    with taught(tmp_path / "w", forest=True) as workspace:
+        workspace.update_forest()
+        workspace.forget("bee")
+        assert workspace.status().forest_lacks == 80
+        workspace.forget("bee", erase=True)
+        workspace.save_snapshot()
+        assert workspace.snapshot.forest is None
+        assert not list((tmp_path / "w" / "models").glob("*/forest.evergrow"))
+        assert workspace.status().forest_lacks == 160
+        assert workspace.update_forest()
+        expected = workspace.snapshot.forest.predict_proba(cones(9)[0])  # type: ignore[union-attr]
+        workspace.save_snapshot()
+        (saved,) = (tmp_path / "w" / "models").glob("*/forest.evergrow")
+        assert len(evergrow.load(saved).stored_ids_) == 160
+    shutil.rmtree(tmp_path / "w" / "models")
+    with Workspace.open(tmp_path / "w") as again:
+        found = again.snapshot.forest.predict_proba(cones(9)[0])  # type: ignore[union-attr]
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_forest_that_learns_while_a_class_is_erased_does_not_know_it(tmp_path: Path) -> None:
+    with taught(tmp_path / "w", forest=True) as workspace:
+        n_changes = workspace._model.prepare_forest(workspace.history, force=True)
+        workspace.forget("bee", erase=True)
+        workspace.record("forest", {"n_changes": n_changes})
+        assert len(workspace.snapshot.forest.stored_ids_) == 160  # type: ignore[union-attr]
 
 
 def test_best_columns_of_many_are_those_of_sorting() -> None:

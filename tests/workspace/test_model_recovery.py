@@ -56,33 +56,30 @@ def scratch() -> Iterator[Path]:
 def test_opening_gives_the_model_of_the_undisturbed_run(
     before: list[Step], after: list[Step]
 ) -> None:
-    # What a forest learnt and was then erased is not there to be learnt again.
-    forest = all(step.kind != "erase" for step in after)
     with scratch() as folder:
         workspace = new_workspace(folder, forest=True)
         live(workspace, before)
         workspace.save_snapshot()
         live(workspace, after)
-        undisturbed = answers(workspace, forest=forest)
+        undisturbed = answers(workspace)
         workspace.close()
         with Workspace.open(folder) as again:
-            assert_same(answers(again, forest=forest), undisturbed)
+            assert_same(answers(again), undisturbed)
         with Workspace.open(folder, read_only=True) as again:
-            assert_same(answers(again, forest=forest), undisturbed)
+            assert_same(answers(again), undisturbed)
 
 
 @random_lives
 @given(life=steps())
 def test_opening_without_any_snapshot_gives_it_too(life: list[Step]) -> None:
-    erased = any(step.kind == "erase" for step in life)
     with scratch() as folder:
         workspace = new_workspace(folder, forest=True)
         live(workspace, life)
-        undisturbed = answers(workspace, forest=not erased)
+        undisturbed = answers(workspace)
         workspace.close()
         shutil.rmtree(folder / "models", ignore_errors=True)
         with Workspace.open(folder) as again:
-            assert_same(answers(again, forest=not erased), undisturbed)
+            assert_same(answers(again), undisturbed)
 
 
 @random_lives

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
-from contextlib import contextmanager
+import threading
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pytest
@@ -18,7 +20,9 @@ from evergrow.workspace import (
     WorkspaceLockedError,
     check_workspace,
     is_workspace,
+    model,
 )
+from evergrow.workspace.opening import size_of
 from tests.features.models import onnx_model
 from tests.workspace.made import counts, lesson, made
 
@@ -271,3 +275,74 @@ def test_an_embedder_is_kept_with_the_workspace(tmp_path):
         image = np.zeros((8, 8, 3), dtype=np.uint8)
         assert workspace.embedder.transform([image]).shape == (1, width)
         assert workspace.check() == []
+
+
+def test_the_state_can_be_asked_for_while_snapshots_come_and_go(folder):
+    with Workspace.open(folder) as workspace:
+        stop = threading.Event()
+
+        def write():
+            while not stop.is_set():
+                workspace.teach([lesson("cup", workspace.version)])
+                workspace.save_snapshot()
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        try:
+            for _ in range(300):
+                assert workspace.status().n_bytes > 0
+        finally:
+            stop.set()
+            thread.join()
+
+
+def test_files_that_go_while_they_are_counted_do_not_matter(folder, monkeypatch):
+    scan = os.scandir
+
+    def scan_and_remove(path):
+        with scan(path) as found:
+            entries = list(found)
+        for entry in entries:
+            os.unlink(entry)
+        return nullcontext(entries)
+
+    monkeypatch.setattr("os.scandir", scan_and_remove)
+    assert size_of(folder / "embeddings") == 0
+
+
+@pytest.mark.parametrize("name", ["embeddings", "models", "images", "thumbnails"])
+def test_an_empty_folder_that_is_missing_is_made_again(tmp_path, name):
+    made(tmp_path).close()
+    folder = tmp_path / "workspace"
+    (folder / name).rmdir()
+    assert check_workspace(folder) == []
+    with Workspace.open(folder, read_only=True) as workspace:
+        assert workspace.backup(tmp_path / "copy").n_examples == 0
+        assert workspace.status().n_examples == 0
+    with Workspace.open(folder) as workspace:
+        assert (folder / name).is_dir()
+        workspace.teach([lesson("cup")])
+        assert workspace.check() == []
+
+
+def test_missing_folders_are_found_and_mended(folder, tmp_path):
+    shutil.rmtree(folder / "embeddings")
+    shutil.rmtree(folder / "models")
+    with pytest.raises(WorkspaceError, match=r"000000\.npy is missing; 'evergrow check --mend'"):
+        Workspace.open(folder)
+    assert "000000.npy is missing" in check_workspace(folder)[0].what
+    assert all(one.mended for one in check_workspace(folder, mend=True))
+    assert check_workspace(folder) == []
+
+
+def test_snapshots_that_an_erasing_left_when_it_was_interrupted_go_on_opening(folder, monkeypatch):
+    with Workspace.open(folder) as workspace:
+        workspace.save_snapshot()
+        monkeypatch.setattr(model, "drop_before", lambda *_: None)
+        workspace.forget("cup", erase=True)
+        monkeypatch.undo()
+    (finding,) = check_workspace(folder)
+    assert "it holds what was erased" in finding.what
+    Workspace.open(folder).close()
+    assert not list((folder / "models").iterdir())
+    assert check_workspace(folder) == []

@@ -41,7 +41,8 @@ def forget(
     """Take classes out of the model file MODEL or the workspace DIR.
 
     The model is then as if their images had never come. A workspace keeps the images for 'evergrow
-    undo', unless they are erased.
+    undo', unless they are erased; with them goes all that was taken out before. Classes that were
+    forgotten can be erased later.
     """
     if is_workspace(model):
         if output is not None:

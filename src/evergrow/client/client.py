@@ -237,9 +237,10 @@ class Client:
         Parameters
         ----------
         label : str
-            The class.
+            The class; to erase also one that was forgotten before.
         erase : bool, default=False
-            Delete its pictures and embeddings for good, which cannot be undone.
+            Delete its pictures and embeddings for good, and those of all examples that were taken
+            out before, which cannot be undone.
         """
         return self._changed("POST", "/v1/forget", {"label": label, "erase": erase})
 

@@ -115,7 +115,10 @@ class LabelBody(Asked):
 
 
 class ForgetBody(LabelBody):
-    """A class to forget; erased, its images are gone for good and it cannot be undone."""
+    """A class to forget; erased, its images are gone for good and it cannot be undone.
+
+    All that was taken out before is erased with it. A class that was forgotten can be erased.
+    """
 
     erase: bool = False
 

@@ -62,6 +62,11 @@ def back_up(layout: Layout, store: Store, target: str | os.PathLike[str]) -> Bac
         What was copied; the folder is a workspace of its own.
     """
     copy = Layout(Path(target))
+    source = layout.folder.resolve()
+    if source in (copy.folder.resolve(), *copy.folder.resolve().parents):
+        raise WorkspaceError(
+            f"{str(copy.folder)!r} lies in the workspace itself: name a folder elsewhere"
+        )
     if copy.folder.exists() and (not copy.folder.is_dir() or any(copy.folder.iterdir())):
         raise WorkspaceError(f"{str(copy.folder)!r} is not empty: name a new folder")
     history = StoredHistory(store, lambda: None, seed=0)
@@ -125,11 +130,12 @@ def _copy_embeddings(layout: Layout, copy: Layout, manifest: Manifest, n_example
     """Copy the rows of so many examples, and none that were written since."""
     if manifest.n_features is None:
         return
+    there = Shards(layout.embeddings, manifest.rows_per_shard, manifest.n_features)
     shards = Shards(copy.embeddings, manifest.rows_per_shard, manifest.n_features)
     n_shards = -(-n_examples // manifest.rows_per_shard)
     for shard in range(n_shards):
-        name = shards.path(shard).name
-        _copy_file(layout.embeddings / name, copy.embeddings / name)
+        there.require_whole(shard)
+        _copy_file(there.path(shard), shards.path(shard))
     n_more = n_shards * manifest.rows_per_shard - n_examples
     shards.write(n_examples, np.zeros((n_more, manifest.n_features), dtype=np.float32))
 
@@ -162,7 +168,7 @@ def _copy_image(layout: Layout, copy: Layout, image: str) -> bool:
 
 def _copy_snapshots(layout: Layout, copy: Layout, event: int) -> None:
     """Copy the model's snapshots up to an event, as far as they stay; they can be made again."""
-    for folder in sorted(layout.models.iterdir()):
+    for folder in sorted(layout.models.glob("*")):
         if not (folder.name.isdigit() and int(folder.name) <= event):
             continue
         target = copy.models / folder.name

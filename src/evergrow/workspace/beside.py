@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from evergrow.errors import ModelFileError
 from evergrow.forest import NCMForestClassifier
-from evergrow.workspace.following import Added, Moved, Removed
+from evergrow.workspace.following import Added, Erased, Moved, Removed
 
 __all__ = ["GONE", "Beside"]
 
@@ -55,8 +55,8 @@ class Beside:
 
     @property
     def lacks(self) -> int:
-        """Number of examples that the forest has not learnt, or not as what they are now."""
-        return sum(class_id != GONE for class_id in self._net(self.n_waiting).values())
+        """Number of examples that the forest knows not, or not as what they are, or that went."""
+        return len(self._net(self.n_waiting))
 
     @property
     def is_due(self) -> bool:
@@ -77,6 +77,19 @@ class Beside:
         if not len(entry[0]):
             return self
         return Beside(self.seed, self.forest, self.learnt, (*self.waiting, entry))
+
+    def anew(self, fact: Erased) -> Beside:
+        """Without the forest, which waits to learn what is left.
+
+        Its means keep a trace of samples that it forgets one by one; a new one never saw them.
+        """
+        waiting = ((fact.ids, fact.class_ids),) if len(fact.ids) else ()
+        return Beside(self.seed, waiting=waiting)
+
+    def goes_on_from(self, base: Beside, n_changes: int) -> bool:
+        """Whether what ``base`` learnt of the first changes is what this one would learn."""
+        same_forest = self.forest is base.forest
+        return same_forest and self._entries(n_changes) == base._entries(n_changes)
 
     def updated(self, n_changes: int, rows_of: Callable[[Ids], Rows]) -> Beside:
         """With the first of the waiting changes learnt, as if they had happened at once."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
-
-import numpy as np
 
 from evergrow.workspace.clock import Clock
 from evergrow.workspace.editing import Editor
+from evergrow.workspace.erasing import finish_erasing
 from evergrow.workspace.following import Fact, Follower, Idle
 from evergrow.workspace.history import version_of
 from evergrow.workspace.keys import digest_of, known_answer, remember
@@ -21,12 +22,14 @@ from evergrow.workspace.reading import ReadableWorkspace
 from evergrow.workspace.records import Change, Lesson, Request, Taught
 from evergrow.workspace.room import telling_problems
 from evergrow.workspace.shards import Shards
+from evergrow.workspace.snapshots import drop_before
 from evergrow.workspace.store import Store
 from evergrow.workspace.teaching import Plan, Planner, next_number
 from evergrow.workspace.undoing import undo
 
 __all__ = ["ChangeableWorkspace"]
 
+_log = logging.getLogger("evergrow.workspace")
 _COMMAND_LINE = Request()
 
 
@@ -141,10 +144,11 @@ class ChangeableWorkspace(ReadableWorkspace):
         Parameters
         ----------
         label : str
-            The class.
+            The class; to erase also one that was forgotten before.
         erase : bool, default=False
-            Also delete its images and embeddings for good. This cannot be undone, and nothing
-            that came before it can be undone any more.
+            Also delete its images and embeddings for good, with those of all examples that were
+            taken out before, of whatever class: this cannot be undone, and nothing that came
+            before it can be undone any more.
         request : Request
             Who asks.
 
@@ -154,8 +158,19 @@ class ChangeableWorkspace(ReadableWorkspace):
             What became of it.
         """
         parts = ("forget", label, erase)
+
+        def make(editor: Editor) -> Change:
+            return editor.forget(label, erase=erase)
+
         with self._writing:
-            change = self._change(request, parts, lambda editor: editor.forget(label, erase=erase))
+            try:
+                change = self._change(request, parts, make)
+            except WorkspaceFullError:
+                if not erase:
+                    raise
+                # Snapshots hold what is to be erased and go anyway; this may be room enough.
+                drop_before(self._layout.models, self.version + 1)
+                change = self._change(request, parts, make)
             if erase:
                 # It is forgotten; what a full disk keeps from being noted is done on opening.
                 with contextlib.suppress(WorkspaceFullError):
@@ -228,8 +243,8 @@ class ChangeableWorkspace(ReadableWorkspace):
                 editor = self._editor(connection, request.actor)
                 change = make(editor)
                 remember(connection, request, digest, change)
-            facts = list(self._history.facts_by(self._store.writer, before, erased=True))
-            self._tell(before, [*editor.named, *facts])
+            facts = self._history.facts_by(self._store.writer, before, erased=True)
+            self._tell(before, itertools.chain(editor.named, facts))
             return change
 
     def _editor(self, connection: Any, actor: str) -> Editor:
@@ -259,12 +274,12 @@ class ChangeableWorkspace(ReadableWorkspace):
                 self._manifest, self._shards = before
             raise
 
-    def _facts_of(self, plan: Plan) -> list[Fact]:
+    def _facts_of(self, plan: Plan) -> Iterable[Fact]:
         if not plan.relabels:
             return plan.facts()
         before = plan.first_event - 1
         facts = self._history.facts_by(self._store.writer, before, erased=True)
-        return [*plan.book.named(plan.version), *facts]
+        return itertools.chain(plan.book.named(plan.version), facts)
 
     def _take_back(self, plan: Plan, kept: Sequence[str]) -> None:
         """Give back the room of what was not taught; were it left, nothing would be wrong."""
@@ -290,51 +305,37 @@ class ChangeableWorkspace(ReadableWorkspace):
 
     def _finish_erasing(self) -> None:
         """Do to files what was erased in the database; also for a crash in between."""
-        writer = self._store.writer
-        found = writer.execute(
-            "SELECT id, image FROM example WHERE erased = 1 AND row_sha256 != ''"
-        ).fetchall()
-        if not found or self._shards is None:
-            return
-        with telling_problems(self._layout.folder):
-            self._shards.erase(np.array([number - 1 for number, _ in found], dtype=np.int64))
-            unused = [
-                (image,)
-                for image in sorted({image for _, image in found if image is not None})
-                if not writer.execute(
-                    "SELECT 1 FROM example WHERE image = ? AND class_id IS NOT NULL", (image,)
-                ).fetchone()
-            ]
-            for (image,) in unused:
-                self._images.drop(image)
-            with self._store.transaction() as connection:
-                connection.execute(
-                    "UPDATE example SET row_sha256 = '', image = NULL"
-                    " WHERE erased = 1 AND row_sha256 != ''"
-                )
-                # Examples that were taken out of other classes cannot come back any more.
-                connection.executemany("UPDATE example SET image = NULL WHERE image = ?", unused)
-                connection.executemany("DELETE FROM picture WHERE sha256 = ?", unused)
+        if self._shards is not None:
+            finish_erasing(self._layout, self._store, self._shards)
 
-    def _tell(self, before: int, facts: Sequence[Fact]) -> None:
+    def _tell(self, before: int, facts: Iterable[Fact]) -> None:
         """Hand facts to the follower that were committed after an event.
 
-        One that failed, or missed something because a thread was interrupted, begins anew.
+        One that failed, or missed something because a thread was interrupted, begins anew. The
+        change is on disk and must be acknowledged, whatever goes wrong here: should the follower
+        not even begin anew, it answers as before and is tried again with the next change.
         """
-        if not facts:
-            return
         told, self._told = self._told, None
         try:
-            if told == before:
-                self._follower.applied(facts, self._history)
-                self._told = facts[-1].event
+            news = list(facts)
+            if not news:
+                self._told = told
+            elif told == before:
+                self._follower.applied(news, self._history)
+                self._told = news[-1].event
         except Exception:  # noqa: BLE001
-            # The change is on disk and must be acknowledged, whatever the follower met.
-            told = None
-        if told != before:
-            self._open_follower()
+            _log.exception("the model could not follow a change and begins anew")
+        if self._told is None:
+            try:
+                self._open_follower()
+            except Exception:  # noqa: BLE001
+                _log.exception("the model could not be opened anew; the next change tries again")
 
     def _open_follower(self) -> None:
-        self._told = None
-        self._follower.opened(self._history)
-        self._told = self._history.version
+        self._told = erased = None
+        # Rows that another process erases meanwhile were read as nothing: then it begins again.
+        while erased != self._history.usable_from:
+            with self._history.at_once() as history:
+                erased = history.usable_from
+                self._follower.opened(history)
+                self._told = history.version

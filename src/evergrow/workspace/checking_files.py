@@ -49,6 +49,8 @@ class FileCheck:
         Makes an embedding from the bytes of an image.
     forget : callable or None
         Takes examples out for good, by number; None where nothing may be changed.
+    is_busy : callable
+        Tells whether another process writes: then what seems left over may be about to count.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class FileCheck:
         *,
         make_row: MakeRow | None,
         forget: Callable[[list[int]], None] | None,
+        is_busy: Callable[[], bool],
     ) -> None:
         self._layout = layout
         self._store = store
@@ -68,26 +71,37 @@ class FileCheck:
         self._images = Images(layout.folder)
         self._make_row = make_row
         self._forget = forget
+        self._is_busy = is_busy
 
     def problems(self) -> Iterator[Problem]:
         """Everything that is wrong with the files."""
         # Files first: what is written meanwhile is in the database when that is read.
         image_files = list(self._images.files())
         thumbnails = list(self._images.thumbnail_files())
-        with self._store.reading() as connection:
-            # What is about to be erased counts as erased.
-            rows = connection.execute(
-                "SELECT id, iif(erased, '', row_sha256),"
-                " iif(erased AND row_sha256 != '', NULL, image) FROM example ORDER BY id"
-            )
-            examples: list[tuple[int, str, str | None]] = rows.fetchall()
+        examples = self._examples()
         kept = {image for _, _, image in examples if image is not None}
         yield from self._features()
         yield from self._tokens()
         yield from self._rows(examples)
-        yield from self._unused_rows(len(examples))
+        yield from self._if_idle(self._unused_rows(len(examples)))
         yield from self._pictures(kept)
-        yield from self._leftovers(image_files, thumbnails, kept)
+        yield from self._if_idle(self._leftovers(image_files, thumbnails, kept))
+
+    def _examples(self) -> list[tuple[int, str, str | None]]:
+        """Number, hash of the embedding and image of all examples there ever were."""
+        with self._store.reading() as connection:
+            # What is about to be erased counts as erased.
+            return connection.execute(
+                "SELECT id, iif(erased, '', row_sha256),"
+                " iif(erased AND row_sha256 != '', NULL, image) FROM example ORDER BY id"
+            ).fetchall()
+
+    def _if_idle(self, leftovers: Iterator[Problem]) -> Iterator[Problem]:
+        """What was left over, unless it is being written or removed right now."""
+        for problem in leftovers:
+            if self._is_busy():
+                return
+            yield problem
 
     def _features(self) -> Iterator[Problem]:
         if self._manifest.features_sha256 is None:
@@ -139,7 +153,12 @@ class FileCheck:
             if not whole[shard] or row_sha256(shards.row(number - 1)) != sha256:
                 lost[number] = image
         if lost:
-            yield from self._lost_rows(lost)
+            yield from self._lost_rows(self._still_lost(lost))
+
+    def _still_lost(self, lost: dict[int, str | None]) -> dict[int, str | None]:
+        """Without those that were erased since it was read what they should be."""
+        there = {number for number, sha256, _ in self._examples() if sha256}
+        return {number: image for number, image in lost.items() if number in there}
 
     def _lost_rows(self, lost: dict[int, str | None]) -> Iterator[Problem]:
         again, gone = {}, []
@@ -194,7 +213,7 @@ class FileCheck:
         if shards is None:
             return
         needed = -(-n_examples // shards.rows_per_shard)
-        for path in sorted(self._layout.embeddings.iterdir()):
+        for path in sorted(self._layout.embeddings.glob("*")):
             number = path.stem
             unused = not (path.suffix == ".npy" and number.isdigit()) or int(number) >= needed
             if unused:
@@ -213,14 +232,13 @@ class FileCheck:
                 )
 
     def _pictures(self, kept: set[str]) -> Iterator[Problem]:
-        missing, damaged = [], []
-        for image in sorted(kept):
-            path = self._images.path(image)
-            if not path.is_file():
-                missing.append(image)
-            elif _sha256(path) != image:
-                damaged.append(image)
-        for names, how in ((missing, "missing"), (damaged, "damaged")):
+        found = [image for image in sorted(kept) if self._state_of(image) != "whole"]
+        if found:
+            # Some may have been erased, or put back, since it was read which there should be.
+            kept = {image for _, _, image in self._examples() if image is not None}
+        states = {image: self._state_of(image) for image in found if image in kept}
+        for how in ("missing", "damaged"):
+            names = [image for image, state in states.items() if state == how]
             if names:
                 yield Problem(
                     "damage",
@@ -228,6 +246,15 @@ class FileCheck:
                     "put them back from a backup, or teach the same images again; what was "
                     "learnt from them is not affected",
                 )
+
+    def _state_of(self, image: str) -> str:
+        path = self._images.path(image)
+        try:
+            if not path.is_file():
+                return "missing"
+            return "whole" if _sha256(path) == image else "damaged"
+        except FileNotFoundError:
+            return "missing"
 
     def _leftovers(
         self, images: list[Path], thumbnails: list[Path], kept: set[str]

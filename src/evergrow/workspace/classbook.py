@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from evergrow.workspace.following import Named
 from evergrow.workspace.problems import ConflictError, NoSuchClassError
 
-__all__ = ["COARSE", "BookedClass", "ClassBook", "require_class"]
+__all__ = ["COARSE", "BookedClass", "ClassBook", "require_class", "was_class"]
 
 # The parent of a class that has none.
 COARSE = 0
@@ -121,3 +121,11 @@ def require_class(book: ClassBook, name: str, parent: int = COARSE) -> BookedCla
     if booked is None:
         raise NoSuchClassError(f"there is no class {name!r}")
     return booked
+
+
+def was_class(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether a coarse class has this name, or had it when its examples went."""
+    found = connection.execute(
+        "SELECT 1 FROM class WHERE parent = ? AND name = ? LIMIT 1", (COARSE, name)
+    )
+    return found.fetchone() is not None

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evergrow.errors import WorkspaceError
-from evergrow.workspace.classbook import COARSE, ClassBook, require_class
+from evergrow.workspace.classbook import COARSE, ClassBook, require_class, was_class
 from evergrow.workspace.following import Named
 from evergrow.workspace.listing import example_by_id
 from evergrow.workspace.moving import (
@@ -27,6 +27,8 @@ __all__ = ["Editor", "counted"]
 
 # A class can be split once this many finer names have as many examples each.
 _LEAST_FINE = 2
+# Examples of which something is kept although they are in no class.
+_ERASABLE = "class_id IS NULL AND (erased = 0 OR image IS NOT NULL)"
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
@@ -101,24 +103,20 @@ class Editor:
 
     def forget(self, label: str, *, erase: bool) -> Change:
         """Take all examples of a class out, for good if they are to be erased."""
-        booked = require_class(self._book(), checked_name(label))
-        body = {"class": booked.id, "label": booked.name, "erase": erase}
-        seq = self._event("forget", body)
+        name, book = checked_name(label), self._book()
+        if erase and book.known(name) is None and was_class(self.connection, name):
+            return self._erase_forgotten(name)
+        booked = require_class(book, name)
+        seq = self._event("forget", {"class": booked.id, "label": name, "erase": erase})
         n_moved = move_class(self.connection, seq, booked.id, None)
         change = self._moved(
-            seq,
-            "forget",
-            f"{booked.name!r} is forgotten with {counted(n_moved, 'example')}",
-            n_moved,
+            seq, "forget", f"{name!r} is forgotten with {counted(n_moved, 'example')}", n_moved
         )
-        if erase:
-            # Also what was taken out of the class before: nobody who erases it expects it kept.
-            self.connection.execute(
-                "UPDATE example SET erased = 1 WHERE class_id IS NULL AND erased = 0 AND id IN"
-                " (SELECT example FROM move WHERE from_class = ? AND to_class IS NULL)",
-                (booked.id,),
-            )
-        return change
+        n_more = self._erase() - n_moved if erase else 0
+        if not n_more:
+            return change
+        more = f"; erased with it: {counted(n_more, 'example')} that went before"
+        return replace(change, summary=change.summary + more)
 
     def forget_lost(self, numbers: Sequence[int]) -> int:
         """Take single examples out for good."""
@@ -240,6 +238,29 @@ class Editor:
         self.connection.execute("UPDATE class SET split = ? WHERE id = ?", (split, class_id))
         if not split:
             clear_guesses(self.connection, "class_id", class_id)
+
+    def _erase_forgotten(self, name: str) -> Change:
+        """Erase what is kept for undoing, where the class itself went before."""
+        found = self.connection.execute(f"SELECT 1 FROM example WHERE {_ERASABLE} LIMIT 1")
+        if found.fetchone() is None:
+            summary = f"there is no {name!r} any more, and nothing that went is left to erase"
+            return self._nothing("forget", summary)
+        seq = self._event("forget", {"class": None, "label": name, "erase": True})
+        n_erased = self._erase()
+        summary = f"there is no {name!r} any more; erased: {counted(n_erased, 'example')} that went"
+        return Change(seq, "forget", summary, n_erased)
+
+    def _erase(self) -> int:
+        """Mark all examples that are in no class; return how many there were.
+
+        They were kept to undo changes, and none from before an erasing can be undone. To spare
+        some would be to know whose they were: examples go from class to class before they go.
+        """
+        return self.connection.execute(
+            # A row that was lost has no hash any more; its image is still to be erased.
+            "UPDATE example SET erased = 1, row_sha256 = iif(row_sha256 = '', 'lost', row_sha256)"
+            f" WHERE {_ERASABLE}"
+        ).rowcount
 
     def _book(self) -> ClassBook:
         return ClassBook(self.connection, self.max_classes)

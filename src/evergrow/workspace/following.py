@@ -21,6 +21,7 @@ __all__ = [
     "Block",
     "Chosen",
     "ClassName",
+    "Erased",
     "Fact",
     "Follower",
     "ForestLearnt",
@@ -31,6 +32,7 @@ __all__ = [
     "Named",
     "Removed",
     "SplitSet",
+    "fine_changes",
 ]
 
 Ids: TypeAlias = npt.NDArray[np.int64]
@@ -92,6 +94,20 @@ class Moved:
     to_fine_ids: Ids
 
 
+@dataclass(frozen=True, eq=False)
+class Erased:
+    """Examples were erased, now or when they went: whatever still holds them must let them go.
+
+    A replay shows only the last one. It hides all that was erased by then, so that whatever was
+    learnt from it before cannot be had again: who let it go begins with what is left.
+    """
+
+    event: int
+    # What is left, in order of id.
+    ids: Ids
+    class_ids: Ids
+
+
 @dataclass(frozen=True)
 class SplitSet:
     """A class was split into its fine classes, or joined again.
@@ -145,7 +161,24 @@ class Guessed:
     class_id: int
 
 
-Fact: TypeAlias = Added | Removed | Moved | SplitSet | Named | Chosen | ForestLearnt | Guessed
+Fact: TypeAlias = (
+    Added | Removed | Moved | Erased | SplitSet | Named | Chosen | ForestLearnt | Guessed
+)
+
+
+def fine_changes(facts: Sequence[Fact]) -> frozenset[int]:
+    """Classes whose given fine names may be others after these facts."""
+    changed: set[int] = set()
+    for fact in facts:
+        if isinstance(fact, (Added, Removed, Moved)):
+            given = fact.block.fine_ids != NO_FINE
+            if isinstance(fact, Moved):
+                given |= fact.to_fine_ids != NO_FINE
+                changed.update(fact.to_class_ids[given].tolist())
+            changed.update(fact.block.class_ids[given].tolist())
+        elif isinstance(fact, SplitSet):
+            changed.add(fact.class_id)
+    return frozenset(changed)
 
 
 @dataclass(frozen=True)
@@ -181,7 +214,7 @@ class History(Protocol):
     def facts(self, after: int = 0) -> Iterator[Fact]:
         """Facts of the events after one, in order; teaching in a row comes as blocks.
 
-        Examples that were erased do not show at all.
+        Examples that were erased do not show at all, but for the fact that some were.
         """
 
     def names(self) -> Mapping[int, ClassName]:

@@ -6,7 +6,8 @@ import itertools
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from evergrow.workspace.following import (
     Block,
     Chosen,
     ClassName,
+    Erased,
     Fact,
     ForestLearnt,
     Ids,
@@ -25,7 +27,6 @@ from evergrow.workspace.following import (
     SplitSet,
 )
 from evergrow.workspace.shards import Shards
-from evergrow.workspace.store import Store
 
 __all__ = ["StoredHistory", "version_of"]
 
@@ -50,10 +51,24 @@ _EVENTS = (
     " AND kind IN ('split', 'unsplit', 'undo', 'choose', 'forest') ORDER BY seq"
 )
 
+# Where every example was after an event; SQLite takes the bare columns from the row of the maximum.
+_PLACES = (
+    "SELECT example, to_class FROM"
+    " (SELECT example, to_class, max(event) FROM move WHERE event <= ? GROUP BY example)"
+    " WHERE to_class IS NOT NULL ORDER BY example"
+)
+
 
 def version_of(connection: sqlite3.Connection) -> int:
     """Number of the newest event; 0 if there is none."""
     return int(connection.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()[0])
+
+
+class Readings(Protocol):
+    """Gives connections that read, such as a :class:`~evergrow.workspace.store.Store`."""
+
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        """A connection that sees one committed state."""
 
 
 class StoredHistory:
@@ -62,17 +77,23 @@ class StoredHistory:
     Parameters
     ----------
     store : Store
-        The database.
+        The database, or one reading of it.
     shards : callable
         Gives the embeddings; None before the first example.
     seed : int
         Of samples.
     """
 
-    def __init__(self, store: Store, shards: Callable[[], Shards | None], seed: int) -> None:
+    def __init__(self, store: Readings, shards: Callable[[], Shards | None], seed: int) -> None:
         self._store = store
         self._shards = shards
         self._seed = seed
+
+    @contextmanager
+    def at_once(self) -> Iterator[Self]:
+        """The history as of one moment, for one thread: it does not go on during the block."""
+        with self._store.reading() as connection:
+            yield type(self)(_OneReading(connection), self._shards, self._seed)
 
     @property
     def version(self) -> int:
@@ -84,11 +105,7 @@ class StoredHistory:
     def usable_from(self) -> int:
         """A snapshot of an event before this one holds what was erased: it must not be used."""
         with self._store.reading() as connection:
-            found = connection.execute(
-                "SELECT coalesce(max(seq), 0) FROM event INDEXED BY event_forget"
-                " WHERE kind = 'forget' AND json_extract(body, '$.erase')"
-            )
-            return int(found.fetchone()[0])
+            return _last_erasing(connection)
 
     def nonce(self, event: int) -> str | None:
         """What tells an event from the same one of a copy that went another way; None if none."""
@@ -117,9 +134,10 @@ class StoredHistory:
         """
         values = {"after": after, "nowhere": _NOWHERE, "erased": erased}
         moves = _Peekable(connection.execute(_MOVES, values))
-        # No event has both moves and a fact of its own: undoing a split moves nothing.
+        # Undoing a split moves nothing; of events with a fact of their own only erasing has moves,
+        # and it comes after them.
         for seq, fact in _event_facts(connection, after):
-            yield from self._blocks(_up_to(moves, seq))
+            yield from self._blocks(_up_to(moves, seq + isinstance(fact, Erased)))
             yield fact
         yield from self._blocks(_up_to(moves, None))
 
@@ -204,15 +222,48 @@ def _up_to(moves: _Peekable, event: int | None) -> Iterator[_Move]:
         moves.advance()
 
 
+def _last_erasing(connection: sqlite3.Connection) -> int:
+    found = connection.execute(
+        "SELECT coalesce(max(seq), 0) FROM event INDEXED BY event_forget"
+        " WHERE kind = 'forget' AND json_extract(body, '$.erase')"
+    )
+    return int(found.fetchone()[0])
+
+
 def _event_facts(connection: sqlite3.Connection, after: int) -> Iterator[tuple[int, Fact]]:
+    erasing = _last_erasing(connection)
+    pending = erasing > after
     for seq, kind, text in connection.execute(_EVENTS, (after,)):
+        if pending and seq > erasing:
+            yield erasing, _erased(connection, erasing)
+            pending = False
         body: dict[str, Any] = json.loads(text)
         if kind == "choose":
             yield seq, Chosen(seq, body)
-        elif kind == "forest":
+        elif kind == "forest" and not pending:
             yield seq, ForestLearnt(seq, body)
         elif "split" in body:
             yield seq, SplitSet(seq, body["class"], body["split"])
+    if pending:
+        yield erasing, _erased(connection, erasing)
+
+
+def _erased(connection: sqlite3.Connection, event: int) -> Erased:
+    places = np.array(connection.execute(_PLACES, (event,)).fetchall(), dtype=np.int64)
+    ids, class_ids = places.reshape(-1, 2).T.copy()
+    return Erased(event, ids, class_ids)
+
+
+class _OneReading:
+    """A connection whose transaction goes on, for whoever would begin one of their own."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection."""
+        yield self._connection
 
 
 class _Peekable:

@@ -6,11 +6,13 @@ import itertools
 import shutil
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.features import Embedder
+from evergrow.locks import is_held
 from evergrow.workspace.changing import ChangeableWorkspace
 from evergrow.workspace.checking import Problem, check_database, settle
 from evergrow.workspace.checking_files import FileCheck
@@ -47,6 +49,7 @@ class MendableWorkspace(ChangeableWorkspace):
                     self._shards,
                     make_row=None if embedder is None else partial(_row_of, embedder),
                     forget=self._forget_lost if mend else None,
+                    is_busy=self._is_written_elsewhere,
                 ).problems(),
                 self._snapshot_problems(mendable=mend),
             )
@@ -57,8 +60,12 @@ class MendableWorkspace(ChangeableWorkspace):
 
     def _snapshot_problems(self, *, mendable: bool) -> Iterator[Problem]:
         """Snapshots that cannot be used; without them the model is learnt from the examples."""
-        found = unusable(self._layout.models, self._history.nonce, seed=self._manifest.seed)
-        for path, why in found.items():
+        found = self._unusable_snapshots()
+        # Those that are written or removed right now are in order when looked at again.
+        again = self._unusable_snapshots() if found else {}
+        for path, why in again.items():
+            if path not in found:
+                continue
             yield Problem(
                 "harmless",
                 f"the snapshot {path.name} of the model cannot be used: {why}",
@@ -67,6 +74,18 @@ class MendableWorkspace(ChangeableWorkspace):
                 partial(shutil.rmtree, path) if mendable else None,
             )
 
+    def _unusable_snapshots(self) -> dict[Path, str]:
+        return unusable(
+            self._layout.models,
+            self._history.nonce,
+            seed=self._manifest.seed,
+            first=self._history.usable_from,
+            is_busy=self._is_written_elsewhere,
+        )
+
+    def _is_written_elsewhere(self) -> bool:
+        return self._store.read_only and is_held(self._layout.lock)
+
     def _forget_lost(self, numbers: list[int]) -> None:
         """Take examples out whose embeddings are lost; nothing can bring them back."""
         with self._store.transaction() as connection:
@@ -74,7 +93,7 @@ class MendableWorkspace(ChangeableWorkspace):
 
     def _begin_anew(self) -> None:
         """Have the follower learn all of it again: what it knew may be of damaged rows."""
-        for snapshot in self._layout.models.iterdir():
+        for snapshot in self._layout.models.glob("*"):
             shutil.rmtree(snapshot)
         self._open_follower()
 

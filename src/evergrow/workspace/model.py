@@ -19,10 +19,10 @@ from evergrow.workspace.assessment import Assessment, choice_of
 from evergrow.workspace.beside import Beside
 from evergrow.workspace.exporting import HELD_OUT, exported
 from evergrow.workspace.following import (
-    NO_FINE,
     Added,
     Block,
     Chosen,
+    Erased,
     Fact,
     ForestLearnt,
     History,
@@ -30,6 +30,7 @@ from evergrow.workspace.following import (
     Named,
     Removed,
     SplitSet,
+    fine_changes,
 )
 from evergrow.workspace.learning import Learnt
 from evergrow.workspace.snapshots import (
@@ -144,8 +145,8 @@ class Model:
         """Take over what was just committed."""
         state = self._followed(self._state, facts, history)
         state = replace(state, event=max(state.event, history.version))
-        self._publish(self._settled(state, history, _fine_changes(facts)))
-        if any(isinstance(fact, Removed) for fact in facts):
+        self._publish(self._settled(state, history, fine_changes(facts)))
+        if any(isinstance(fact, Erased) for fact in facts):
             drop_before(self.settings.folder, history.usable_from)
 
     def assess(self, history: History, *, force: bool = False) -> Assessment | None:
@@ -252,7 +253,7 @@ class Model:
                 learnt=state.learnt.choose(choice_of(fact.body)),
                 assessment=Assessment.from_json(fact.body) if whole else None,
             )
-        if isinstance(fact, ForestLearnt):
+        if isinstance(fact, (ForestLearnt, Erased)):
             return replace(state, beside=self._grown(state.beside, fact, history))
         if isinstance(fact, SplitSet):
             others = {k: event for k, event in state.split_at.items() if k != fact.class_id}
@@ -262,14 +263,18 @@ class Model:
             return replace(state, names={**state.names, fact.class_id: fact.name})
         return state
 
-    def _grown(self, beside: Beside | None, fact: ForestLearnt, history: History) -> Beside | None:
+    def _grown(
+        self, beside: Beside | None, fact: ForestLearnt | Erased, history: History
+    ) -> Beside | None:
         if beside is None:
             return None
+        if isinstance(fact, Erased):
+            return beside.anew(fact)
         n_changes = int(fact.body["n_changes"])
         prepared, self._prepared = self._prepared, None
         if prepared is not None:
             base, n_learnt, grown = prepared
-            if n_learnt == n_changes and base.forest is beside.forest:
+            if n_learnt == n_changes and beside.goes_on_from(base, n_changes):
                 # What came while it learnt waits on.
                 return replace(grown, waiting=beside._after(n_changes))
         return beside.updated(n_changes, history.rows)
@@ -313,21 +318,6 @@ class Model:
 
 def _names(history: History) -> dict[int, str]:
     return {class_id: entry.name for class_id, entry in history.names().items()}
-
-
-def _fine_changes(facts: Sequence[Fact]) -> frozenset[int]:
-    """Classes whose given fine names may be others after these facts."""
-    changed: set[int] = set()
-    for fact in facts:
-        if isinstance(fact, (Added, Removed, Moved)):
-            given = fact.block.fine_ids != NO_FINE
-            if isinstance(fact, Moved):
-                given |= fact.to_fine_ids != NO_FINE
-                changed.update(fact.to_class_ids[given].tolist())
-            changed.update(fact.block.class_ids[given].tolist())
-        elif isinstance(fact, SplitSet):
-            changed.add(fact.class_id)
-    return frozenset(changed)
 
 
 def _fine_model(class_id: int, history: History) -> FineModel | None:

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
@@ -194,7 +195,9 @@ class ModelledWorkspace(MendableWorkspace):
         path : path
             File to write; an existing one is replaced.
         """
-        self._model.export(self._history, self.embedder).save(path)
+        made = self._model.export(self._history, self.embedder)
+        with telling_problems(Path(path).parent):
+            made.save(path)
 
     def split(self, label: str, *, request: Request = _COMMAND_LINE) -> Change:
         """Tell the fine classes within a class apart; examples without a fine name get a guess."""

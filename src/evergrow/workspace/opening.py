@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-from pathlib import Path
 from typing import Any
 
 from evergrow.errors import WorkspaceError
@@ -17,7 +17,7 @@ from evergrow.workspace.migrations import make_database
 from evergrow.workspace.problems import WorkspaceLockedError
 from evergrow.workspace.room import telling_problems
 
-__all__ = ["hold", "make_folder", "size_of"]
+__all__ = ["hold", "make_folder", "make_folders", "size_of"]
 
 # What a creation that was interrupted may leave; none of it counts without a manifest.
 _OURS = ("examples.sqlite", "features.evergrow", "lock", "tokens.json", ".evergrow-", ".lock")
@@ -62,11 +62,16 @@ def make_folder(
             embedder.save(layout.features)
             digest = hashlib.sha256(layout.features.read_bytes()).hexdigest()
             manifest = Manifest(**{**vars(manifest), "features_sha256": digest})
-        for folder in (layout.images, layout.thumbnails, layout.embeddings, layout.models):
-            folder.mkdir()
+        make_folders(layout)
         sync_folder(layout.folder)
         write_manifest(layout, manifest)
         sync_folder(layout.folder.parent)
+
+
+def make_folders(layout: Layout) -> None:
+    """Make the folders within a workspace that are not there."""
+    for folder in (layout.images, layout.thumbnails, layout.embeddings, layout.models):
+        folder.mkdir(exist_ok=True)
 
 
 def _name_of(embedder: Any) -> str:
@@ -109,6 +114,17 @@ def hold(layout: Layout) -> HeldLock:
         ) from error
 
 
-def size_of(folder: Path) -> int:
-    """Bytes of all files in a folder."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+def size_of(folder: str | os.PathLike[str]) -> int:
+    """Bytes of all files in a folder, as far as they are there while it looks.
+
+    Another thread may write and remove snapshots meanwhile.
+    """
+    n_bytes = 0
+    with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                n_bytes += size_of(entry.path)
+                continue
+            with contextlib.suppress(FileNotFoundError):
+                n_bytes += entry.stat(follow_symlinks=False).st_size
+    return n_bytes

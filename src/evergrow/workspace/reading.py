@@ -11,6 +11,7 @@ from evergrow.errors import WorkspaceError
 from evergrow.features import Embedder
 from evergrow.loading import load
 from evergrow.workspace.backing_up import Backup, back_up
+from evergrow.workspace.classbook import was_class
 from evergrow.workspace.history import StoredHistory, version_of
 from evergrow.workspace.images import Images
 from evergrow.workspace.keys import known_answer
@@ -127,6 +128,11 @@ class ReadableWorkspace:
         """One class; a ``NoSuchClassError`` if there is none of this name."""
         with self._store.reading() as connection:
             return self._class_entry(counted_class(connection, checked_name(name)))
+
+    def had_class(self, name: str) -> bool:
+        """Whether a class has this name, or had it when it went; its examples can be erased."""
+        with self._store.reading() as connection:
+            return was_class(connection, checked_name(name))
 
     def examples(
         self,

@@ -58,6 +58,5 @@ def _is_nearly_full(folder: Path) -> bool:
 
 def _full(folder: Path) -> WorkspaceFullError:
     return WorkspaceFullError(
-        f"the disk of the workspace {str(folder)!r} is full: nothing was changed; "
-        "make room and try again"
+        f"the disk of {str(folder)!r} is full: nothing was changed; make room and try again"
     )

@@ -155,6 +155,15 @@ class Shards:
                 return f"{path.name} does not begin as it should"
         return None
 
+    def require_whole(self, shard: int) -> None:
+        """Raise an error that says how to mend the file of a shard, if it is damaged."""
+        problem = self.check_whole(shard)
+        if problem is not None:
+            raise WorkspaceError(
+                f"embeddings of the workspace {str(self.folder.parent)!r} are damaged: {problem}; "
+                "'evergrow check --mend' makes them again from the images where it can"
+            )
+
     def _matrix(self, shard: int) -> Rows:
         matrix = self._open.get(shard)
         if matrix is None:
@@ -166,12 +175,7 @@ class Shards:
         return matrix
 
     def _mapped(self, shard: int) -> Rows:
-        problem = self.check_whole(shard)
-        if problem is not None:
-            raise WorkspaceError(
-                f"embeddings of the workspace {str(self.folder.parent)!r} are damaged: {problem}; "
-                "'evergrow check --mend' makes them again from the images where it can"
-            )
+        self.require_whole(shard)
         return np.memmap(
             self.path(shard),
             dtype=_DTYPE,

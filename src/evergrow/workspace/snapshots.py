@@ -96,10 +96,19 @@ def read_snapshots(
                 yield _read(path, nonce_of(int(path.name)), seed)
 
 
-def unusable(folder: Path, nonce_of: NonceOf, *, seed: int) -> dict[Path, str]:
-    """Snapshots that are damaged or of events that are not there, left-overs too, and why."""
-    found = dict.fromkeys(folder.glob(f"{_ASIDE}*"), "its writing was interrupted")
+def unusable(
+    folder: Path, nonce_of: NonceOf, *, seed: int, first: int, is_busy: Callable[[], bool]
+) -> dict[Path, str]:
+    """Snapshots that are damaged, or not of events from the first on that are there, and why.
+
+    Those that were left when something was interrupted too, unless someone is at it right now.
+    """
+    left = dict.fromkeys(folder.glob(f"{_ASIDE}*"), "its writing was interrupted")
+    found: dict[Path, str] = {}
     for path in _folders(folder):
+        if int(path.name) < first:
+            left[path] = "it holds what was erased"
+            continue
         nonce = nonce_of(int(path.name))
         if nonce is None:
             found[path] = f"there is no event {int(path.name)} yet"
@@ -108,7 +117,7 @@ def unusable(folder: Path, nonce_of: NonceOf, *, seed: int) -> dict[Path, str]:
             _read(path, nonce, seed)
         except (WorkspaceError, ModelFileError, OSError) as error:
             found[path] = str(error)
-    return found
+    return found if not left or is_busy() else {**left, **found}
 
 
 def newest_event(folder: Path) -> int | None:

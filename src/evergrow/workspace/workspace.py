@@ -12,8 +12,8 @@ from evergrow.locks import HeldLock
 from evergrow.workspace.layout import Layout, Manifest, read_manifest, read_values
 from evergrow.workspace.migrations import check_newest, migrate
 from evergrow.workspace.modelling import ModelledWorkspace
-from evergrow.workspace.opening import hold, make_folder
-from evergrow.workspace.snapshots import drop_foreign
+from evergrow.workspace.opening import hold, make_folder, make_folders
+from evergrow.workspace.snapshots import drop_before, drop_foreign
 from evergrow.workspace.store import Store
 
 __all__ = ["Workspace"]
@@ -158,7 +158,10 @@ class Workspace(ModelledWorkspace):
 
     def _finish_opening(self) -> None:
         if self._lock is not None:
+            make_folders(self._layout)
             self._finish_erasing()
+            # A crash may have come between an erasing and this.
+            drop_before(self._layout.models, self._history.usable_from)
             drop_foreign(self._layout.models, self._history.nonce)
         self._open_follower()
 

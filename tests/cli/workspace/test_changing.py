@@ -61,6 +61,14 @@ def test_forgotten_classes_come_back_unless_they_are_erased(run: Run, things: Pa
     assert run("check", things).exit_code == 0
 
 
+def test_classes_that_were_forgotten_before_can_be_erased(run: Run, things: Path) -> None:
+    assert run("forget", things, "red", "green").exit_code == 0
+    result = run("forget", things, "red", "green", "--erase")
+    assert result.exit_code == 0, result.stderr
+    assert "there is no 'red' any more; erased: 24 examples that went" in result.stderr
+    assert not any(path.is_file() for path in (things / "images").rglob("*"))
+
+
 def test_a_misspelt_class_forgets_none(run: Run, things: Path) -> None:
     result = run("forget", things, "red", "gren")
     assert result.exit_code == 1

@@ -60,6 +60,13 @@ def test_a_token_file_that_is_there_is_not_replaced(run: Run, tmp_path: Path) ->
     assert not (tmp_path / "things").exists()
 
 
+def test_a_token_file_in_no_folder_says_so(run: Run, tmp_path: Path) -> None:
+    result = run("init", "things", *NONE, "--token-file", "nowhere/tokens")
+    assert result.exit_code == 1
+    assert "cannot write 'nowhere/tokens': the folder 'nowhere' does not exist" in result.stderr
+    assert not (tmp_path / "things").exists()
+
+
 def test_an_init_that_fails_leaves_no_token_file(run: Run, tmp_path: Path) -> None:
     (tmp_path / "things").mkdir()
     (tmp_path / "things" / "diary.txt").write_text("mine")

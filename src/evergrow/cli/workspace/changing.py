@@ -149,7 +149,9 @@ def forget_classes(folder: str, classes: tuple[str, ...], *, erase: bool, quiet:
     with changed_workspace(folder) as workspace:
         # All or none: a misspelt name must not leave half of them forgotten.
         for name in classes:
-            workspace.class_named(name)
+            # What is kept of a class that went can still be erased.
+            if not (erase and workspace.had_class(name)):
+                workspace.class_named(name)
         for name in dict.fromkeys(classes):
             with shielded():
                 change = workspace.forget(name, erase=erase)

@@ -36,11 +36,16 @@ def token_file(path: str | None) -> Iterator[_Write | None]:
         yield None
         return
     target = Path(path)
+    name = click.format_filename(path)
+    if not target.parent.is_dir():
+        raise click.ClickException(
+            f"cannot write {name!r}: the folder {str(target.parent)!r} does not exist"
+        )
     try:
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError as error:
         raise click.ClickException(
-            f"{click.format_filename(path)!r} is there already: name a new file for the tokens"
+            f"{name!r} is there already: name a new file for the tokens"
         ) from error
 
     def write(lines: Sequence[str]) -> None:
