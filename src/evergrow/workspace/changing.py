@@ -276,12 +276,12 @@ class ChangeableWorkspace(ReadableWorkspace):
                 self._manifest, self._shards = before
             raise
 
-    def _facts_of(self, plan: Plan) -> list[Fact]:
+    def _facts_of(self, plan: Plan) -> Iterable[Fact]:
         if not plan.relabels:
             return plan.facts()
         before = plan.first_event - 1
         facts = self._history.facts_by(self._store.writer, before, erased=True)
-        return [*plan.book.named(plan.version), *facts]
+        return itertools.chain(plan.book.named(plan.version), facts)
 
     def _take_back(self, plan: Plan, kept: Sequence[str]) -> None:
         """Give back the room of what was not taught; were it left, nothing would be wrong."""
