@@ -88,6 +88,10 @@ def test_decoders_may_limit_themselves(unit: _Unit) -> None:
     assert not any("@resources" in value for value in denied)
 
 
+def test_the_unit_has_files_for_all_connections(unit: _Unit) -> None:
+    assert int(unit["LimitNOFILE"][0]) >= 2 * 1000
+
+
 def test_the_container_runs_as_nobody_special(steps: list[tuple[str, str]]) -> None:
     users = [what for kind, what in steps if kind == "USER"]
     assert users

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from http import HTTPStatus
 
 import numpy as np
 import pytest
 
-from tests.service.conftest import A, B, Served
+from evergrow.service.app import create_app
+from evergrow.service.state import Service
+from tests.service.conftest import A, B, Served, TestClient
 
 
 def names(served: Served) -> dict[str, int]:
@@ -240,6 +243,28 @@ def test_a_listing_that_did_not_change_is_not_sent_again(served: Served, path: s
     assert (again.status_code, again.content) == (HTTPStatus.NOT_MODIFIED, b"")
     served.teach_one("mug", B)
     assert served.get(path, headers={"If-None-Match": tag}).status_code == HTTPStatus.OK
+
+
+def test_a_tag_does_not_outlive_the_service_that_gave_it(served: Served, tmp_path) -> None:
+    served.service.workspace.backup(tmp_path / "copy")
+    served.teach_one("mug", A)
+    tag = served.get("/v1/examples").headers["etag"]
+    with Service(tmp_path / "copy") as service, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        client = TestClient(create_app(service))
+        restored = Served(service, client, served.teach, served.read)
+        restored.teach_one("pen", A)
+        answer = restored.get("/v1/examples", headers={"If-None-Match": tag})
+    assert answer.status_code == HTTPStatus.OK
+
+
+def test_two_keys_are_one_too_many(served: Served) -> None:
+    keys = [("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
+    headers = [("Authorization", f"Bearer {served.teach}"), *keys]
+    body = {"embedding": A, "label": "mug"}
+    answer = served.client.post("/v1/examples", json=body, headers=headers)
+    assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert "Idempotency-Key" in answer.json()["detail"]
 
 
 def test_tags_of_different_pages_differ(served: Served) -> None:

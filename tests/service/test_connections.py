@@ -293,7 +293,7 @@ def test_a_handshake_must_end_in_time(
 
     monkeypatch.setattr(asyncio.SelectorEventLoop, "create_server", create)
     monkeypatch.setattr(uvicorn.Server, "serve", serve)
-    server = Server(uvicorn.Config(answer), Service("nowhere"))
+    server = Server(uvicorn.Config(answer, log_config=None), Service("nowhere"))
     with socket.socket() as free:
         server.run([free])
     assert (given.get("ssl_handshake_timeout", 60) < 60) is limited

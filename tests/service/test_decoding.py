@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 from collections.abc import Iterator
@@ -12,9 +13,11 @@ import pytest
 from PIL import Image
 
 from evergrow.features import Embedder, OnnxModel, Preprocessing, read_image
+from evergrow.service.decoding.child import DecoderLimits, DecoderProcess
 from evergrow.service.decoding.frames import FrameError, read_frame, write_frame
 from evergrow.service.decoding.hidden import check_nothing_hidden
 from evergrow.service.decoding.pool import DecoderPool
+from evergrow.service.decoding.refusals import DecoderError
 from evergrow.service.embedding import BatchEmbedder, embedding_network
 from tests.features.models import onnx_model
 from tests.service.pictures import picture
@@ -74,6 +77,35 @@ def test_a_decoder_knows_no_token_of_the_service(
         if not environment.exists():
             pytest.skip("the system does not show the environment of a process")
         assert b"EVERGROW_TOKEN" not in environment.read_bytes()
+
+
+def test_a_decoder_is_ended_before_the_service_when_memory_runs_out() -> None:
+    decoder = DecoderProcess(PREPROCESSING, DecoderLimits())
+    try:
+        decoder.wait_until_ready()
+        score = Path(f"/proc/{decoder.pid}/oom_score_adj")
+        if not score.exists():
+            pytest.skip("the system has no such order")
+        assert score.read_text().strip() == "1000"
+    finally:
+        decoder.stop()
+
+
+def test_a_decoder_that_cannot_be_started_says_so_and_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "too many open files", "python")
+
+    decoder = DecoderProcess(PREPROCESSING, DecoderLimits())
+    with monkeypatch.context() as short:
+        short.setattr("subprocess.Popen", fail)
+        with pytest.raises(DecoderError, match=r"started: too many open files$"):
+            decoder.decode(picture(), thumbnail=False)
+    try:
+        assert decoder.decode(picture(), thumbnail=False).media_type == "image/jpeg"
+    finally:
+        decoder.stop()
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,31 @@ def test_changes_that_wait_are_made_before_the_end() -> None:
         writer.teach(lesson("b"))
 
 
+def test_a_signal_may_stop_the_thread_that_hands_over_a_change() -> None:
+    class Interrupted(Writer):
+        def check_open(self) -> None:
+            super().check_open()
+            self.refuse()
+
+    space = SlowWorkspace()
+    space.go.set()
+    taught = []
+    writer = Interrupted(space, max_queue=9, written=lambda n: None)  # type: ignore[arg-type]
+    writer.__enter__()
+    thread = threading.Thread(target=lambda: taught.append(writer.teach(lesson("a"))), daemon=True)
+    thread.start()
+    thread.join(5)
+    # Not left before this is known: leaving would wait for the same lock.
+    assert not thread.is_alive()
+    writer.finish()
+    assert taught[0].result() == "a"
+
+
+@pytest.mark.parametrize("n_bytes", [20_000_000, 300_000_000, 1_000_000_000])
+def test_two_of_the_longest_requests_fit_at_once(n_bytes: int) -> None:
+    assert Settings(max_request_bytes=n_bytes).n_bytes_at_once >= 2 * n_bytes
+
+
 @pytest.mark.parametrize(
     ("body", "kind"),
     [

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from evergrow.cli import main
 from evergrow.errors import WorkspaceError
 from evergrow.service import serve
 from evergrow.service.serving import check_address
@@ -145,6 +147,12 @@ def test_other_computers_are_served_with_tls_only(host: str) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
 def test_this_computer_is_served_without_tls(host: str) -> None:
     check_address(host, with_tls=False, insecure=False)
+
+
+@pytest.mark.parametrize("size", ["0", "0.001", "1001"])
+def test_the_sizes_that_a_request_may_have_are_named(folder: Path, size: str) -> None:
+    found = CliRunner().invoke(main, ["serve", str(folder), "--max-request-mb", size])
+    assert "0.01<=x<=1000" in found.output
 
 
 def test_a_wrong_limit_is_named(folder: Path) -> None:

@@ -47,10 +47,11 @@ _BYTES_OF_NUMBER = 40
 _STRUCTURE = b"[{:"
 _MAX_STRUCTURE = 4096
 
+_KEY_HEADER = "Idempotency-Key"
 Key = Annotated[
     str | None,
     Header(
-        alias="Idempotency-Key",
+        alias=_KEY_HEADER,
         pattern=KEY_PATTERN,
         description="Stands for this one request: sent again, it is answered but not done again.",
     ),
@@ -147,6 +148,10 @@ def _invalid(detail: str) -> ProblemError:
 
 def signed(request: Request, key: str | None, *what: Any, content: bytes = b"") -> records.Request:
     """Who asks, with a digest of what for: retries must ask for the same."""
+    if len(request.headers.getlist(_KEY_HEADER)) > 1:
+        raise ProblemError(
+            HTTPStatus.UNPROCESSABLE_ENTITY, f"{_KEY_HEADER}: there must be one only"
+        )
     actor: Actor = request.scope["actor"]
     if key is None:
         return records.Request(actor.name)

@@ -52,7 +52,7 @@ class BodyLimits:
     def take(self, n_bytes: int) -> None:
         """Count bytes that are held now; a ``ProblemError`` if they are too many."""
         self._bytes_at_once += n_bytes
-        if self._bytes_at_once > self._settings.max_bytes_at_once:
+        if self._bytes_at_once > self._settings.n_bytes_at_once:
             raise ProblemError(
                 HTTPStatus.SERVICE_UNAVAILABLE, "too many large requests at once; come again later"
             )

@@ -50,6 +50,9 @@ async def listed(
 ) -> Response:
     """A listing with a tag, or word that the one the client has is still right.
 
+    Tags end with the service: after a restart the same number of a change may stand for another
+    one, of a workspace that was restored from a copy, and another version may word it otherwise.
+
     Parameters
     ----------
     request : Request
@@ -65,7 +68,7 @@ async def listed(
     """
 
     def ask() -> Response:
-        headers = tagged(request, state())
+        headers = tagged(request, (request.app.state.service.run, state()))
         if is_known(request, headers):
             return not_modified(headers)
         return json_response(make(), headers=headers)

@@ -21,7 +21,7 @@ import uvicorn
 from evergrow.service.app import create_app
 from evergrow.service.connections import Connection
 from evergrow.service.listening import EventLoop, Listening, connection_limit
-from evergrow.service.logs import set_up_logs
+from evergrow.service.logs import logs_on_stderr
 from evergrow.service.memory import keep_freed_memory
 from evergrow.service.settings import Settings
 from evergrow.service.state import Service
@@ -85,7 +85,6 @@ def serve(
     _check_tls(certfile, keyfile)
     check_address(host, with_tls=certfile is not None, insecure=insecure)
     listening = Listening(host, port, most=connection_limit())
-    set_up_logs(json_lines=json_logs)
     keep_freed_memory()
     service = Service(folder, settings)
     config = uvicorn.Config(
@@ -107,7 +106,8 @@ def serve(
         if config.ssl is not None:
             config.ssl.minimum_version = ssl.TLSVersion.TLSv1_2
     url = _url(host, listening, with_tls=certfile is not None)
-    _run(Server(config, service), service, listening, lambda: _say(url, announce))
+    with logs_on_stderr(json_lines=json_logs):
+        _run(Server(config, service), service, listening, lambda: _say(url, announce))
 
 
 def check_address(host: str, *, with_tls: bool, insecure: bool) -> None:

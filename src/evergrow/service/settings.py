@@ -13,6 +13,7 @@ from evergrow.service.decoding.child import DecoderLimits
 __all__ = ["Settings"]
 
 _MILLION = 1_000_000
+_BYTES_AT_ONCE = 400 * _MILLION
 
 
 def _processors() -> int:
@@ -27,8 +28,9 @@ class Settings:
     ----------
     max_request_bytes : int, default=20_000_000
         Longest body of a request. Raise it for large photographs.
-    max_bytes_at_once : int, default=400_000_000
-        Bodies that are held in memory at once; further requests are asked to come later.
+    max_bytes_at_once : int, default=0
+        Bodies that are held in memory at once; further requests are asked to come later. 0 for
+        400 million, or two of the longest if that is more.
     read_seconds : float, default=30
         Time for a request to arrive whole. Raise it for slow networks.
     rate, burst : float and int, default=300 and 600
@@ -59,7 +61,7 @@ class Settings:
     """
 
     max_request_bytes: int = 20 * _MILLION
-    max_bytes_at_once: int = 400 * _MILLION
+    max_bytes_at_once: int = 0
     read_seconds: float = 30.0
     rate: float = 300.0
     burst: int = 600
@@ -77,8 +79,8 @@ class Settings:
     n_processors: int = field(default_factory=_processors)
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
-        "max_request_bytes": [Integer(1024)],
-        "max_bytes_at_once": [Integer(1024)],
+        "max_request_bytes": [Integer(1024, 1000 * _MILLION)],
+        "max_bytes_at_once": [Integer(0)],
         "read_seconds": [Number(0.0, 3600.0, open_low=True)],
         "rate": [Number(0.0, 1e6, open_low=True)],
         "burst": [Integer(1)],
@@ -98,6 +100,11 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_parameters(vars(self), self._rules)
+
+    @property
+    def n_bytes_at_once(self) -> int:
+        """Bytes of bodies that are held in memory at once."""
+        return self.max_bytes_at_once or max(_BYTES_AT_ONCE, 2 * self.max_request_bytes)
 
     @property
     def n_decoders(self) -> int:

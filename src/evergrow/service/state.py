@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import secrets
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -61,6 +62,8 @@ class Service:
         self.folder = Path(folder)
         self.settings = settings or Settings()
         self.metrics = Metrics()
+        # Differs from that of every other service, earlier ones of this folder too.
+        self.run = secrets.token_hex(8)
         self.phase: Phase = "opening"
         # What went wrong on opening.
         self.failure: BaseException | None = None

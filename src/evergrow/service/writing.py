@@ -78,13 +78,17 @@ class Writer:
         """Refuse further changes, make those that wait, end the thread."""
         self.refuse()
         if self._thread.is_alive():
-            self._queue.put(None)
+            # Under the lock: whoever was not refused yet has put their change before the end.
+            with self._guard:
+                self._queue.put(None)
             self._thread.join()
 
     def refuse(self) -> None:
-        """Take no further changes; those that wait are still made."""
-        with self._guard:
-            self._stopping = True
+        """Take no further changes; those that wait are still made.
+
+        Takes no lock: a signal may come while the thread that it interrupts holds it.
+        """
+        self._stopping = True
 
     @property
     def n_waiting(self) -> int:

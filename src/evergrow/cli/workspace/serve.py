@@ -46,14 +46,14 @@ _MEGABYTE = 1_000_000
 @click.option("--json-logs", is_flag=True, help="Write logs as one JSON object per line.")
 @click.option(
     "--rate",
-    type=click.FloatRange(0, min_open=True),
+    type=click.FloatRange(0, 1e6, min_open=True),
     default=300.0,
     show_default=True,
     help="Requests per second and token; bursts of twice as many pass.",
 )
 @click.option(
     "--max-request-mb",
-    type=click.FloatRange(0, 1000, min_open=True),
+    type=click.FloatRange(0.01, 1000),
     default=20.0,
     show_default=True,
     help="Largest request, in megabytes.",

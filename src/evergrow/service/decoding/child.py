@@ -104,14 +104,18 @@ class DecoderProcess:
         if self._ended:
             raise DecoderError("the service is stopping")
         self._is_ready, self._overdue = False, False
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "evergrow.service.decoding.process"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            env=_environment(),
-        )
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "evergrow.service.decoding.process"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                env=_environment(),
+            )
+        # No files, no memory or no processes left: the next image tries again.
+        except OSError as error:
+            raise DecoderError(f"a decoder cannot be started: {error.strerror}") from error
         _widen(self._source)
         _widen(self._target)
         setup = {
@@ -123,7 +127,7 @@ class DecoderProcess:
             write_frame(self._target, setup)
         except OSError as error:
             self.stop()
-            raise DecoderError(f"a decoder cannot be started: {error}") from error
+            raise DecoderError(f"a decoder cannot be started: {error.strerror}") from error
 
     def wait_until_ready(self) -> None:
         """Return when images can be decoded; a ``DecoderError`` if they cannot."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import BinaryIO
 
 from evergrow.features.preprocessing import Preprocessing
@@ -22,6 +23,7 @@ _MAX_SETUP_BYTES = 0
 
 def main() -> None:
     """Answer until the input ends."""
+    _go_first()
     source, target = _pipes()
     setup = read_frame(source, max_bytes=_MAX_SETUP_BYTES)
     if setup is None:
@@ -67,6 +69,15 @@ def _refuse(target: BinaryIO, error: RefusedImageError, *, leaving: bool = False
     # Reasons quote what libraries say of hostile bytes.
     facts = {"refused": error.kind, "reason": error.reason[:500], "leaving": leaving}
     write_frame(target, facts)
+
+
+def _go_first() -> None:
+    """Have the system end decoders, and not the service, when memory runs out."""
+    try:
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    except OSError:
+        # Other systems, or one that hides this.
+        return
 
 
 def _pipes() -> tuple[BinaryIO, BinaryIO]:
