@@ -39,7 +39,6 @@ __all__ = [
 
 Body = TypeVar("Body", bound=BaseModel)
 
-_KEY_HEADER = "Idempotency-Key"
 # Names and numbers of a change, however they are escaped and indented.
 MAX_NAMES_BYTES = 64 * 1024
 # The longest a program writes is 24 characters; the rest is for what stands between.
@@ -49,6 +48,7 @@ _BYTES_OF_NUMBER = 40
 _STRUCTURE = b"[{:"
 _MAX_STRUCTURE = 4096
 
+_KEY_HEADER = "Idempotency-Key"
 Key = Annotated[
     str | None,
     Header(
