@@ -179,6 +179,14 @@ def test_a_listing_that_leads_to_itself_ends(client: Client, stub: Stub) -> None
     [
         ("relabel", {"example": 3, "label": "mug"}, "PATCH", "/v1/examples/3", {"label": "mug"}),
         ("remove", {"example": 3}, "DELETE", "/v1/examples/3", None),
+        (
+            "relabel",
+            {"example": [3, 4], "fine": "red"},
+            "POST",
+            "/v1/relabel",
+            {"examples": [3, 4], "fine": "red"},
+        ),
+        ("remove", {"example": (3, 4)}, "POST", "/v1/remove", {"examples": [3, 4]}),
         ("undo", {}, "POST", "/v1/undo", {}),
         ("undo", {"event": 4}, "POST", "/v1/undo", {"event": 4}),
         ("forget", {"label": "a"}, "POST", "/v1/forget", {"label": "a", "erase": False}),

@@ -17,6 +17,8 @@ TEACHING = {
     ("POST", "/v1/examples"),
     ("POST", "/v1/forget"),
     ("POST", "/v1/merge"),
+    ("POST", "/v1/relabel"),
+    ("POST", "/v1/remove"),
     ("POST", "/v1/rename"),
     ("POST", "/v1/split"),
     ("POST", "/v1/undo"),

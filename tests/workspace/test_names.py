@@ -70,7 +70,7 @@ def test_case_matters():
         ("a\x00b", "no control character, got U+0000 at place 2"),
         ("a\nb", "no control character, got U+000A at place 2"),
         ("a\x7f", "no control character, got U+007F at place 2"),
-        ("ab\u202ecd", "no bidirectional mark, got U+202E at place 3"),
+        ("ab\u202ecd", "no bidirectional mark, got U+202E at place 3, which cannot be seen"),
         ("\u2066a", "no bidirectional mark, got U+2066 at place 1"),
         ("a\u200bb", "no invisible character, got U+200B at place 2"),
         ("a\ufeff", "no invisible character, got U+FEFF at place 2"),

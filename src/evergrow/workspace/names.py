@@ -76,6 +76,8 @@ def _in_brackets(ranges: tuple[tuple[int, int, str], ...]) -> str:
     )
 
 
+# Most often pasted along with a name, and then hard to find.
+_UNSEEN = ("bidirectional mark", "invisible character")
 # Asks for the coloured picture of a symbol, which looks different; after a letter it does nothing.
 _COLOURED = "\ufe0f"
 _SYMBOLS = (
@@ -145,9 +147,11 @@ def checked_name(text: str, what: str = "label") -> str:
         raise WorkspaceError(f"{what} must have at most {LONGEST_NAME} characters, got {len(name)}")
     wrong = _refused.search(name)
     if wrong is not None:
+        kind = _kind_of(wrong[0])
+        hint = ", which cannot be seen: type the name anew" if kind in _UNSEEN else ""
         raise WorkspaceError(
-            f"{what} must have no {_kind_of(wrong[0])}, "
-            f"got U+{ord(wrong[0]):04X} at place {wrong.start() + 1}"
+            f"{what} must have no {kind}, "
+            f"got U+{ord(wrong[0]):04X} at place {wrong.start() + 1}{hint}"
         )
     stray = _stray.search(name)
     if stray is not None:
