@@ -137,3 +137,16 @@ def test_the_keyboard_leaves_out_one_picture_after_the_other(visit):
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
     page.wait_for_selector("#teach-title:focus")
+
+
+def test_a_name_of_two_hundred_letters_leaves_room_for_the_others(visit):
+    page = visit.page
+    # The same thing under two names, so that they are mixed up.
+    for seed in range(4):
+        visit.teach("mug", range(seed, seed + 1), label=("m" * 200, "mug")[seed % 2])
+    visit.add("mug", range(10, 11))
+    bar = page.wait_for_selector("#answer .bar:has-text('mmm') .name")
+    assert bar.bounding_box()["height"] < 60
+    visit.go("confusion")
+    page.wait_for_selector("#confusion-pairs li:has-text('taken for')")
+    assert page.locator("#confusion-table thead").bounding_box()["height"] < 160
