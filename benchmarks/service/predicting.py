@@ -25,11 +25,13 @@ from benchmarks.service.asking import (
 )
 from benchmarks.service.pictures import different, photograph, photographs
 from benchmarks.service.process import ServiceProcess
-from benchmarks.service.workspaces import new_workspace
+from benchmarks.service.workspaces import filled, new_workspace
 
 __all__ = ["Load", "embedder_rate", "load", "run"]
 
 N_CLIENTS = 8
+# What is known before: a workspace in use, not one whose first lessons change everything.
+N_CLASSES, N_KNOWN = 100, 10_000
 RATE = ("--rate", "100000")
 # Numbers of pictures: each client has its own, and so has the run before the measurement.
 APART = 1_000_000
@@ -88,7 +90,7 @@ def _questions(token: str, drawn: Sequence[bytes], first: int) -> Iterator[bytes
 def _lessons(token: str, drawn: Sequence[bytes], first: int) -> Iterator[bytes]:
     for number in count(first):
         picture = different(drawn[number % len(drawn)], number)
-        yield raw_request("/v1/examples", token, picture_body(picture, f"class {number % 10}"))
+        yield raw_request("/v1/examples", token, picture_body(picture, f"class {number % N_CLASSES}"))
 
 
 def _asking(
@@ -153,6 +155,7 @@ def run(quick: bool) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch, "workspace")
         tokens = new_workspace(folder, features="efficientnet-lite0")
+        filled(folder, N_KNOWN // 10 if quick else N_KNOWN, N_CLASSES)
         alone = photographs(200 if quick else 1200)
         before, cost = embedder_rate(alone)
         with ServiceProcess(folder, RATE) as service:

@@ -17,9 +17,9 @@ _log = logging.getLogger("evergrow.service")
 _NICENESS = 10
 # Between two looks at what is due: while many examples come, one look serves many of them.
 _PAUSE_SECONDS = 0.25
-# And this many times as long as the work took: a quarter of one processor at most, however many
+# And this many times as long as the work took: a tenth of one processor at most, however many
 # classes there are.
-_PAUSE_SHARE = 3.0
+_PAUSE_SHARE = 9.0
 
 
 class Background:
