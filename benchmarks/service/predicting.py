@@ -90,7 +90,9 @@ def _questions(token: str, drawn: Sequence[bytes], first: int) -> Iterator[bytes
 def _lessons(token: str, drawn: Sequence[bytes], first: int) -> Iterator[bytes]:
     for number in count(first):
         picture = different(drawn[number % len(drawn)], number)
-        yield raw_request("/v1/examples", token, picture_body(picture, f"class {number % N_CLASSES}"))
+        yield raw_request(
+            "/v1/examples", token, picture_body(picture, f"class {number % N_CLASSES}")
+        )
 
 
 def _asking(

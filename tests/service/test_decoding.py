@@ -38,7 +38,7 @@ def test_what_the_network_gets_is_what_an_embedder_prepares(
     content = picture(kind, size=(640, 480))
     image = read_image(content, max_side=PREPROCESSING.needed_side)
     found = decoders.submit(content).result()
-    np.testing.assert_array_equal(found.prepared, PREPROCESSING(image))
+    np.testing.assert_array_equal(PREPROCESSING.values(found.pixels), PREPROCESSING(image))
     assert (found.width, found.height) == (640, 480)
 
 
@@ -135,7 +135,7 @@ def test_vectors_are_those_of_the_embedder(decoders: DecoderPool, tmp_path: Path
     embedder = Embedder(model, preprocessing=PREPROCESSING, cache=False)
     pictures = [picture(size=(640, 480), seed=seed) for seed in range(12)]
     with BatchEmbedder(embedding_network(embedder), n_threads=2, max_batch=4) as batches:
-        prepared = [decoders.submit(content).result().prepared for content in pictures]
+        prepared = [decoders.submit(content).result().pixels for content in pictures]
         futures = [batches.submit([one], lambda rows: rows[0]) for one in prepared]
         found = np.stack([future.result() for future in futures])
     np.testing.assert_allclose(found, embedder.transform(pictures), rtol=1e-6)
@@ -144,7 +144,7 @@ def test_vectors_are_those_of_the_embedder(decoders: DecoderPool, tmp_path: Path
 def test_what_fails_after_the_network_fails_one_request(decoders: DecoderPool) -> None:
     model = OnnxModel(onnx_model(("n", 3, 32, 32)).SerializeToString())
     embedder = Embedder(model, preprocessing=PREPROCESSING, cache=False)
-    one = decoders.submit(picture()).result().prepared
+    one = decoders.submit(picture()).result().pixels
     with BatchEmbedder(embedding_network(embedder)) as batches:
         wrong = batches.submit([one], lambda rows: 1 / 0)
         right = batches.submit([one, one], lambda rows: rows.shape)

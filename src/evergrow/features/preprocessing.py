@@ -145,15 +145,31 @@ class Preprocessing:
         prepared : ndarray of shape (3, height, width) or (height, width, 3)
             What the network takes, float32.
         """
+        return self.values(self.fitted(image))
+
+    def fitted(self, image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+        """The first half of preparing an image: its pixels at the size of the input."""
         pillow = vision_module("PIL.Image")
         height, width = self.height_and_width
         small = pillow.fromarray(image).resize(
             (width, height), pillow.Resampling[self.interpolation.upper()], box=self._box(image)
         )
-        values = np.asarray(small)[..., _CHANNELS[self.channels]].astype(np.float32)
-        values -= np.asarray(self.mean, dtype=np.float32)
-        values /= np.asarray(self.scale, dtype=np.float32)
-        return np.ascontiguousarray(values.transpose(_LAYOUTS[self.layout]))
+        return np.asarray(small)
+
+    def values(self, pixels: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+        """The second half: what the network takes, of what :meth:`fitted` gave."""
+        axes = _LAYOUTS[self.layout]
+        # Turned while they are small.
+        turned = np.ascontiguousarray(pixels[..., _CHANNELS[self.channels]].transpose(axes))
+        values = turned.astype(np.float32)
+        values -= self._per_channel(self.mean)
+        values /= self._per_channel(self.scale)
+        return values
+
+    def _per_channel(self, numbers: Any) -> npt.NDArray[np.float32]:
+        """One number or three of them, in the axis of the channels."""
+        array = np.asarray(numbers, dtype=np.float32)
+        return array.reshape(-1, 1, 1) if self.layout == "nchw" and array.ndim else array
 
     def _box(self, image: npt.NDArray[np.uint8]) -> tuple[float, float, float, float]:
         """Left, top, right and bottom of the part that is resized."""

@@ -39,7 +39,7 @@ def embedding_network(embedder: Embedder) -> OnnxNetwork:
 
 @dataclass(frozen=True, eq=False)
 class _Waiting(Generic[Result]):
-    prepared: Sequence[npt.NDArray[np.float32]]
+    images: Sequence[npt.NDArray[np.uint8]]
     then: Callable[[Matrix], Result]
     result: Future[Result]
 
@@ -103,7 +103,7 @@ class BatchEmbedder:
 
     def submit(
         self,
-        prepared: Sequence[npt.NDArray[np.float32]],
+        images: Sequence[npt.NDArray[np.uint8]],
         then: Callable[[Matrix], Result],
         result: Future[Result] | None = None,
     ) -> Future[Result]:
@@ -111,30 +111,30 @@ class BatchEmbedder:
 
         Parameters
         ----------
-        prepared : sequence of ndarray
-            What decoders give.
+        images : sequence of ndarray of shape (height, width, 3)
+            Pixels at the size of the input, as decoders give them.
         then : callable
             Gets the vectors, one row per image, in the thread that computed them: one turn less
             for every request.
         result : Future, default=None
             Where to put it; None for a new one.
         """
-        item = _Waiting(prepared, then, result or Future())
+        item = _Waiting(images, then, result or Future())
         with self._changed:
             if self._stopping:
                 raise RuntimeError("the service is stopping")
             self._waiting.append(item)
-            self._n_waiting += len(prepared)
+            self._n_waiting += len(images)
             self._changed.notify()
         return item.result
 
     def _serve(self) -> None:
         while (batch := self._next_batch()) is not None:
-            images = [image for item in batch for image in item.prepared]
+            images = [image for item in batch for image in item.images]
             if not images:
                 continue
             try:
-                vectors = self._network.run(images)
+                vectors = self._network.run([self.preprocessing.values(one) for one in images])
             # Whatever the runtime raises belongs to the requests of this batch.
             except Exception as error:  # noqa: BLE001
                 for item in batch:
@@ -142,7 +142,7 @@ class BatchEmbedder:
                 continue
             first = 0
             for item in batch:
-                last = first + len(item.prepared)
+                last = first + len(item.images)
                 _finish(item, vectors[first:last])
                 first = last
 
@@ -160,11 +160,11 @@ class BatchEmbedder:
             n_images = 0
             while self._waiting and n_images < min(share, self._max_batch):
                 item = self._waiting.popleft()
-                self._n_waiting -= len(item.prepared)
+                self._n_waiting -= len(item.images)
                 # From here on nobody can cancel it: whatever comes out is taken.
                 if item.result.set_running_or_notify_cancel():
                     batch.append(item)
-                    n_images += len(item.prepared)
+                    n_images += len(item.images)
             return batch
 
 

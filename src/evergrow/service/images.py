@@ -156,7 +156,7 @@ class _Work(Generic[Result]):
         images = [image for image in self._images if image is not None]
         try:
             self._embedder.submit(
-                [image.prepared for image in images],
+                [image.pixels for image in images],
                 lambda rows: self._then(images, rows),
                 self.result,
             )

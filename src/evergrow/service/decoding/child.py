@@ -89,8 +89,8 @@ class DecoderProcess:
     def __init__(self, preprocessing: Preprocessing, limits: DecoderLimits) -> None:
         self._preprocessing = preprocessing
         self._limits = limits
-        self._shape = preprocessing.shape
-        self._prepared_bytes = math.prod(self._shape) * np.dtype(np.float32).itemsize
+        self._shape = (*preprocessing.height_and_width, 3)
+        self._n_pixel_bytes = math.prod(self._shape)
         self._process: subprocess.Popen[bytes] | None = None
         self._is_ready = False
         # Clock at which the present work must be done; infinite while there is none.
@@ -154,7 +154,7 @@ class DecoderProcess:
         self._deadline = time.monotonic() + self._limits.seconds
         try:
             write_frame(self._target, header, [content])
-            answer = read_frame(self._source, max_bytes=self._prepared_bytes + _MAX_THUMBNAIL_BYTES)
+            answer = read_frame(self._source, max_bytes=self._n_pixel_bytes + _MAX_THUMBNAIL_BYTES)
         except (OSError, FrameError):
             answer = None
         finally:
@@ -235,13 +235,12 @@ class DecoderProcess:
             and type(height) is int
             and 0 < width * height <= self._limits.reading.max_pixels
             and len(blobs) in (1, 2)
-            and len(blobs[0]) == self._prepared_bytes
+            and len(blobs[0]) == self._n_pixel_bytes
         )
-        prepared = np.frombuffer(blobs[0], np.float32) if right else np.empty(0, np.float32)
-        if not right or not np.isfinite(prepared.sum()):
+        if not right:
             raise self._replaced()
         return Examined(
-            prepared=prepared.reshape(self._shape),
+            pixels=np.frombuffer(blobs[0], np.uint8).reshape(self._shape),
             media_type=str(media_type),
             width=int(width or 0),
             height=int(height or 0),

@@ -25,9 +25,9 @@ _MAX_PROPORTION = 100
 
 @dataclass(frozen=True, eq=False)
 class Examined:
-    """What the network takes, and what there is to know about an image."""
+    """The pixels that the network takes, and what there is to know about an image."""
 
-    prepared: npt.NDArray[np.float32]
+    pixels: npt.NDArray[np.uint8]
     media_type: str
     width: int
     height: int
@@ -37,7 +37,7 @@ class Examined:
 def examine(
     content: bytes, preprocessing: Preprocessing, limits: ReadLimits, *, thumbnail: bool
 ) -> Examined:
-    """Check, decode and prepare one image as an ``Embedder`` does it.
+    """Check, decode and fit one image as an ``Embedder`` does it.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def examine(
         raise RefusedImageError("hidden", str(error)) from error
     pixels, (width, height) = _decoded(content, limits, preprocessing.needed_side)
     return Examined(
-        prepared=preprocessing(pixels),
+        pixels=preprocessing.fitted(pixels),
         media_type=header.media_type,
         width=width,
         height=height,

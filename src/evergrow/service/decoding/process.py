@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
+
 from evergrow.features.preprocessing import Preprocessing
 from evergrow.features.sources import ReadLimits
 from evergrow.service.decoding.examining import examine
@@ -59,7 +61,7 @@ def _answer(
         _refuse(target, error)
         return
     facts = {"media_type": found.media_type, "width": found.width, "height": found.height}
-    blobs: list[bytes | memoryview] = [found.prepared.data]
+    blobs: list[bytes | memoryview] = [np.ascontiguousarray(found.pixels).data]
     if found.thumbnail is not None:
         blobs.append(found.thumbnail)
     write_frame(target, facts, blobs)
@@ -94,7 +96,6 @@ def _warm_up(preprocessing: Preprocessing) -> None:
     """Load all that decoding needs, while files may still be opened."""
     import io
 
-    import numpy as np
     from PIL import Image
 
     file = io.BytesIO()
