@@ -49,3 +49,11 @@ def before_call(_context: Any, case: Any, _kwargs: dict[str, Any]) -> None:
     # A key that is wrong in itself, or too long for an addition, stays what it is.
     if isinstance(key, str) and re.fullmatch(r"[!-~]{1,200}", key):
         case.headers[_KEY] = f"{key}-{next(_numbers)}"
+
+
+@schemathesis.hook
+def filter_body(_context: Any, body: Any) -> bool:
+    """Invent no form with numbers: forms have no types, and a number in them is a name."""
+    if not isinstance(body, dict) or "image" not in body:
+        return True
+    return not any(isinstance(body.get(name), (int, float)) for name in ("label", "fine"))

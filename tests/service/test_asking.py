@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from http import HTTPStatus
 
@@ -243,6 +244,12 @@ def test_parameters_that_nobody_knows_are_refused(served: Served, path: str) -> 
     prefix = "/" if "." in path else "/v1/"
     answer = served.get(f"{prefix}{path}?colour=red")
     assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+def test_all_that_the_openapi_document_refers_to_is_in_it(served: Served) -> None:
+    answer = served.get("/openapi.json")
+    asked = re.findall(r'"#/components/schemas/([^"]+)"', answer.text)
+    assert set(asked) <= answer.json()["components"]["schemas"].keys()
 
 
 @pytest.mark.parametrize("path", ["/v1/classes", "/v1/examples", "/v1/events", "/v1/review"])

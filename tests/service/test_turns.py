@@ -125,7 +125,7 @@ class Held(DecoderProcess):
 
     def decode(self, content: bytes, *, thumbnail: bool) -> Examined:
         self.go.wait()
-        return Examined(np.zeros((3, 8, 8), np.float32), "image/png", 8, 8, None)
+        return Examined(np.zeros((8, 8, 3), np.uint8), "image/png", 8, 8, None)
 
     def end(self) -> None:
         self.go.set()
@@ -179,6 +179,8 @@ def test_stopping_ends_the_image_that_is_being_decoded() -> None:
 class Network:
     """Counts what it is asked to compute, and waits to be told."""
 
+    preprocessing = PREPROCESSING
+
     def __init__(self) -> None:
         self.go = threading.Event()
         self.begun = threading.Event()
@@ -186,7 +188,7 @@ class Network:
 
     def run(self, images: list[Any]) -> Any:
         self.begun.set()
-        self.go.wait()
+        assert self.go.wait(30)
         self.n_images.append(len(images))
         if len(images) == 3:
             raise ValueError("three")
@@ -195,10 +197,10 @@ class Network:
 
 def test_what_was_cancelled_is_neither_computed_nor_the_end_of_a_thread() -> None:
     network: Any = Network()
-    image = np.zeros(1, np.float32)
+    image = np.zeros((8, 8, 3), np.uint8)
     with BatchEmbedder(network) as embedder:
         first = embedder.submit([image], len)
-        network.begun.wait()
+        assert network.begun.wait(30)
         cancelled = [embedder.submit([image] * n, len) for n in (2, 4)]
         failing: Future[int] = embedder.submit([image] * 3, len)
         assert all(one.cancel() for one in cancelled)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from evergrow.workspace.editing import MOST_TOGETHER
 from evergrow.workspace.names import NAME_PATTERN
@@ -59,7 +59,14 @@ CURSOR_PATTERN = f"^(?!MD)(?:{_REST}|(?:{_TRIPLE}){{1,5}}(?:{_REST})?|(?:{_TRIPL
 Name = Annotated[str, Field(json_schema_extra={"pattern": NAME_PATTERN}, examples=["mug"])]
 Share = Annotated[float, Field(ge=0, le=1)]
 Number = Annotated[int, Field(ge=0, le=LARGEST_NUMBER)]
-EventNumber = Annotated[int, Field(ge=1, le=LARGEST_NUMBER)]
+
+
+def _whole(value: Any) -> Any:
+    """JSON knows numbers only: 7.0 is the same as 7."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+EventNumber = Annotated[int, Field(ge=1, le=LARGEST_NUMBER), BeforeValidator(_whole)]
 Value = Annotated[float, Field(ge=-LARGEST_VALUE, le=LARGEST_VALUE, allow_inf_nan=False)]
 
 

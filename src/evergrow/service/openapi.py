@@ -154,6 +154,8 @@ def _component_schemas() -> dict[str, Any]:
         bodies.EmbeddingLesson,
         bodies.Embeddings,
         bodies.RelabelBody,
+        bodies.RelabelManyBody,
+        bodies.ExamplesBody,
         bodies.LabelBody,
         bodies.ForgetBody,
         bodies.RenameBody,
