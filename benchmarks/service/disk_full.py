@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -51,12 +52,21 @@ class FullDisk:
 
     def leave(self, n_bytes: int) -> None:
         """Take all but some bytes."""
-        self.give_back()
-        free = os.statvfs(self._filler.parent)
-        taken = free.f_bavail * free.f_frsize - n_bytes
-        with open(self._filler, "wb") as file:
-            if taken > 0:
-                os.posix_fallocate(file.fileno(), 0, taken)
+        for _ in range(20):
+            self.give_back()
+            free = os.statvfs(self._filler.parent)
+            taken = free.f_bavail * free.f_frsize - n_bytes
+            try:
+                with open(self._filler, "wb") as file:
+                    if taken > 0:
+                        os.posix_fallocate(file.fileno(), 0, taken)
+            except OSError as error:
+                # The service wrote something of its own meanwhile, a snapshot for one.
+                if error.errno != errno.ENOSPC:
+                    raise
+            else:
+                return
+        raise RuntimeError("the disk has no quiet moment")
 
     def give_back(self) -> None:
         """Make room again."""
