@@ -133,10 +133,10 @@ def checked_name(text: str, what: str = "label") -> str:
     'red cup'
     >>> checked_name("<b>bold</b>")
     '<b>bold</b>'
-    >>> checked_name("a\u202eb")
+    >>> checked_name("a\tb")
     Traceback (most recent call last):
     ...
-    evergrow.errors.WorkspaceError: label must have no bidirectional mark, got U+202E at place 2
+    evergrow.errors.WorkspaceError: label must have no control character, got U+0009 at place 2
     """
     if not isinstance(text, str):
         raise WorkspaceError(f"{what} must be text, got {type(text).__name__}")
