@@ -64,7 +64,6 @@ def killed_while_taught(
     seed: int = 0,
 ) -> Survival:
     """Teach a new workspace from four clients, kill its service again and again, and look."""
-    rng = np.random.default_rng(seed)
     tokens = new_workspace(folder, features=features, n_features=n_features)
     service = ServiceProcess(folder, RATE)
     service.start()
@@ -82,6 +81,30 @@ def killed_while_taught(
     ]
     for pupil in pupils:
         pupil.start()
+    kills = _killed(service, n_kills, starting_seconds, np.random.default_rng(seed))
+    # Each client has its last lesson acknowledged, then the service ends as it should.
+    service.start()
+    for pupil in pupils:
+        pupil.end()
+    for pupil in pupils:
+        pupil.join()
+    service.stop()
+    return _survival(folder, pupils, kills)
+
+
+@dataclass(frozen=True)
+class _Kills:
+    """How often a service was killed, how often while starting, and what it left running."""
+
+    n: int
+    n_starting: int
+    n_orphans: int
+
+
+def _killed(
+    service: ServiceProcess, n_kills: int, starting_seconds: float, rng: np.random.Generator
+) -> _Kills:
+    """Kill a service and start it again, at random moments of its life."""
     n_starting = n_orphans = 0
     for _ in range(n_kills):
         if not service.running:
@@ -95,28 +118,24 @@ def killed_while_taught(
         time.sleep(float(np.exp(rng.uniform(np.log(SHORTEST), np.log(LONGEST)))))
         service.kill()
         n_orphans += len(service.orphans())
-    # Each client has its last lesson acknowledged, then the service ends as it should.
-    service.start()
-    for pupil in pupils:
-        pupil.end()
-    for pupil in pupils:
-        pupil.join()
-    service.stop()
-    failures = [failure for pupil in pupils for failure in pupil.failures]
+    return _Kills(n_kills, n_starting, n_orphans)
+
+
+def _survival(folder: Path, pupils: Sequence[Pupil], kills: _Kills) -> Survival:
+    """What is in a workspace, against what its pupils were told."""
     acknowledged = [lesson for pupil in pupils for lesson in pupil.acknowledged]
-    found = contents_of(folder)
-    lost, duplicates, unknown = compared(acknowledged, found)
+    lost, duplicates, unknown = compared(acknowledged, contents_of(folder))
     return Survival(
-        n_kills,
-        n_starting,
+        kills.n,
+        kills.n_starting,
         len(acknowledged),
         lost,
         duplicates,
         unknown,
         sum(pupil.n_retried for pupil in pupils),
         sum(pupil.n_already_taught for pupil in pupils),
-        n_orphans,
-        tuple(failures),
+        kills.n_orphans,
+        tuple(failure for pupil in pupils for failure in pupil.failures),
         tuple(damage_in(folder)),
         twin_difference(folder, folder.with_name(f"{folder.name}-twin")),
     )
