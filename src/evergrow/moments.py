@@ -262,17 +262,8 @@ class Moments:
         present = self.class_examples > 0
         if present.all():
             return self
-        kept = [k for k, some in enumerate(present.tolist()) if some]
-        gram, class_grams = self._settle(self.waiting)
-        return Moments(
-            tuple(self.class_sums[k] for k in kept),
-            self.class_weights[kept],
-            self.class_examples[kept],
-            self.class_squares[kept],
-            gram,
-            None if class_grams is None else tuple(class_grams[k] for k in kept),
-            self.peak,
-        )
+        columns = np.where(present, np.cumsum(present) - 1, GONE)
+        return self.relabel(columns.tolist(), int(present.sum()))
 
     def settled_grams(self) -> tuple[Floats | None, tuple[Floats, ...] | None]:
         """Gram matrix over all examples, and per class; None where they are not kept."""
