@@ -15,7 +15,7 @@ CPP := $(shell find cpp -name '*.[ch]pp' 2>/dev/null)
 # Folders too: their time changes when a file goes away.
 SOURCES := $(shell find src cpp -not -path '*/__pycache__*' 2>/dev/null) CMakeLists.txt pyproject.toml
 
-BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcategory service
+BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcategory service cluster
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -36,11 +36,11 @@ demo: $(STAMPS)/package $(STAMPS)/plot $(STAMPS)/vision
 	@echo "== running the demo"
 	@$(BIN)/python examples/demo_pictures.py
 
-test: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/experiments $(STAMPS)/service
+test: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/experiments $(STAMPS)/service $(STAMPS)/cluster
 	@echo "== running the tests"
 	@$(BIN)/python -m pytest
 
-lint: $(STAMPS)/package $(STAMPS)/lint $(STAMPS)/test $(STAMPS)/experiments $(STAMPS)/service
+lint: $(STAMPS)/package $(STAMPS)/lint $(STAMPS)/test $(STAMPS)/experiments $(STAMPS)/service $(STAMPS)/cluster
 	@echo "== ruff check"
 	@$(BIN)/ruff check
 	@echo "== ruff format"
@@ -52,7 +52,7 @@ lint: $(STAMPS)/package $(STAMPS)/lint $(STAMPS)/test $(STAMPS)/experiments $(ST
 	@echo "== import contracts"
 	@PYTHONPATH=src $(BIN)/lint-imports
 
-bench: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/experiments $(STAMPS)/service
+bench: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/experiments $(STAMPS)/service $(STAMPS)/cluster
 	@echo "== benchmarks: $(BENCHMARKS) $(BENCH_ARGS)"
 	@$(BIN)/python -m benchmarks $(BENCHMARKS) $(BENCH_ARGS)
 
@@ -107,7 +107,7 @@ $(STAMPS)/package: $(SOURCES) $(STAMPS)/build-tools
 
 # The package is in place by now, so this adds only what the extra names.
 $(STAMPS)/plot $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STAMPS)/experiments \
-$(STAMPS)/service $(STAMPS)/vision: pyproject.toml | $(STAMPS)/package
+$(STAMPS)/service $(STAMPS)/vision $(STAMPS)/cluster: pyproject.toml | $(STAMPS)/package
 	@echo "== installing the extra '$(notdir $@)'"
 	@$(PIP) install 'evergrow[$(notdir $@)]'
 	@touch $@

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 from evergrow.errors import (
     BadImageWarning,
     CacheWarning,
+    ClusterError,
     DatasetError,
     DatasetWarning,
     ImageError,
     ModelFileError,
     ServiceError,
+    ShardError,
     WorkspaceError,
 )
 from evergrow.version import __version__
@@ -48,6 +50,7 @@ __all__ = [
     "BadImageWarning",
     "CacheWarning",
     "Client",
+    "ClusterError",
     "DatasetError",
     "DatasetWarning",
     "ERCForest",
@@ -64,6 +67,7 @@ __all__ = [
     "RejectingClassifier",
     "SVMForestClassifier",
     "ServiceError",
+    "ShardError",
     "SubcategoryForestClassifier",
     "UpdateReport",
     "WorkspaceError",

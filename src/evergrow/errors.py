@@ -3,11 +3,13 @@
 __all__ = [
     "BadImageWarning",
     "CacheWarning",
+    "ClusterError",
     "DatasetError",
     "DatasetWarning",
     "ImageError",
     "ModelFileError",
     "ServiceError",
+    "ShardError",
     "WorkspaceError",
 ]
 
@@ -18,6 +20,14 @@ class ModelFileError(ValueError):
 
 class WorkspaceError(ValueError):
     """Something is wrong with a workspace, or with what it was asked to do."""
+
+
+class ShardError(ValueError):
+    """A folder of shards is damaged, incomplete, hostile, or its shards do not go together."""
+
+
+class ClusterError(RuntimeError):
+    """A cluster cannot be reached, cannot run this work, or gave it up."""
 
 
 class ServiceError(RuntimeError):

@@ -1,0 +1,1 @@
+"""From pictures and files to folders of shards."""

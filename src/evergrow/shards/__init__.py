@@ -1,0 +1,1 @@
+"""Features in a folder of files that together are one matrix."""
