@@ -1,0 +1,98 @@
+"""Rows of a matrix, or of shards, cut into parts that tasks read where they run.
+
+How they are cut depends on the rows alone, so that results do not depend on who computes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["RowPart", "content_name", "row_parts", "rows_to_share"]
+
+# About as much as a shard holds: what a task costs by itself vanishes beside it.
+_PART_BYTES = 64 << 20
+# Bytes that are hashed at once.
+_HASHED_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class RowPart:
+    """Some neighbouring rows of a whole, by where they lie.
+
+    Attributes
+    ----------
+    first, last : int
+        The rows' places in the whole, the last one excluded.
+    shard : ShardPart or None
+        Where they are read; None for rows of a matrix that all tasks share.
+    """
+
+    first: int
+    last: int
+    shard: Any = None
+
+    @property
+    def rows(self) -> slice:
+        """The rows' places in the whole."""
+        return slice(self.first, self.last)
+
+    def read(self, matrix: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
+        """The rows; ``matrix`` is what :func:`rows_to_share` gave."""
+        if self.shard is not None:
+            read: npt.NDArray[Any] = self.shard.read()
+            return read
+        if matrix is None:
+            raise ValueError("rows that lie in no shard need the matrix they are part of")
+        return matrix[self.rows]
+
+
+def row_parts(X: Any) -> list[RowPart]:
+    """Cut rows into parts: by shards, or else where so many bytes are full.
+
+    >>> [(part.first, part.last) for part in row_parts(np.zeros((3, 2)))]
+    [(0, 3)]
+    """
+    if hasattr(X, "parts"):
+        return [RowPart(part.first, part.last, part) for part in X.parts]
+    n_rows, n_features = X.shape
+    # Sums over a part may be as large as a square of features: it shall have more rows than that.
+    step = max(1, _PART_BYTES // max(1, n_features * X.dtype.itemsize), 4 * n_features)
+    step = -(-n_rows // -(-n_rows // step)) if n_rows else 1
+    return [RowPart(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
+
+
+def rows_to_share(X: Any) -> npt.NDArray[Any] | None:
+    """What tasks need besides their parts: the matrix, or nothing where rows lie in shards."""
+    return None if hasattr(X, "parts") else X
+
+
+def content_name(*values: Any) -> str:
+    """A hash that names values by their content: rows, other arrays, and what has a ``repr``.
+
+    >>> content_name(np.zeros(3), "a") == content_name(np.zeros(3), "a")
+    True
+    >>> content_name(np.zeros(3), "a") == content_name(np.zeros(3), "b")
+    False
+    """
+    total = hashlib.sha256()
+    for value in values:
+        if hasattr(value, "parts"):
+            total.update(f"shards {value.digest}\n".encode())
+        elif isinstance(value, np.ndarray):
+            total.update(f"array {value.dtype.str} {value.shape}\n".encode())
+            _add_array(total, value)
+        else:
+            total.update(f"value {value!r}\n".encode())
+    return total.hexdigest()
+
+
+def _add_array(total: Any, array: npt.NDArray[Any]) -> None:
+    row_bytes = array.itemsize * max(1, int(np.prod(array.shape[1:])))
+    step = max(1, _HASHED_BYTES // row_bytes)
+    for first in range(0, len(array) if array.ndim else 0, step):
+        total.update(np.ascontiguousarray(array[first : first + step]).data)
