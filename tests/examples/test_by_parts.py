@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -185,3 +186,28 @@ def test_few_examples_are_not_sent_anywhere(digits: Any) -> None:
     with using(engine):
         model.partial_fit(X[:5], y[:5])
     assert not engine.sizes
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_many_rows_are_answered_part_by_part(model: Any, digits: Any) -> None:
+    X, y, _ = sorted_digits(digits)
+    known, engine = fitted(model, X, y), Shuffled()
+    methods = ["predict", "predict_proba", "predict_log_proba", "decision_function"]
+    for method in [*methods, "predict_top_k"]:
+        answer = getattr(known, method)
+        expected = answer(X)
+        with using(engine):
+            found = answer(X)
+        if expected.dtype.kind == "f":
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+        else:
+            np.testing.assert_array_equal(found, expected)
+        assert found.dtype == expected.dtype
+    assert len(engine.works) == 5
+
+
+def test_what_travels_to_answer_is_weights_and_not_sums() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3000, 60)), rng.integers(0, 3, 3000)
+    model = RLSClassifier(random_state=0, keep_class_statistics=True).fit(X, y)
+    assert len(pickle.dumps(model._travelling_scores())) < 8 * 3 * 61 + 2000

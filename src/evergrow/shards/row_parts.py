@@ -6,13 +6,16 @@ How they are cut depends on the rows alone, so that results do not depend on who
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["RowPart", "content_name", "row_parts", "rows_to_share"]
+from evergrow.engine import Engine, Task
+
+__all__ = ["RowPart", "content_name", "gathered", "row_parts", "rows_to_share"]
 
 # About as much as a shard holds: what a task costs by itself vanishes beside it.
 _PART_BYTES = 64 << 20
@@ -69,6 +72,32 @@ def row_parts(X: Any) -> list[RowPart]:
 def rows_to_share(X: Any) -> npt.NDArray[Any] | None:
     """What tasks need besides their parts: the matrix, or nothing where rows lie in shards."""
     return None if hasattr(X, "parts") else X
+
+
+def gathered(
+    engine: Engine,
+    parts: Sequence[RowPart],
+    task: Task,
+    X: Any,
+    values: Sequence[Any],
+    *,
+    what: str,
+    verbose: int = 0,
+) -> npt.NDArray[Any]:
+    """What a task makes of the rows of each part, its array ``"rows"``, in the order of the rows.
+
+    ``task`` gets a part, what :func:`rows_to_share` gave, and the values.
+    """
+    shared = [engine.share(value) for value in (rows_to_share(X), *values)]
+    whole: npt.NDArray[Any] | None = None
+    for place, found in engine.run(task, parts, shared, what=what, verbose=verbose):
+        rows = found["rows"]
+        if whole is None:
+            whole = np.empty((parts[-1].last, *rows.shape[1:]), dtype=rows.dtype)
+        whole[parts[place].rows] = rows
+    if whole is None:
+        raise ValueError("there must be at least one part")
+    return whole
 
 
 def content_name(*values: Any) -> str:
