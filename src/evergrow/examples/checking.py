@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from evergrow.batches import Batch
 from evergrow.blocks import float_blocks
+from evergrow.shards import choose_rows
 
 __all__ = ["check_block", "check_size", "plain_batches", "weighted"]
 
@@ -35,7 +36,9 @@ def weighted(
     present = weights > 0
     if not present.any():
         raise ValueError("sample_weight must not be 0 for all samples")
-    return (X, y, weights) if present.all() else (X[present], y[present], weights[present])
+    if present.all():
+        return X, y, weights
+    return choose_rows(X, present), y[present], weights[present]
 
 
 def check_size(X: npt.NDArray[Any]) -> None:

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.engine import Engine, Task
+from evergrow.shards.reading import ShardPart, Shards
+from evergrow.shards.rows import StoredRows
 
 __all__ = ["RowPart", "content_name", "gathered", "row_parts", "rows_to_share"]
 
@@ -37,7 +39,7 @@ class RowPart:
 
     first: int
     last: int
-    shard: Any = None
+    shard: ShardPart | None = None
 
     @property
     def rows(self) -> slice:
@@ -47,8 +49,7 @@ class RowPart:
     def read(self, matrix: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
         """The rows; ``matrix`` is what :func:`rows_to_share` gave."""
         if self.shard is not None:
-            read: npt.NDArray[Any] = self.shard.read()
-            return read
+            return self.shard.read()
         if matrix is None:
             raise ValueError("rows that lie in no shard need the matrix they are part of")
         return matrix[self.rows]
@@ -60,7 +61,7 @@ def row_parts(X: Any) -> list[RowPart]:
     >>> [(part.first, part.last) for part in row_parts(np.zeros((3, 2)))]
     [(0, 3)]
     """
-    if hasattr(X, "parts"):
+    if isinstance(X, Shards):
         return [RowPart(part.first, part.last, part) for part in X.parts]
     n_rows, n_features = X.shape
     # Sums over a part may be as large as a square of features: it shall have more rows than that.
@@ -71,7 +72,7 @@ def row_parts(X: Any) -> list[RowPart]:
 
 def rows_to_share(X: Any) -> npt.NDArray[Any] | None:
     """What tasks need besides their parts: the matrix, or nothing where rows lie in shards."""
-    return None if hasattr(X, "parts") else X
+    return None if isinstance(X, Shards) else X
 
 
 def gathered(
@@ -110,9 +111,9 @@ def content_name(*values: Any) -> str:
     """
     total = hashlib.sha256()
     for value in values:
-        if hasattr(value, "parts"):
+        if isinstance(value, Shards):
             total.update(f"shards {value.digest}\n".encode())
-        elif isinstance(value, np.ndarray):
+        elif isinstance(value, (np.ndarray, StoredRows)):
             total.update(f"array {value.dtype.str} {value.shape}\n".encode())
             _add_array(total, value)
         else:
@@ -120,8 +121,8 @@ def content_name(*values: Any) -> str:
     return total.hexdigest()
 
 
-def _add_array(total: Any, array: npt.NDArray[Any]) -> None:
-    row_bytes = array.itemsize * max(1, int(np.prod(array.shape[1:])))
-    step = max(1, _HASHED_BYTES // row_bytes)
+def _add_array(total: Any, array: npt.NDArray[Any] | StoredRows) -> None:
+    row_bytes = array.dtype.itemsize * int(np.prod(array.shape[1:]))
+    step = max(1, _HASHED_BYTES // max(1, row_bytes))
     for first in range(0, len(array) if array.ndim else 0, step):
         total.update(np.ascontiguousarray(array[first : first + step]).data)
