@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["GONE", "ClassList", "CodedLabels", "as_classes", "check_label_types"]
+__all__ = ["GONE", "ClassList", "NumberedLabels", "as_classes", "check_label_types"]
 
 # The new column of a class that goes.
 GONE = -1
@@ -33,7 +33,7 @@ _WHOLE = re.compile("0|-?[1-9][0-9]*")
 
 
 @runtime_checkable
-class CodedLabels(Protocol):
+class NumberedLabels(Protocol):
     """Labels that are kept as places in a list of classes, none missing."""
 
     codes: npt.NDArray[np.int32]
@@ -102,7 +102,7 @@ def _family(dtype: np.dtype[Any]) -> str:
 
 def _distinct(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
     """Labels that occur, sorted, and the place of each label among them."""
-    if isinstance(y, CodedLabels):
+    if isinstance(y, NumberedLabels):
         # An array of names would take many times the memory of their numbers.
         present, inverse = np.unique(y.codes, return_inverse=True)
         classes, place = np.unique(y.classes[present], return_inverse=True)

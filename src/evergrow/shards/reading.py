@@ -17,6 +17,7 @@ from evergrow.errors import ShardError
 from evergrow.labels import ClassList
 from evergrow.progress import progress_bar
 from evergrow.shards.arrayfiles import ArrayFile
+from evergrow.shards.images import ShardImages
 from evergrow.shards.labels import UNLABELLED, ShardLabels
 from evergrow.shards.manifest import MANIFEST, Manifest, Shard
 from evergrow.shards.rows import Numbers, StoredRows
@@ -81,6 +82,8 @@ class Shards(StoredRows):
     labels : ShardLabels or None
         The label of each row, or of each image where images have several rows; an ``y`` for
         ``fit``. None if nothing is labelled.
+    images : ShardImages
+        A sequence of matrices, one per image, where images have several rows.
     parts : list of ShardPart
         The files one by one, as values that may be sent to other processes.
     digest : str
@@ -150,6 +153,16 @@ class Shards(StoredRows):
         for shard, first in zip(self.manifest.shards, self._firsts.tolist(), strict=False):
             offsets.append(self._shard_offsets(shard)[1:] + first)
         return np.concatenate(offsets)
+
+    @property
+    def images(self) -> ShardImages:
+        """The rows of each image, where images have several rows; a ``ValueError`` otherwise."""
+        if self.offsets is None:
+            raise ValueError(
+                f"every row of {str(self.path)!r} stands for itself: there are no images of "
+                "several rows"
+            )
+        return ShardImages(self, self.offsets)
 
     @property
     def n_items(self) -> int:
