@@ -41,6 +41,10 @@ class Engine(Protocol):
     def is_remote(self) -> bool:
         """Whether parts run in other processes, so that what they need has to travel."""
 
+    @property
+    def keeps_results(self) -> bool:
+        """Whether work should have a name, which may take long to find for large data."""
+
     def share(self, value: Any) -> Shared:
         """Make a value available to tasks; arrays are not copied again for each."""
 
@@ -84,6 +88,7 @@ class InProcess:
 
     n_workers = 1
     is_remote = False
+    keeps_results = False
 
     def share(self, value: Any) -> Shared:
         """Give the value itself."""
