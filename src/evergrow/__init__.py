@@ -20,6 +20,7 @@ from evergrow.version import __version__
 if TYPE_CHECKING:
     from evergrow.client import Client
     from evergrow.codebook import ERCForest
+    from evergrow.distributed import cluster
     from evergrow.features import Embedder
     from evergrow.forest import (
         IGT,
@@ -72,6 +73,7 @@ __all__ = [
     "UpdateReport",
     "WorkspaceError",
     "__version__",
+    "cluster",
     "load",
     "save",
 ]
@@ -81,6 +83,7 @@ __all__ = [
 _HOMES = {
     "evergrow.client": ("Client",),
     "evergrow.codebook": ("ERCForest",),
+    "evergrow.distributed": ("cluster",),
     "evergrow.features": ("Embedder",),
     "evergrow.forest": (
         "AxisForestClassifier",
