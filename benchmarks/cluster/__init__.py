@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from benchmarks.cluster import killing, limited, on_ray, planning, resuming, sums, updates
+from benchmarks.cluster import killing, limited, on_ray, resuming
 
 __all__ = ["PARTS", "run"]
 
@@ -16,9 +16,6 @@ PARTS: dict[str, Callable[[bool], None]] = {
     "on-ray": on_ray.run,
     "killing": killing.run,
     "resuming": resuming.run,
-    "sums": sums.run,
-    "updates": updates.run,
-    "plan": planning.run,
 }
 
 
