@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from evergrow.means import NCMClassifier, NCMMetric
     from evergrow.novelty import RejectingClassifier
     from evergrow.pipelines import save
+    from evergrow.planning import Plan, plan
     from evergrow.subcategory import SubcategoryForestClassifier
 
 __all__ = [
@@ -63,6 +64,7 @@ __all__ = [
     "NCMClassifier",
     "NCMForestClassifier",
     "NCMMetric",
+    "Plan",
     "RLSClassifier",
     "RejectingClassifier",
     "SVMForestClassifier",
@@ -73,6 +75,7 @@ __all__ = [
     "WorkspaceError",
     "__version__",
     "load",
+    "plan",
     "save",
 ]
 
@@ -100,6 +103,7 @@ _HOMES = {
     "evergrow.means": ("NCMClassifier", "NCMMetric"),
     "evergrow.novelty": ("RejectingClassifier",),
     "evergrow.pipelines": ("save",),
+    "evergrow.planning": ("Plan", "plan"),
     "evergrow.subcategory": ("SubcategoryForestClassifier",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

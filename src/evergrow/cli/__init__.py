@@ -17,6 +17,7 @@ from evergrow.cli.forget import forget
 from evergrow.cli.group import Commands
 from evergrow.cli.info import info
 from evergrow.cli.options import examples
+from evergrow.cli.plan import plan
 from evergrow.cli.predict import predict
 from evergrow.cli.workspace.changing import merge, rename, split, undo, unsplit
 from evergrow.cli.workspace.init import init
@@ -60,6 +61,6 @@ _OF_WORKSPACES = (
     *(rename, merge, split, unsplit, undo),
     *(export, check, backup, token),
 )
-_OF_RESEARCH = (experiment, compare, download)
+_OF_RESEARCH = (experiment, compare, download, plan)
 for command in (*_OF_MODEL_FILES, *_OF_WORKSPACES, *_OF_RESEARCH):
     main.add_command(command)
