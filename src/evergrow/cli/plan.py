@@ -17,23 +17,15 @@ _ESTIMATORS = ("ncm_forest", "axis", "linear", "svm", "least_squares", "means", 
 _DTYPES = ("float16", "float32", "float64")
 
 
-class _Count(click.ParamType):
+def count(value: str) -> int:
     """A whole number, at least 1, that may be written as 1.2e6."""
-
-    name = "count"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number."""
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not (math.isfinite(number) and number >= 1 and number == int(number)):
-            self.fail(f"{value!r} is not a whole number of at least 1, such as 1.2e6", param, ctx)
-        return int(number)
-
-
-COUNT = _Count()
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number >= 1 and number == int(number)):
+        raise click.BadParameter(f"{value!r} is not a whole number of at least 1, such as 1.2e6")
+    return int(number)
 
 
 @click.command(
@@ -44,9 +36,9 @@ COUNT = _Count()
         "evergrow plan --rows 1e5 --features 512 --classes 100 --estimator least_squares --json",
     )
 )
-@click.option("--rows", type=COUNT, required=True, help="Training examples.")
-@click.option("--features", type=COUNT, required=True, help="Numbers in each.")
-@click.option("--classes", type=COUNT, required=True, help="Classes.")
+@click.option("--rows", type=count, required=True, help="Training examples.")
+@click.option("--features", type=count, required=True, help="Numbers in each.")
+@click.option("--classes", type=count, required=True, help="Classes.")
 @click.option(
     "--estimator",
     type=click.Choice(_ESTIMATORS),
@@ -54,10 +46,10 @@ COUNT = _Count()
     show_default=True,
     help="What is to learn, with its default parameters.",
 )
-@click.option("--trees", type=COUNT, default=50, show_default=True, help="Trees of a forest.")
+@click.option("--trees", type=count, default=50, show_default=True, help="Trees of a forest.")
 @click.option(
     "--min-samples-leaf",
-    type=COUNT,
+    type=count,
     default=10,
     show_default=True,
     help="Fewest examples in a leaf of a forest.",
@@ -70,9 +62,9 @@ COUNT = _Count()
     help="Precision of the features as they are given.",
 )
 @click.option("--images", is_flag=True, help="Rows are photographs that are embedded first.")
-@click.option("--nodes", type=COUNT, default=1, show_default=True, help="Machines of the cluster.")
-@click.option("--cores-per-node", type=COUNT, help="Cores of each; as many as here.")
-@click.option("--workers", type=COUNT, help="Processes at work at the same time; one per core.")
+@click.option("--nodes", type=count, default=1, show_default=True, help="Machines of the cluster.")
+@click.option("--cores-per-node", type=count, help="Cores of each; as many as here.")
+@click.option("--workers", type=count, help="Processes at work at the same time; one per core.")
 @click.option("--memory-per-node", help="Memory of each, such as 64GiB; as much as here.")
 @click.option("--memory-limit", help="The most a worker of a forest has to itself, such as 2GiB.")
 @click.option(
@@ -99,10 +91,10 @@ COUNT = _Count()
 def plan(as_json: bool, quiet: bool, **options: Any) -> None:
     """Tell what training will cost, before it is begun.
 
-    Prints time on one core, on this machine and on the given cluster, each with an interval; memory
-    of each worker, of its own and shared; disk; what travels over the network; and what limits.
-    The first time for an estimator, and when the processor or a version has changed, this machine is
-    measured for up to a minute.
+    Prints time on one core, on this machine and on the given cluster, each with an interval;
+    memory of each worker, of its own and shared; disk; what travels over the network; and what
+    limits. The first time for an estimator, and when the processor or a version has changed, this
+    machine is measured for up to a minute.
     """
     from evergrow.planning import plan as make_plan
 

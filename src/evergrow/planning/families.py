@@ -45,8 +45,9 @@ class Term:
 class Family:
     """A learner that can be planned.
 
-    ``make`` gives an estimator of so many trees; ``sizes`` are the rows, features, classes and trees
-    of the runs that it is calibrated by.
+    ``make`` gives an estimator of so many trees; ``sizes`` are the rows, features, classes and
+    trees of the runs that it is calibrated by. ``has_shape`` tells that its trees are those of the
+    core, which can be looked at.
     """
 
     name: str
@@ -77,7 +78,7 @@ def _coloured(work: Workload, shape: Shape) -> float:
     """Counts that are added up to score the colourings of a tree's nodes."""
     k = _centroids(work)
     if k <= _ALL_OF:
-        return shape.splits * 2.0 ** (k - 1) * 2 * shape.classes_per_node
+        return shape.splits * float(1 << k) * shape.classes_per_node
     rows_per_node = _visited(work, shape) / shape.splits
     return shape.splits * _ASSIGNMENTS * (k + shape.classes_per_node + rows_per_node)
 
@@ -89,7 +90,9 @@ def _trained(work: Workload, shape: Shape) -> float:
 
 
 def _machines(shape: Shape) -> float:
-    return min(float(_MACHINES), 2.0 ** (shape.classes_per_node - 1))
+    # Few classes can be told apart in few ways.
+    ways = math.pow(2, min(shape.classes_per_node, 32) - 1)
+    return min(float(_MACHINES), ways)
 
 
 def _levels(work: Workload, _: Shape) -> float:

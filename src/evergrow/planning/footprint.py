@@ -31,8 +31,8 @@ class Footprint:
     ``private`` is what a worker has to itself and ``shared`` what all workers of a machine look at
     together; ``is_mapped`` tells that the latter is a file whose pages may leave the memory again.
     ``rows_in`` is what a machine receives of the rows, ``joined`` what workers send each other of
-    their results and ``results`` what the driver receives; ``n_tasks`` is in how many parts the work
-    goes out.
+    their results and ``results`` what the driver receives; ``n_tasks`` is in how many parts the
+    work goes out.
     """
 
     private: int

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 __all__ = ["generate"]
 
-# Deviation of class centres along the first feature, in deviations within a class, and how it falls.
+# Deviation of class centres along the first feature, in deviations within a class, and how fast it
+# falls from one feature to the next.
 _SEPARATION, _DECAY = 2.5, 0.7
 # Spread of the logarithm of the deviation of single rows.
 _UNEVENNESS = 0.5

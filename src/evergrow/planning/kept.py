@@ -7,6 +7,7 @@ import math
 import os
 import platform
 from dataclasses import asdict, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ __all__ = ["Kept", "identity", "processor_name"]
 
 _FORMAT = 1
 _NAME = "plan.json"
+# Of a machine, what need not have been measured yet.
+_OPTIONAL = ("put_rate", "task_seconds", "image_seconds")
 # More is no calibration of ours.
 _MOST_BYTES = 1 << 20
 
@@ -47,10 +50,18 @@ def identity() -> dict[str, Any]:
         "evergrow": __version__,
         "numpy": np.__version__,
         "scipy": scipy.__version__,
+        "ray": _version_of("ray"),
         "kernel": _core.chosen_kernel(),
         "processor": processor_name(),
         "cores": this_machine()[0],
     }
+
+
+def _version_of(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 class Kept:
@@ -74,12 +85,15 @@ class Kept:
             self._write()
         return found
 
-    def machine(self, *, images: bool) -> Machine:
-        """What the machine does beside; ``images`` if embedding is to be among it."""
+    def machine(self, *, images: bool, ray: bool) -> Machine:
+        """What the machine does beside; with images and Ray if they are to be among it."""
         entry = None if self._fresh else self._content["machine"]
         found = None if entry is None else _as_machine(entry)
         if found is None:
             found = measure_machine(self._verbose)
+            self._keep(found)
+        if ray and found.put_rate is None:
+            found = found.with_ray()
             self._keep(found)
         if images and found.image_seconds is None:
             found = replace(found, image_seconds=measure_images())
@@ -93,9 +107,9 @@ class Kept:
     def _read(self) -> dict[str, Any]:
         empty: dict[str, Any] = {"identity": identity(), "machine": None, "estimators": {}}
         try:
-            if self._path.stat().st_size > _MOST_BYTES:
-                raise ValueError("it is too large")
-            content = json.loads(self._path.read_text(encoding="utf-8"))
+            with open(self._path, "rb") as file:
+                # Cut off, what is too large to be ours is no JSON either.
+                content = json.loads(file.read(_MOST_BYTES))
         except FileNotFoundError:
             return empty
         except (OSError, ValueError, RecursionError) as error:
@@ -148,16 +162,12 @@ def _as_calibration(family: Family, entry: Any) -> Calibration | None:
 
 def _as_machine(entry: Any) -> Machine | None:
     try:
-        image_seconds = entry["image_seconds"]
-        return Machine(
-            **{
-                name: _number(entry[name], low=1e-12)
-                for name in Machine.__dataclass_fields__
-                if name not in ("ray_is_measured", "image_seconds")
-            },
-            ray_is_measured=entry["ray_is_measured"] is True,
-            image_seconds=None if image_seconds is None else _number(image_seconds, low=1e-12),
-        )
+        numbers: dict[str, Any] = {
+            name: None if name in _OPTIONAL and entry[name] is None else _number(entry[name], 1e-12)
+            for name in Machine.__dataclass_fields__
+            if name != "ray_is_measured"
+        }
+        return Machine(**numbers, ray_is_measured=entry["ray_is_measured"] is True)
     except (TypeError, KeyError, ValueError):
         return None
 

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -37,9 +37,10 @@ _USUAL_TASK_SECONDS = 2e-3
 class Machine:
     """Rates in bytes per second, and seconds.
 
-    ``crowding`` is what a core takes longer when all are at work, 1 for nothing: they share cache and
-    memory. ``image_seconds`` is None without the extra ``vision``; ``ray_is_measured`` tells whether
-    ``put_rate`` and ``task_seconds`` are those of Ray here.
+    ``crowding`` is what a core takes longer when all are at work, 1 for nothing: they share cache
+    and memory. What takes long to measure is None until it is asked about: ``put_rate`` and
+    ``task_seconds`` of Ray, which are guesses unless ``ray_is_measured``, and ``image_seconds``,
+    which stays None without the extra ``vision``.
     """
 
     copy_rate: float
@@ -47,41 +48,34 @@ class Machine:
     write_rate: float
     read_rate: float
     crowding: float
-    put_rate: float
-    task_seconds: float
-    ray_is_measured: bool
-    image_seconds: float | None
+    put_rate: float | None = None
+    task_seconds: float | None = None
+    ray_is_measured: bool = False
+    image_seconds: float | None = None
+
+    def with_ray(self) -> Machine:
+        """The same with what Ray takes."""
+        measured = measure_ray()
+        put_rate, task_seconds = measured or (self.copy_rate, _USUAL_TASK_SECONDS)
+        return replace(
+            self,
+            put_rate=put_rate,
+            task_seconds=task_seconds,
+            ray_is_measured=measured is not None,
+        )
 
 
 def measure_machine(verbose: int = 0) -> Machine:
-    """Measure all but images, which take longest and are measured when they are asked about."""
-    steps: dict[str, Callable[[], Any]] = {
-        "copy_rate": _copy_rate,
-        "hash_rate": _hash_rate,
-        "disk": _disk_rates,
-        "crowding": _crowding,
-        "ray": measure_ray,
-    }
-    found: dict[str, Any] = {}
-    with progress_bar("measuring this machine", len(steps), verbose) as progress:
-        for place, (name, measure) in enumerate(steps.items()):
-            found[name] = measure()
-            if progress is not None:
-                progress(place + 1)
-    write_rate, read_rate = found["disk"]
-    ray = found["ray"]
-    put_rate, task_seconds = ray or (found["copy_rate"], _USUAL_TASK_SECONDS)
-    return Machine(
-        copy_rate=found["copy_rate"],
-        hash_rate=found["hash_rate"],
-        write_rate=write_rate,
-        read_rate=read_rate,
-        crowding=found["crowding"],
-        put_rate=put_rate,
-        task_seconds=task_seconds,
-        ray_is_measured=ray is not None,
-        image_seconds=None,
-    )
+    """Measure all but what takes long and is not always needed."""
+    with progress_bar("measuring this machine", 4, verbose) as progress:
+        done = progress or (lambda _: None)
+        copy_rate = _copy_rate()
+        done(1)
+        hash_rate = _hash_rate()
+        done(2)
+        write_rate, read_rate = _disk_rates()
+        done(3)
+        return Machine(copy_rate, hash_rate, write_rate, read_rate, _crowding())
 
 
 def _least(work: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> float:

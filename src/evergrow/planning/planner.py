@@ -111,25 +111,23 @@ default="ncm_forest"
     """
     family = family_named(estimator)
     work = Workload(
-        _whole(rows, "rows"),
-        _whole(features, "features"),
-        _whole(classes, "classes"),
-        trees=_whole(trees, "trees"),
-        min_samples_leaf=_whole(min_samples_leaf, "min_samples_leaf"),
+        _whole(rows),
+        _whole(features),
+        _whole(classes),
+        trees=_whole(trees),
+        min_samples_leaf=_whole(min_samples_leaf),
         dtype=dtype,
         images=images,
     )
     cores, memory = this_machine()
     here = Cluster(1, cores, memory)
     cluster = Cluster(
-        nodes=_whole(nodes, "nodes"),
-        cores_per_node=cores
-        if cores_per_node is None
-        else _whole(cores_per_node, "cores_per_node"),
+        nodes=_whole(nodes),
+        cores_per_node=cores if cores_per_node is None else _whole(cores_per_node),
         memory_per_node=memory
         if memory_per_node is None
         else as_bytes(memory_per_node, "memory_per_node"),
-        workers=None if workers is None else _whole(workers, "workers"),
+        workers=None if workers is None else _whole(workers),
         memory_limit=None if memory_limit is None else as_bytes(memory_limit, "memory_limit"),
         network=float(as_bytes(network, "network")),
         storage=float(as_bytes(storage, "storage")),
@@ -144,7 +142,7 @@ default="ncm_forest"
         work,
         (here, cluster),
         kept.calibration(family),
-        kept.machine(images=images),
+        kept.machine(images=images, ray=cluster.nodes > 1 or workers is not None),
         from_shards=shards,
     )
 
@@ -196,7 +194,7 @@ def planned(
     )
 
 
-def _whole(value: Any, name: str) -> Any:
+def _whole(value: Any) -> Any:
     """A whole number that was written as a float; anything else is left to the checks."""
     is_float = isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)
     return int(value) if is_float and math.isfinite(value) and value == int(value) else value

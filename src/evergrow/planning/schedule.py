@@ -58,7 +58,8 @@ def parts_of(
     ]
     if own.nodes > 1 or own.n_workers > 1:
         # The driver hands tasks out one after the other.
-        found.append(Part("handing out tasks", needs.n_tasks * machine.task_seconds, "one core"))
+        handing_out = needs.n_tasks * (machine.task_seconds or 0.0)
+        found.append(Part("handing out tasks", handing_out, "one core"))
     return [part for part in found if part.seconds > 0]
 
 
@@ -99,7 +100,9 @@ def _moving(machine: Machine, cluster: Cluster, needs: Footprint) -> list[Part]:
         # Machines that have the rows pass them on: those that have them double with every hop.
         hops = math.ceil(math.log2(cluster.nodes))
         found += [
-            Part("sharing rows", needs.rows_in / machine.put_rate, "one core"),
+            Part(
+                "sharing rows", needs.rows_in / (machine.put_rate or machine.copy_rate), "one core"
+            ),
             Part("sending rows", hops * needs.rows_in / cluster.network, "network"),
         ]
     if cluster.nodes > 1:

@@ -31,8 +31,8 @@ class Shape:
     """Means over the trees of a forest.
 
     ``visits`` counts the splitting nodes that a row passes, ``splits`` the splitting nodes,
-    ``classes_per_node`` those present in a splitting node, ``vectors`` the class means or directions
-    that a tree stores and ``other_bytes`` all else that it stores, its row numbers left out.
+    ``classes_per_node`` those present in a splitting node, ``vectors`` the class means or
+    directions that a tree stores and ``other_bytes`` all else that it stores but row numbers.
     """
 
     visits: float
