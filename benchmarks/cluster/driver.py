@@ -1,6 +1,6 @@
 """One training run in a process of its own, whose memory can be watched and which can be killed.
 
-``python -m benchmarks.cluster.driver '{"shards": FOLDER, ...}'`` prints what it found as JSON.
+The process prints what it found as JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +13,13 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Job", "finished", "started"]
+__all__ = ["Job", "finished", "started", "train"]
+
+_PROGRAM = """
+import json, sys
+from benchmarks.cluster.driver import Job, train
+print(json.dumps(train(Job(**json.loads(sys.argv[1])))))
+"""
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class Job:
 def started(job: Job) -> subprocess.Popen[str]:
     """A process that runs the job."""
     return subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.cluster.driver", json.dumps(asdict(job))],
+        [sys.executable, "-c", _PROGRAM, json.dumps(asdict(job))],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -51,7 +57,8 @@ def finished(job: Job) -> dict[str, Any]:
     return found
 
 
-def _run(job: Job) -> dict[str, Any]:
+def train(job: Job) -> dict[str, Any]:
+    """Do the job in this process."""
     import numpy as np
 
     import evergrow
@@ -80,7 +87,3 @@ def _run(job: Job) -> dict[str, Any]:
         "before": memory.before[os.getpid()],
         "peak": memory.peak[os.getpid()],
     }
-
-
-if __name__ == "__main__":
-    print(json.dumps(_run(Job(**json.loads(sys.argv[1])))))

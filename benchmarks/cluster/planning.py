@@ -53,7 +53,10 @@ LARGER = {
     },
 }
 # Too small for bars: does it run?
-_QUICK = {"ncm_forest": {"as calibrated": (8000, 256, 100, 2)}, "means": {"as": (8000, 256, 100, 1)}}
+_QUICK = {
+    "ncm_forest": {"as calibrated": (8000, 256, 100, 2)},
+    "means": {"as": (8000, 256, 100, 1)},
+}
 
 
 def run(quick: bool) -> None:
@@ -151,7 +154,10 @@ def _by_the_clock() -> None:
             "at most",
         ),
         Figure(
-            "size of the model: error %", 100 * abs(expected.model_bytes / size - 1), _BAR, "at most"
+            "size of the model: error %",
+            100 * abs(expected.model_bytes / size - 1),
+            _BAR,
+            "at most",
         ),
     ]
     report("cluster", f"plan: {n} x {d}, {classes} classes, {trees} trees", figures)
