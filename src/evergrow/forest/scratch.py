@@ -18,7 +18,7 @@ from evergrow import _core
 from evergrow.blocks import float_blocks
 from evergrow.forest.standardize import Standardization
 
-__all__ = ["ScratchRows", "scratch_folder"]
+__all__ = ["ScratchRows", "scratch_folder", "write_by_class"]
 
 # Rows read and standardised at once.
 _BLOCK_BYTES = 4 << 20
@@ -51,22 +51,75 @@ class ScratchRows:
         chunk_bytes: int,
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        width = _core.padded_width(len(standardization.mean))
-        dtype = np.dtype(np.uint16 if half else np.float32)
-        # Stable: of one class the rows stay in the order in which they came.
-        order = np.argsort(codes, kind="stable")
-        self.places = np.empty(len(order), dtype=np.int32)
-        self.places[order] = np.arange(len(order), dtype=np.int32)
-        row_bytes = width * dtype.itemsize
-        chunk_rows = max(1, chunk_bytes // row_bytes)
-        with _scratch_file(len(order) * row_bytes) as file:
-            for first in range(0, len(order), chunk_rows):
-                chunk = order[first : first + chunk_rows]
-                _write(file, _chunk(read, chunk, standardization, (width, dtype)))
-                if progress is not None:
-                    progress(first + len(chunk))
-            mapping = mmap.mmap(file, len(order) * row_bytes, access=mmap.ACCESS_READ)
-        self.rows = np.frombuffer(mapping, dtype=dtype).reshape(len(order), width)
+        width, dtype = _row_type(standardization, half)
+        shape = (len(codes), width)
+        n_bytes = len(codes) * width * dtype.itemsize
+        with _scratch_file(n_bytes) as file:
+            self.places = write_by_class(
+                file,
+                read,
+                codes,
+                standardization,
+                half=half,
+                chunk_bytes=chunk_bytes,
+                progress=progress,
+            )
+            mapping = mmap.mmap(file, n_bytes, access=mmap.ACCESS_READ)
+        self.rows = np.frombuffer(mapping, dtype=dtype).reshape(shape)
+
+
+def write_by_class(
+    file: int,
+    read: Read,
+    codes: npt.NDArray[np.int32],
+    standardization: Standardization,
+    *,
+    half: bool,
+    chunk_bytes: int,
+    progress: Callable[[int], None] | None = None,
+) -> npt.NDArray[np.int32]:
+    """Write standardised rows to a file, front to back, in the order of their classes.
+
+    Parameters
+    ----------
+    file : int
+        Descriptor of a file.
+    read : callable
+        Takes row numbers that ascend and gives these rows of the input.
+    codes : ndarray of shape (n_rows,)
+        Column of the class of each row.
+    standardization : Standardization
+        Transform of the features.
+    half : bool
+        Write half precision.
+    chunk_bytes : int
+        Rows of so many bytes are held at once. Fewer read the input more often.
+    progress : callable, default=None
+        Told how many rows are written.
+
+    Returns
+    -------
+    places : ndarray of shape (n_rows,)
+        Where each row lies in the file.
+    """
+    width, dtype = _row_type(standardization, half)
+    # Stable: of one class the rows stay in the order in which they came.
+    order = np.argsort(codes, kind="stable")
+    chunk_rows = max(1, chunk_bytes // (width * dtype.itemsize))
+    for first in range(0, len(order), chunk_rows):
+        chunk = order[first : first + chunk_rows]
+        _write(file, _chunk(read, chunk, standardization, (width, dtype)))
+        if progress is not None:
+            progress(first + len(chunk))
+    places = np.empty(len(order), dtype=np.int32)
+    places[order] = np.arange(len(order), dtype=np.int32)
+    return places
+
+
+def _row_type(standardization: Standardization, half: bool) -> tuple[int, np.dtype[Any]]:
+    """Numbers in a row of the file, and their type."""
+    width = _core.padded_width(len(standardization.mean))
+    return width, np.dtype(np.uint16 if half else np.float32)
 
 
 def _chunk(
