@@ -138,7 +138,7 @@ def _cluster(address: str | None) -> AbstractContextManager[Any]:
 def _say_added(source: str, done: Any) -> None:
     from evergrow.naming import printable
 
-    known = f", {done.n_known} known already" if done.n_known else ""
+    known = f", {done.n_present} known already" if done.n_present else ""
     left_out = f", {len(done.problems)} left out" if done.problems else ""
     rows = several(done.n_added, "row")
     click.echo(f"{printable(source)}: {rows} added{known}{left_out}.", err=True)

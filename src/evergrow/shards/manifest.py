@@ -30,7 +30,9 @@ MANIFEST = "shards.json"
 FORMAT_VERSION = 1
 
 DTYPES: dict[str, np.dtype[Any]] = {
-    name: np.dtype(name).newbyteorder("<") for name in ("float16", "float32", "float64")
+    "float16": np.dtype("<f2"),
+    "float32": np.dtype("<f4"),
+    "float64": np.dtype("<f8"),
 }
 # Each kind of file beside the features: its type, and the shape of one entry.
 _BESIDE: dict[str, np.dtype[Any]] = {
