@@ -48,7 +48,9 @@ __all__ = ["shard"]
     help="Round numbers to this type; without it they are kept as they are.",
 )
 @click.option(
-    "--rows-per-shard", type=click.IntRange(1), help="Rows in a file; without it about 64 MiB."
+    "--rows-per-shard",
+    type=click.IntRange(1),
+    help="Rows in a file; 64 MiB, or 2048 images.",
 )
 @click.option("--cluster", "address", metavar="ADDRESS", help="Embed on a Ray cluster, or auto.")
 @click.option("--verify", is_flag=True, help="Read all shards and check their hashes.")
@@ -85,6 +87,11 @@ def shard(
     if as_json and not info:
         raise click.UsageError("--json goes with --info")
     verbose = verbosity(quiet)
+
+    def say_waiting() -> None:
+        name = click.format_filename(folder)
+        click.echo(f"Waiting for another command that writes to {name!r}.", err=True)
+
     with _cluster(address):
         for source in sources:
             if os.path.isdir(source):
@@ -98,6 +105,7 @@ def shard(
                     on_error=on_error,
                     dtype=dtype,
                     rows_per_shard=rows_per_shard,
+                    say_waiting=say_waiting,
                     verbose=verbose,
                 )
             else:
@@ -111,6 +119,7 @@ def shard(
                     labels=labels,
                     dtype=dtype,
                     rows_per_shard=rows_per_shard,
+                    say_waiting=say_waiting,
                     verbose=verbose,
                 )
             if not quiet:

@@ -97,8 +97,9 @@ class Shards(StoredRows):
         self._firsts: Numbers = np.cumsum([0, *(shard.rows for shard in manifest.shards)])
         self._mapped: OrderedDict[int, tuple[Any, npt.NDArray[Any]]] = OrderedDict()
         self._mapping = threading.Lock()
-        for shard in manifest.shards:
-            self._file(shard).check_size()
+        self._files = [manifest.file_of(path, shard) for shard in manifest.shards]
+        for file in self._files:
+            file.check_size()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as where it is and what it holds, not as its rows."""
@@ -191,7 +192,7 @@ class Shards(StoredRows):
         shards = self.manifest.shards
         with progress_bar("verifying shards", len(shards), verbose) as progress:
             for done, shard in enumerate(shards):
-                check_content(self._file(shard))
+                check_content(self._files[done])
                 if self.manifest.classes is not None:
                     self._codes(shard, self.manifest.classes, again=True)
                 if shard.offsets is not None:
@@ -210,12 +211,9 @@ class Shards(StoredRows):
             f"in {len(self.manifest.shards)} files)"
         )
 
-    def _file(self, shard: Shard) -> ArrayFile:
-        return self.manifest.file_of(self.path, shard)
-
     def _rows_of(self, i: int) -> npt.NDArray[Any]:
         """The rows of one file, mapped, after it was checked."""
-        file = self._file(self.manifest.shards[i])
+        file = self._files[i]
         # A file cut short under its mapping would end the process: look before each use.
         now = check_once(file)
         with self._mapping:
