@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -67,7 +67,7 @@ class FittedBag:
         """Counts of words of each image; no rows if there is none."""
         total = operator.length_hint(images)
         if self.features is None:
-            return self._counted(iter(images), total, n_jobs, verbose)
+            return self._counted(images, total, n_jobs, verbose)
         found = self.features.iterate(images, on_error="raise")
         return self._counted((one for _, one in found), total, n_jobs, verbose)
 
@@ -91,14 +91,17 @@ class FittedBag:
         return counts, np.array(kept, dtype=np.int64), tuple(problems)
 
     def _counted(
-        self, images: Iterator[npt.NDArray[Any]], total: int, n_jobs: int | None, verbose: int
+        self, images: Iterable[Any], total: int, n_jobs: int | None, verbose: int
     ) -> sparse.csr_array:
-        first = next(images, None)
-        if first is None:
-            return sparse.csr_array((0, self.codebook.n_words_), dtype=np.int32)
+        if not isinstance(images, Sized) or not len(images):
+            # Of what has no length only a look tells whether there is anything.
+            every = iter(images)
+            first = next(every, None)
+            if first is None:
+                return sparse.csr_array((0, self.codebook.n_words_), dtype=np.int32)
+            images = chain([first], every)
         with progress_bar("coding images", total, verbose) as finished:
-            every = chain([first], images)
-            return count_words(self.codebook, every, n_jobs=n_jobs, finished=finished)
+            return count_words(self.codebook, images, n_jobs=n_jobs, finished=finished)
 
     def to_file(self) -> tuple[dict[str, Any], Tensors]:
         """Entries of a header and arrays; those of codebook and features among them."""
