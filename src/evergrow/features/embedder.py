@@ -14,6 +14,7 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from evergrow.engine import engine_in_use
 from evergrow.features.cache_folder import cache_folder
 from evergrow.features.embedder_file import (
     CacheFolder,
@@ -25,7 +26,9 @@ from evergrow.features.embedder_file import (
 )
 from evergrow.features.embedding import EmbeddingTask
 from evergrow.features.embedding_cache import EmbeddingCache
+from evergrow.features.embedding_groups import IMAGES_PER_TASK, embed_by_groups
 from evergrow.features.extraction import Extraction
+from evergrow.features.groups import image_groups
 from evergrow.features.many import JOBS, ON_ERROR, check_sources, warn_of
 from evergrow.features.networks import CallableNetwork, Network, OnnxModel, OnnxNetwork
 from evergrow.features.onnx_check import read_onnx
@@ -201,6 +204,18 @@ class Embedder(
         check_sources(images)
         network = self.network()
         sources = list(images)
+        groups, engine = [], engine_in_use()
+        if engine is not None and len(sources) > IMAGES_PER_TASK:
+            groups = image_groups(
+                sources,
+                most=IMAGES_PER_TASK,
+                is_remote=engine.is_remote,
+                limits=self.limits or DEFAULT_LIMITS,
+            )
+        if engine is not None and groups:
+            extraction = embed_by_groups(engine, groups, self, sources, on_error)
+            warn_of(extraction.problems)
+            return extraction
         with contextlib.ExitStack() as stack:
             cache = self._open_cache(network)
             if cache is not None:
