@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 #include <vector>
@@ -86,6 +87,14 @@ class Paged {
         read(0, size_, copy.fresh(0));
         return copy;
     }
+    // The items `numbers` likewise.
+    Paged gathered(const std::vector<std::int32_t>& numbers) const {
+        Paged copy(width_);
+        copy.extend(numbers.size());
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+            std::copy_n(at(static_cast<std::size_t>(numbers[i])), width_, copy.fresh(i));
+        return copy;
+    }
     // Room for `n` more items, their content undefined; returns the first. Until the next copy of
     // this array is made they are written through `fresh`.
     std::size_t extend(std::size_t n) {
@@ -108,6 +117,38 @@ class Paged {
 
     // Pages from elsewhere; copies then share what is changed. For an empty array.
     void use(std::shared_ptr<PageSource> source) { source_ = std::move(source); }
+
+    // For an empty array: items that lie in memory of somebody else, item i at `first` + places[i]
+    // or, without places, one after the other. They are never written: a page whose owner has
+    // other holders is copied first, and the caller must stay one.
+    void look_at(const std::shared_ptr<const T>& first, std::size_t n, const std::int32_t* places) {
+        // Items of one page are neighbours, which only those without places are.
+        if (places != nullptr) shift_ = 0;
+        T* memory = const_cast<T*>(first.get());
+        for (std::size_t i = 0; i < n; i += page_items()) {
+            const std::size_t at = places == nullptr ? i : static_cast<std::size_t>(places[i]);
+            pages_.emplace_back(std::const_pointer_cast<T>(first), memory + at * width_);
+        }
+        size_ = room_ = n;
+    }
+    // The items `numbers`, each on a page of its own: those in memory of this owner stay there,
+    // others are copied.
+    Paged picked(const std::vector<std::int32_t>& numbers,
+                 const std::shared_ptr<const void>& owner) const {
+        Paged copy(width_);
+        copy.shift_ = 0;
+        for (const std::int32_t number : numbers) {
+            const auto i = static_cast<std::size_t>(number);
+            const std::shared_ptr<T>& page = pages_[i >> shift_];
+            if (page.owner_before(owner) || owner.owner_before(page)) {
+                std::copy_n(at(i), width_, copy.append());
+            } else {
+                copy.pages_.emplace_back(page, const_cast<T*>(at(i)));
+                copy.room_ = ++copy.size_;
+            }
+        }
+        return copy;
+    }
 
   private:
     static constexpr std::size_t kPageBytes = kPooledBytes;

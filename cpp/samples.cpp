@@ -20,6 +20,27 @@ Samples::Samples(std::size_t n_features, Precision precision, std::shared_ptr<Pa
     halves_.use(source_);
 }
 
+template <class T>
+Samples::Samples(std::size_t n_features, std::shared_ptr<const T> rows, const std::int32_t* places,
+                 const std::int32_t* classes, const std::int64_t* ids, std::size_t n)
+    : Samples(n_features, sizeof(T) == sizeof(float) ? Precision::kFloat32 : Precision::kFloat16,
+              nullptr) {
+    rows_of(T{}).look_at(rows, n, places);
+    owner_ = std::move(rows);
+    classes_.extend(n);
+    ids_.extend(n);
+    for (std::size_t i = n; i-- > 0;) {
+        *classes_.fresh(i) = classes[i];
+        *ids_.fresh(i) = ids[i];
+        if (classes[i] == kGone) free_.push_back(static_cast<std::int32_t>(i));
+    }
+}
+
+template Samples::Samples(std::size_t, std::shared_ptr<const float>, const std::int32_t*,
+                          const std::int32_t*, const std::int64_t*, std::size_t);
+template Samples::Samples(std::size_t, std::shared_ptr<const std::uint16_t>, const std::int32_t*,
+                          const std::int32_t*, const std::int64_t*, std::size_t);
+
 std::size_t Samples::n_bytes() const {
     return floats_.n_bytes() + halves_.n_bytes() + classes_.n_bytes() + ids_.n_bytes();
 }
@@ -98,19 +119,24 @@ void Samples::erase_removed() {
 Samples Samples::without_gaps(std::vector<std::int32_t>& number) const {
     Samples copy(n_features_, precision_, nullptr);
     number.assign(size(), kGone);
-    const std::vector<std::int32_t> to = copy.add(size() - n_removed());
-    std::size_t next = 0;
+    std::vector<std::int32_t> left;
+    left.reserve(size() - n_removed());
     for (std::size_t i = 0; i < size(); ++i) {
         if (classes_[i] == kGone) continue;
-        const std::size_t row = place(to[next++]);
-        number[i] = static_cast<std::int32_t>(row);
-        if (precision_ == Precision::kFloat32)
-            std::copy_n(floats_.at(i), width_, copy.floats_.fresh(row));
-        else
-            std::copy_n(halves_.at(i), width_, copy.halves_.fresh(row));
-        *copy.classes_.fresh(row) = classes_[i];
-        *copy.ids_.fresh(row) = ids_[i];
+        number[i] = static_cast<std::int32_t>(left.size());
+        left.push_back(static_cast<std::int32_t>(i));
     }
+    if (owner_ && precision_ == Precision::kFloat32)
+        copy.floats_ = floats_.picked(left, owner_);
+    else if (owner_)
+        copy.halves_ = halves_.picked(left, owner_);
+    else if (precision_ == Precision::kFloat32)
+        copy.floats_ = floats_.gathered(left);
+    else
+        copy.halves_ = halves_.gathered(left);
+    copy.owner_ = owner_;
+    copy.classes_ = classes_.gathered(left);
+    copy.ids_ = ids_.gathered(left);
     return copy;
 }
 

@@ -23,6 +23,12 @@ class Samples {
 
     // Rows in memory, or on pages from `source` if there is one.
     Samples(std::size_t n_features, Precision precision, std::shared_ptr<PageSource> source);
+    // Rows that lie in memory of somebody else, padded and standardised; it is kept, and never
+    // written: rows added later lie on pages of their own. Row i lies at places[i], or at i where
+    // there are no places. Rows of class kGone are removed ones.
+    template <class T>
+    Samples(std::size_t n_features, std::shared_ptr<const T> rows, const std::int32_t* places,
+            const std::int32_t* classes, const std::int64_t* ids, std::size_t n);
 
     // Room for `n` rows, to be filled with `write`; their numbers.
     std::vector<std::int32_t> add(std::size_t n);
@@ -39,8 +45,8 @@ class Samples {
     // Gives rows that are left other classes.
     void set_classes(const std::int32_t* numbers, const std::int32_t* classes, std::size_t n);
 
-    // The rows that are left, one after the other in memory of their exact size; `number` says
-    // what each row is called there.
+    // The rows that are left, one after the other in memory of their exact size, or where they are
+    // if that is memory of somebody else; `number` says what each row is called there.
     Samples without_gaps(std::vector<std::int32_t>& number) const;
 
     // Places for rows, also those of removed ones.
@@ -72,10 +78,16 @@ class Samples {
   private:
     static std::size_t place(std::int32_t row) { return static_cast<std::size_t>(row); }
 
+    Paged<float>& rows_of(float) { return floats_; }
+    Paged<std::uint16_t>& rows_of(std::uint16_t) { return halves_; }
+
     std::size_t n_features_;
     std::size_t width_;
     Precision precision_;
     std::shared_ptr<PageSource> source_;
+    // Whose memory some rows lie in. Held here besides by every page, so that none is ever found
+    // to have one holder only.
+    std::shared_ptr<const void> owner_;
     Paged<float> floats_;
     Paged<std::uint16_t> halves_;
     Paged<std::int32_t> classes_;

@@ -20,6 +20,7 @@ from evergrow.version import __version__
 if TYPE_CHECKING:
     from evergrow.client import Client
     from evergrow.codebook import ERCForest
+    from evergrow.distributed import cluster
     from evergrow.features import Embedder
     from evergrow.forest import (
         IGT,
@@ -74,6 +75,7 @@ __all__ = [
     "UpdateReport",
     "WorkspaceError",
     "__version__",
+    "cluster",
     "load",
     "open_shards",
     "save",
@@ -85,6 +87,7 @@ __all__ = [
 _HOMES = {
     "evergrow.client": ("Client",),
     "evergrow.codebook": ("ERCForest",),
+    "evergrow.distributed": ("cluster",),
     "evergrow.features": ("Embedder",),
     "evergrow.forest": (
         "AxisForestClassifier",

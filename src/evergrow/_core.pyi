@@ -14,6 +14,18 @@ class Standardizer:
 
 class Samples:
     def __init__(self, n_features: int, half: bool = False, path: str | None = None) -> None: ...
+    # Samples whose rows lie in an array as standardize_rows makes them, at a multiple of 64 bytes:
+    # row i at places[i], or at i without places. Nothing is copied and the array is kept; it must
+    # not change. Class -1 stands for a removed row.
+    @staticmethod
+    def over(
+        rows: npt.NDArray[Any],
+        classes: npt.NDArray[np.int32],
+        ids: npt.NDArray[np.int64],
+        *,
+        n_features: int,
+        places: npt.NDArray[np.int32] | None = None,
+    ) -> Samples: ...
     def __len__(self) -> int: ...
     @property
     def half(self) -> bool: ...
@@ -71,7 +83,11 @@ class Forest:
         rules: dict[str, Any],
         n_threads: int,
         progress: Callable[[int], None] | None,
+        first_tree: int = 0,
     ) -> Forest: ...
+    # The trees of several forests as one; `samples` hold the rows of all.
+    @staticmethod
+    def joined(samples: Samples, forests: Sequence[Forest]) -> Forest: ...
     @staticmethod
     def from_arrays(
         *,
@@ -82,6 +98,8 @@ class Forest:
         n_classes: int,
     ) -> Forest: ...
     def __len__(self) -> int: ...
+    # Some of the trees, as a forest of the same samples.
+    def group(self, first_tree: int, n_trees: int) -> Forest: ...
     @property
     def samples(self) -> Samples: ...
     @property
@@ -92,6 +110,8 @@ class Forest:
     def nbytes(self) -> int: ...
     @property
     def n_comparisons(self) -> list[int]: ...
+    # A forest that is a group of the trees of another says which is its first; the plan is that of
+    # the whole, plan["n_trees"] the number of its trees.
     def update(
         self,
         *,
@@ -101,6 +121,7 @@ class Forest:
         plan: dict[str, Any],
         n_threads: int,
         progress: Callable[[int], None] | None,
+        first_tree: int = 0,
     ) -> tuple[Forest, dict[str, Any]]: ...
     def forget(
         self,
@@ -110,6 +131,7 @@ class Forest:
         plan: dict[str, Any],
         n_threads: int,
         progress: Callable[[int], None] | None,
+        first_tree: int = 0,
     ) -> tuple[Forest, dict[str, Any]]: ...
     # Some rows have other classes in `samples` than in the forest.
     def refine(
@@ -121,6 +143,7 @@ class Forest:
         plan: dict[str, Any],
         n_threads: int,
         progress: Callable[[int], None] | None,
+        first_tree: int = 0,
     ) -> tuple[Forest, dict[str, Any]]: ...
     def relabel(self, *, samples: Samples, columns: Sequence[int], n_classes: int) -> Forest: ...
     def compact(self) -> Forest: ...
@@ -148,6 +171,13 @@ class Forest:
         self, rows: _Rows, standardizer: Standardizer, n_threads: int
     ) -> npt.NDArray[np.uint64]: ...
 
+# Floats in a row of so many features: the rest is zero.
+def padded_width(n_features: int) -> int: ...
+
+# Rows as samples hold them: float32, or the bits of float16, of the padded width.
+def standardize_rows(
+    rows: _Rows, standardizer: Standardizer, out: npt.NDArray[np.float32] | npt.NDArray[np.uint16]
+) -> None: ...
 def add_sums(rows: _Rows, total: npt.NDArray[np.float64]) -> None: ...
 def add_squares(
     rows: _Rows, mean: npt.NDArray[np.float64], total: npt.NDArray[np.float64]

@@ -17,6 +17,7 @@ from evergrow.features.groups import ImageGroup, bad_arrays, done_in_order
 from evergrow.features.many import BadImage
 from evergrow.features.networks import Network
 from evergrow.features.sources import DEFAULT_LIMITS
+from evergrow.learner import snapshot
 
 if TYPE_CHECKING:
     from evergrow.features.embedder import Embedder
@@ -63,7 +64,7 @@ def embed_group(group: ImageGroup, embedder: Embedder, key: str | None, n_thread
     """Vectors of some images; ``key`` names the network where tasks run in other processes."""
     if key is not None:
         # Workers that share a machine would all start a thread per processor.
-        embedder = embedder.set_params(n_jobs=n_threads)
+        embedder = snapshot(embedder).set_params(n_jobs=n_threads)
     network = embedder.network() if key is None else _network(embedder, f"{key} {n_threads}")
     with contextlib.ExitStack() as stack:
         cache = embedder._open_cache(network)

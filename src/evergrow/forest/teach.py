@@ -213,6 +213,7 @@ def core_plan(
         "bootstrap": recipe.bootstrap,
         "first_refreshed": first % n_trees,
         "n_refreshed": min(last - first, n_trees),
+        "n_trees": n_trees,
         "rules": recipe.split_rules(n_classes, known.n_features),
         "keep_rows": known.has_training_rows,
     }
