@@ -45,6 +45,7 @@ class Engine(Protocol):
     def keeps_results(self) -> bool:
         """Whether work should have a name, which may take long to find for large data."""
 
+    @property
     def threads_per_worker(self) -> int:
         """Threads that one part may use."""
 

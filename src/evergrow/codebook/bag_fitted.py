@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from evergrow.codebook.bag_groups import CountedImages, count_by_groups
 from evergrow.codebook.counting import count_words
 from evergrow.codebook.pooling import POOLINGS, Thresholds, mutual_information_thresholds
 from evergrow.codebook.vocabulary import Vocabulary
@@ -68,13 +69,22 @@ class FittedBag:
         total = operator.length_hint(images)
         if self.features is None:
             return self._counted(images, total, n_jobs, verbose)
+        options: dict[str, Any] = {"on_error": "raise", "verbose": verbose}
+        elsewhere = count_by_groups(self.features, self.codebook, images, **options)
+        if elsewhere is not None:
+            return elsewhere[0]
         found = self.features.iterate(images, on_error="raise")
         return self._counted((one for _, one in found), total, n_jobs, verbose)
 
     def counts_of_readable(
         self, images: Iterable[Any], *, on_error: str, n_jobs: int | None, verbose: int
-    ) -> tuple[sparse.csr_array, npt.NDArray[np.int64], tuple[BadImage, ...]]:
+    ) -> CountedImages:
         """Counts of words of those images that can be read, their places, and the others."""
+        options: dict[str, Any] = {"on_error": on_error, "verbose": verbose}
+        elsewhere = count_by_groups(self.features, self.codebook, images, **options)
+        if elsewhere is not None:
+            warn_of(elsewhere[2])
+            return elsewhere
         kept: list[int] = []
         problems: list[BadImage] = []
 

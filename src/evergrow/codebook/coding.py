@@ -34,7 +34,8 @@ def words_of_all(coder: Coder, X: Any, n_threads: int) -> Words:
     engine = engine_in_use()
     parts = [] if engine is None else row_parts(X)
     if engine is not None and len(parts) > 1:
-        return gathered(engine, parts, words_of_part, X, (coder,), what="coding descriptors")
+        values = (coder, engine.threads_per_worker if engine.is_remote else n_threads)
+        return gathered(engine, parts, words_of_part, X, values, what="coding descriptors")
     if not isinstance(X, StoredRows):
         return coder.words_of(X, n_threads)
     words = np.empty((X.shape[0], len(coder.words_per_tree)), dtype=np.int32)
@@ -43,6 +44,8 @@ def words_of_all(coder: Coder, X: Any, n_threads: int) -> Words:
     return words
 
 
-def words_of_part(part: RowPart, matrix: npt.NDArray[Any] | None, coder: Coder) -> Arrays:
+def words_of_part(
+    part: RowPart, matrix: npt.NDArray[Any] | None, coder: Coder, n_threads: int
+) -> Arrays:
     """The words of some rows."""
-    return {"rows": coder.words_of(single_matrix(part.read(matrix)), 1)}
+    return {"rows": coder.words_of(single_matrix(part.read(matrix)), n_threads)}

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from evergrow.engine import Arrays, Engine
 from evergrow.features.embedding import EmbeddingTask
@@ -78,7 +79,7 @@ def embed_group(group: ImageGroup, embedder: Embedder, key: str | None, n_thread
             # Which is the first of all to be an error is not known here.
             skip_bad=True,
         )
-        found = task.run(group.sources, n_threads, None)
+        found = task.run(group.sources, effective_n_jobs(embedder.n_jobs), None)
     return {"features": found.features, "kept": found.kept, **bad_arrays(found.problems)}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -32,13 +32,10 @@ class ImageGroup:
         The place of the first one among all.
     sources : tuple
         What they are read from.
-    masks : tuple or None
-        Where to look in each, None for everywhere.
     """
 
     first: int
     sources: tuple[Any, ...]
-    masks: tuple[Any, ...] | None = None
 
 
 class _Unreadable:
@@ -57,7 +54,6 @@ def image_groups(
     *,
     most: int,
     is_remote: bool,
-    masks: Sequence[Any] | None = None,
     limits: ReadLimits = DEFAULT_LIMITS,
 ) -> list[ImageGroup]:
     """Cut images into groups, of so many at most; which are together depends on them alone.
@@ -69,9 +65,8 @@ def image_groups(
     found: list[ImageGroup] = []
     for group in in_groups(sources, _n_bytes, most_items=most, most_bytes=_MOST_BYTES):
         first = found[-1].first + len(found[-1].sources) if found else 0
-        own_masks = None if masks is None else tuple(masks[first : first + len(group)])
         travelling = [_travelling(one, limits) for one in group] if is_remote else group
-        found.append(ImageGroup(first, tuple(travelling), own_masks))
+        found.append(ImageGroup(first, tuple(travelling)))
     return found
 
 
@@ -123,7 +118,7 @@ def _run(
     shared: list[Shared],
     what: str,
     verbose: int,
-) -> Iterator[tuple[int, Arrays]]:
+) -> Generator[tuple[int, Arrays], None, None]:
     # A generator, whatever the engine gives: it can be closed, which ends the work.
     yield from engine.run(task, groups, shared, what=what, verbose=verbose)
 
