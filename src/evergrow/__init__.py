@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from evergrow.means import NCMClassifier, NCMMetric
     from evergrow.novelty import RejectingClassifier
     from evergrow.pipelines import save
+    from evergrow.shards import Shards, open_shards, write_shards
     from evergrow.subcategory import SubcategoryForestClassifier
 
 __all__ = [
@@ -69,13 +70,16 @@ __all__ = [
     "SVMForestClassifier",
     "ServiceError",
     "ShardError",
+    "Shards",
     "SubcategoryForestClassifier",
     "UpdateReport",
     "WorkspaceError",
     "__version__",
     "cluster",
     "load",
+    "open_shards",
     "save",
+    "write_shards",
 ]
 
 # Where each public name comes from. It is imported when it is first asked for: scikit-learn alone
@@ -103,6 +107,7 @@ _HOMES = {
     "evergrow.means": ("NCMClassifier", "NCMMetric"),
     "evergrow.novelty": ("RejectingClassifier",),
     "evergrow.pipelines": ("save",),
+    "evergrow.shards": ("Shards", "open_shards", "write_shards"),
     "evergrow.subcategory": ("SubcategoryForestClassifier",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -116,6 +121,7 @@ _MODULES = (
     "means",
     "novelty",
     "pipelines",
+    "shards",
     "streams",
     "subcategory",
 )

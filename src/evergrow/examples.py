@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight
 from evergrow.batches import Batch
 from evergrow.blocks import float_blocks
 from evergrow.moments import FEW, Moments
+from evergrow.shards import choose_rows
 
 __all__ = ["add_examples", "check_size", "plain_batches", "weighted"]
 
@@ -36,7 +37,9 @@ def weighted(
     present = weights > 0
     if not present.any():
         raise ValueError("sample_weight must not be 0 for all samples")
-    return (X, y, weights) if present.all() else (X[present], y[present], weights[present])
+    if present.all():
+        return X, y, weights
+    return choose_rows(X, present), y[present], weights[present]
 
 
 def check_size(X: npt.NDArray[Any]) -> None:
@@ -59,5 +62,5 @@ def add_examples(moments: Moments, X: npt.NDArray[Any], codes: Codes, weights: W
     check_size(X)
     if X.shape[0] < FEW:
         # A copy: few examples wait in the sums, and the caller may change his matrix meanwhile.
-        return moments.add(Batch(np.array(X, dtype=np.float64, order="C"), codes, weights))
+        return moments.add(Batch(np.array(X[:], dtype=np.float64, order="C"), codes, weights))
     return moments.add_all(plain_batches(X, codes, weights))

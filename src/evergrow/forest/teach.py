@@ -26,6 +26,7 @@ from evergrow.forest.reservoir import choose_evicted
 from evergrow.forest.standardize import Standardization
 from evergrow.labels import ClassList
 from evergrow.progress import progress_bar
+from evergrow.shards import join_rows
 from evergrow.turns import turn_of_file
 
 __all__ = ["Batch", "begin", "core_plan", "extend", "regrow_early"]
@@ -48,7 +49,7 @@ class Batch:
     def after(self, early: EarlySamples) -> Batch:
         """Early samples and these as one batch."""
         return Batch(
-            np.concatenate([early.X, np.asarray(self.X, dtype=np.float64)]),
+            join_rows(early.X, self.X),
             np.concatenate([early.codes, self.codes]),
             np.concatenate([early.ids, self.ids]),
         )
@@ -88,7 +89,7 @@ def begin(
         )
     early = None
     if len(numbers) < _SETTLED:
-        X = np.array(batch.X, dtype=np.float64)
+        X = np.array(batch.X[:], dtype=np.float64)
         # A copy of the ids: the caller gets them as sample_ids_ and may change them.
         early = EarlySamples(X, batch.codes, batch.ids.copy())
     history = History(
