@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import json
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,14 @@ import numpy.typing as npt
 
 from evergrow import _core
 from evergrow.blocks import float_blocks
-from evergrow.engine import Arrays, Engine
+from evergrow.engine import Arrays, Engine, engine_in_use
 from evergrow.forest.recipe import Recipe
 from evergrow.forest.standardize import Standardization
 from evergrow.forest.tree_groups import forest_of, grow_group
+from evergrow.shards import Shards
+from evergrow.version import __version__
 
-
+__all__ = ["groups_of", "grow_by_groups", "seed_of_work"]
 
 # Features of all rows of a group: a fraction of a second of work, some hundred times what it costs
 # to hand it out.
@@ -42,10 +45,62 @@ def groups_of(n_trees: int, values_per_tree: int, n_threads: int) -> list[tuple[
     return [(first, min(size, n_trees - first)) for first in range(0, n_trees, size)]
 
 
-def rows_for_sharing(
-    X: npt.NDArray[Any], standardization: Standardization, *, half: bool
-) -> npt.NDArray[Any]:
-    """All rows as the core keeps them, in one array that tasks can read where it lies."""
+def grow_by_groups(
+    engine: Engine,
+    X: Any,
+    codes: Codes,
+    ids: Ids,
+    standardization: Standardization,
+    growth: dict[str, Any],
+    recipe: Recipe,
+) -> _core.Forest:
+    """The forest that the core would grow here; ``growth`` is what it is told besides samples."""
+    rows = _standardised(X, standardization, half=recipe.half_samples)
+    samples = _core.Samples.over(rows, codes, ids, n_features=X.shape[1])
+    n_threads = engine.threads_per_worker if engine.is_remote else recipe.n_threads
+    groups = groups_of(recipe.n_estimators, growth["rows_per_tree"] * X.shape[1], n_threads)
+    name = None
+    if engine.keeps_results:
+        told = {**growth, "half": recipe.half_samples, "standardize": recipe.standardize}
+        name = _name(X, codes, told, groups)
+    told = {**growth, "n_features": X.shape[1], "n_threads": n_threads}
+    shared = [engine.share(value) for value in (rows, codes, ids, told)]
+    found: list[Any] = [None] * len(groups)
+    what = "growing groups of trees"
+    for place, arrays in engine.run(
+        grow_group, groups, shared, what=what, verbose=recipe.verbose, name=name
+    ):
+        found[place] = _checked(arrays, samples, growth)
+    return _core.Forest.joined(samples, found)
+
+
+def seed_of_work(drawn: int, X: Any, codes: Codes, recipe: Recipe, n_classes: int) -> int:
+    """The seed of a forest whose user gave none: that of the run that is resumed, if there is one.
+
+    ``drawn`` is the seed if this run is the first.
+    """
+    engine = engine_in_use()
+    if engine is None or not engine.keeps_results:
+        return drawn
+    told = {
+        "n_estimators": recipe.n_estimators,
+        "max_samples": recipe.max_samples,
+        "bootstrap": recipe.bootstrap,
+        "standardize": recipe.standardize,
+        "half": recipe.half_samples,
+        "rules": recipe.split_rules(n_classes, X.shape[1]),
+    }
+    name = _name(X, codes, told, ["seed"])
+    kept = engine.remember(name, lambda: {"seed": np.array([drawn], dtype=np.int64)})
+    return int(kept["seed"][0])
+
+
+def _checked(arrays: Arrays, samples: _core.Samples, growth: dict[str, Any]) -> _core.Forest:
+    return forest_of(arrays, samples, growth["rules"]["proposer"], growth["n_classes"])
+
+
+def _standardised(X: Any, standardization: Standardization, *, half: bool) -> npt.NDArray[Any]:
+    """All rows as the core keeps them, in one array that tasks read where it lies."""
     shape = (X.shape[0], _core.padded_width(X.shape[1]))
     rows = _aligned(shape, np.dtype(np.uint16 if half else np.float32))
     for part, block in float_blocks(X):
@@ -54,55 +109,25 @@ def rows_for_sharing(
     return rows
 
 
-def grow_by_groups(
-    engine: Engine,
-    rows: npt.NDArray[Any],
-    codes: Codes,
-    ids: Ids,
-    growth: dict[str, Any],
-    recipe: Recipe,
-    *,
-    name: str | None = None,
-) -> _core.Forest:
-    """The forest of ``recipe.n_estimators`` trees.
-
-    ``growth`` is what the core is told besides samples and trees; ``name`` names data and growth
-    where finished groups are kept.
-    """
-    n_features = growth["n_features"]
-    samples = _core.Samples.over(rows, codes, ids, n_features=n_features)
-    n_threads = engine.threads_per_worker if engine.is_remote else recipe.n_threads
-    values = growth["rows_per_tree"] * n_features
-    groups = groups_of(recipe.n_estimators, values, n_threads)
-    told = {**growth, "n_threads": n_threads}
-    shared = [engine.share(value) for value in (rows, codes, ids, told)]
-    results = engine.run(
-        grow_group,
-        groups,
-        shared,
-        what="growing groups of trees",
-        verbose=recipe.verbose,
-        name=None if name is None else f"{name}:{groups}",
-    )
-    return _joined(samples, results, len(groups), growth)
-
-
-def _joined(
-    samples: _core.Samples,
-    results: Iterator[tuple[int, Arrays]],
-    n_groups: int,
-    growth: dict[str, Any],
-) -> _core.Forest:
-    proposer, n_classes = growth["rules"]["proposer"], growth["n_classes"]
-    groups: list[Any] = [None] * n_groups
-    for place, arrays in results:
-        groups[place] = forest_of(arrays, samples, proposer, n_classes)
-    return _core.Forest.joined(samples, groups)
-
-
 def _aligned(shape: tuple[int, int], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """An array at a multiple of 64 bytes, as the core reads rows."""
     n_bytes = shape[0] * shape[1] * dtype.itemsize
     memory = np.empty(n_bytes + 64, dtype=np.uint8)
     first = -memory.ctypes.data % 64
     return memory[first : first + n_bytes].view(dtype).reshape(shape)
+
+
+def _name(X: Any, codes: Codes, told: dict[str, Any], cut: Any) -> str:
+    """A hash over all that grown trees depend on."""
+    digest = hashlib.sha256()
+    # Other kernels round differently; other versions may grow differently.
+    about = {"version": __version__, "kernels": _core.chosen_kernel(), "cut": cut, **told}
+    digest.update(json.dumps(about, sort_keys=True, default=float).encode())
+    digest.update(np.ascontiguousarray(codes).data)
+    if isinstance(X, Shards):
+        digest.update(X.digest.encode())
+    else:
+        digest.update(f"{X.shape}{X.dtype.str}".encode())
+        for _, block in float_blocks(X):
+            digest.update(block.data)
+    return f"forest:{digest.hexdigest()}"
