@@ -35,38 +35,41 @@ class Incoming:
         return len(self.rows) if self.offsets is None else len(self.offsets) - 1
 
     @classmethod
-    def of(cls, batch: Any, number: int) -> Incoming:
-        """A batch as it was given: a matrix or ragged array, or a pair of one and labels."""
+    def of(cls, batch: Any, what: str) -> Incoming:
+        """A batch as it was given: a matrix or ragged array, or a pair of one and labels.
+
+        ``what`` names it in errors.
+        """
         X, y = batch if isinstance(batch, tuple) and len(batch) == 2 else (batch, None)
         offsets = X.offsets if isinstance(X, RaggedArray) else None
         rows = np.asarray(X.values if isinstance(X, RaggedArray) else X)
         if rows.ndim != 2 or rows.dtype.kind not in "biuf":
             raise ValueError(
-                f"batch {number} must be a matrix of numbers or a pair of one and its labels, "
+                f"{what} must be a matrix of numbers or a pair of one and its labels, "
                 f"got {rows.dtype} of shape {rows.shape}"
             )
         incoming = cls(rows, None if y is None else label_values(y), offsets)
         if incoming.labels is not None and len(incoming.labels) != incoming.n_items:
-            what = "rows" if offsets is None else "images"
+            kind = "rows" if offsets is None else "images"
             raise ValueError(
-                f"batch {number} has {incoming.n_items} {what} but {len(incoming.labels)} labels"
+                f"{what} has {incoming.n_items} {kind} but {len(incoming.labels)} labels"
             )
         return incoming
 
-    def converted(self, dtype: np.dtype[Any], number: int, *, rounded: bool) -> Incoming:
+    def converted(self, dtype: np.dtype[Any], what: str, *, rounded: bool) -> Incoming:
         """With rows of another type; a ``ValueError`` if that would lose what was not meant to."""
         rows = self.rows
         if not np.isfinite(rows).all():
-            raise ValueError(f"batch {number} holds numbers that are NaN or infinite")
+            raise ValueError(f"{what} holds numbers that are NaN or infinite")
         if not rounded and not np.can_cast(rows.dtype, dtype, "safe"):
             raise ValueError(
-                f"batch {number} is of type {rows.dtype}, the shards are of type {dtype.name}, "
+                f"{what} is of type {rows.dtype}, the shards are of type {dtype.name}, "
                 f"which does not hold it exactly: give dtype={dtype.name!r} to have it rounded"
             )
         with np.errstate(over="ignore"):
             rows = rows.astype(dtype, copy=False)
         if not np.isfinite(rows).all():
-            raise ValueError(f"batch {number} holds numbers too large for {dtype.name}")
+            raise ValueError(f"{what} holds numbers too large for {dtype.name}")
         return Incoming(rows, self.labels, self.offsets, self.origins)
 
     def with_origins(self, origins: npt.NDArray[np.uint8]) -> Incoming:

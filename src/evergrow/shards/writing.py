@@ -83,7 +83,8 @@ def write_shards(
     """
     with writing(path, dtype=dtype, rows_per_shard=rows_per_shard) as writer:
         for number, batch in enumerate(batches):
-            writer.add(Incoming.of(batch, number), number)
+            what = f"batch {number}"
+            writer.add(Incoming.of(batch, what), what)
         writer.commit()
     return open_shards(path)
 
@@ -141,7 +142,7 @@ class ShardWriter:
     ) -> None:
         self.folder = folder
         # What the folder says of itself now; None before the first commit.
-        self.manifest = manifest
+        self.manifest = self._before = manifest
         self._rounded = dtype is not None
         self._dtype = None if dtype is None else DTYPES[dtype]
         self._rows_per_shard = rows_per_shard
@@ -159,7 +160,9 @@ class ShardWriter:
                 f"{where} are of type {manifest.dtype.name}: {self._dtype.name} cannot be appended"
             )
         self._dtype = manifest.dtype
-        if self._made_by != manifest.made_by:
+        self._made_by = self._made_by or manifest.made_by
+        # Whoever brings rows that he made himself answers for what they mean.
+        if None not in (self._made_by, manifest.made_by) and self._made_by != manifest.made_by:
             raise ShardError(
                 f"{where} hold rows that were made in another way: "
                 "rows of different features do not go into one folder"
@@ -171,23 +174,34 @@ class ShardWriter:
             return 0
         return sum(known.rows for known in self.manifest.sources if known.sha256 == source)
 
+    @property
+    def has_finished(self) -> bool:
+        """Whether there are files that no manifest names yet."""
+        return bool(self._finished)
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """Type of the numbers, if it was said or is known from the folder."""
+        return self._dtype
+
     def rows_per_shard(self, n_features: int, dtype: np.dtype[Any]) -> int:
         """Rows that a file gets."""
         return self._rows_per_shard or max(1, SHARD_BYTES // (n_features * dtype.itemsize))
 
-    def add(self, batch: Incoming, number: int, source: str | None = None) -> None:
+    def add(self, batch: Incoming, what: str, source: str | None = None) -> None:
         """Take more rows; files that are full are written, but not named yet.
 
-        ``source`` names where they come from; its rows are counted in the manifest.
+        ``what`` names them in errors. ``source`` names where they come from; its rows are counted
+        in the manifest.
         """
         if not batch.rows.shape[1]:
-            raise ValueError(f"batch {number} has no features")
+            raise ValueError(f"{what} has no features")
         if self._dtype is None:
             self._dtype = fitting_dtype(batch.rows.dtype)
             self._rounded = not np.can_cast(batch.rows.dtype, self._dtype, "safe")
-        self._check_goes_with(batch, number)
-        batch = batch.converted(self._dtype, number, rounded=self._rounded)
-        codes = None if batch.labels is None else self.codes_of(batch.labels, number)
+        self._check_goes_with(batch, what)
+        batch = batch.converted(self._dtype, what, rounded=self._rounded)
+        codes = None if batch.labels is None else self.codes_of(batch.labels, what)
         if self._cutter is None:
             n_features = batch.rows.shape[1]
             per_shard = self.rows_per_shard(n_features, self._dtype)
@@ -196,7 +210,7 @@ class ShardWriter:
         for pieces in self._cutter.full():
             self._write(pieces)
 
-    def _check_goes_with(self, batch: Incoming, number: int) -> None:
+    def _check_goes_with(self, batch: Incoming, what: str) -> None:
         known, width = self.manifest, batch.rows.shape[1]
         expected, ragged = width, batch.offsets is not None
         if self._cutter is not None:
@@ -204,14 +218,12 @@ class ShardWriter:
         elif known is not None:
             expected, ragged = known.n_features, known.is_ragged
         if width != expected:
-            raise ValueError(f"batch {number} has {width} features, the shards have {expected}")
+            raise ValueError(f"{what} has {width} features, the shards have {expected}")
         if ragged != (batch.offsets is not None):
             kinds = ("rows that stand for themselves", "images of several rows")
-            raise ValueError(
-                f"batch {number} has {kinds[not ragged]}, the shards have {kinds[ragged]}"
-            )
+            raise ValueError(f"{what} has {kinds[not ragged]}, the shards have {kinds[ragged]}")
 
-    def codes_of(self, labels: list[Any], number: int) -> npt.NDArray[np.int32]:
+    def codes_of(self, labels: list[Any], what: str) -> npt.NDArray[np.int32]:
         """Places of labels in the list of classes, which grows by those that are new."""
         present = [label for label in labels if label is not None]
         codes = np.full(len(labels), UNLABELLED, dtype=np.int32)
@@ -220,12 +232,12 @@ class ShardWriter:
         try:
             found = np.array(present, dtype=np.str_ if type(present[0]) is str else np.int64)
         except OverflowError as error:
-            raise ValueError(f"batch {number} has a label too large for 64 bits") from error
+            raise ValueError(f"{what} has a label too large for 64 bits") from error
         known = self.classes
         try:
             self.classes, placed = ClassList.of(found) if known is None else known.extend(found)
         except TypeError as error:
-            raise TypeError(f"batch {number}: {error}") from error
+            raise TypeError(f"{what}: {error}") from error
         codes[[label is not None for label in labels]] = placed
         return codes
 
@@ -269,6 +281,23 @@ class ShardWriter:
             manifest.write(self.folder)
         self.manifest = manifest
         self._finished = []
+
+    def roll_back(self) -> None:
+        """Have the folder be as it was at first, whatever was committed since."""
+        self._finished, self._cutter = [], None
+        if self.manifest is self._before or self.manifest is None:
+            return
+        kept = set() if self._before is None else {s.number for s in self._before.shards}
+        new = [shard for shard in self.manifest.shards if shard.number not in kept]
+        with journal(self.folder, [name for shard in new for name in shard.names]):
+            if self._before is None:
+                (self.folder / MANIFEST).unlink()
+            else:
+                self._before.write(self.folder)
+            self.manifest = self._before
+            for shard in new:
+                for name in shard.names:
+                    (self.folder / name).unlink(missing_ok=True)
 
     def _named(self) -> list[Shard]:
         """The finished files by the numbers that they will have."""
