@@ -44,6 +44,8 @@ struct ForestPlan {
     SplitRules rules;
     // Where a forest is grown by groups of trees, the first of this one; the trees are the same.
     std::size_t first_tree = 0;
+    // Bytes of rows that each thread may copy, where they lie in a file; 0 where in memory.
+    std::size_t row_budget = 0;
 };
 
 // Grows a forest from all the samples; nothing if the poll asked to stop.

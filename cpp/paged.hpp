@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "aligned.hpp"
@@ -131,21 +132,38 @@ class Paged {
         }
         size_ = room_ = n;
     }
-    // The items `numbers`, each on a page of its own: those in memory of this owner stay there,
+    // Item i, which may be one past the last, lies in memory of somebody else likewise.
+    void put(std::size_t i, const std::shared_ptr<const T>& item) {
+        split_pages();
+        if (i == size_) {
+            pages_.emplace_back();
+            room_ = ++size_;
+        }
+        pages_[i] = std::const_pointer_cast<T>(item);
+    }
+    // Bytes of pages that belong to none of these.
+    std::size_t n_bytes_besides(const std::vector<std::shared_ptr<const void>>& owners) const {
+        std::size_t n_pages = 0;
+        for (const std::shared_ptr<T>& page : pages_)
+            if (std::none_of(owners.begin(), owners.end(),
+                             [&](const auto& owner) { return is_same(page, owner); }))
+                ++n_pages;
+        return std::min(n_pages << shift_, room_) * item_bytes();
+    }
+    // The items `numbers`, each on a page of its own: those in memory of these owners stay there,
     // others are copied.
     Paged picked(const std::vector<std::int32_t>& numbers,
-                 const std::shared_ptr<const void>& owner) const {
+                 const std::vector<std::shared_ptr<const void>>& owners) const {
         Paged copy(width_);
         copy.shift_ = 0;
         for (const std::int32_t number : numbers) {
             const auto i = static_cast<std::size_t>(number);
             const std::shared_ptr<T>& page = pages_[i >> shift_];
-            if (page.owner_before(owner) || owner.owner_before(page)) {
+            if (std::any_of(owners.begin(), owners.end(),
+                            [&](const auto& owner) { return is_same(page, owner); }))
+                copy.put(copy.size_, std::shared_ptr<const T>(page, at(i)));
+            else
                 std::copy_n(at(i), width_, copy.append());
-            } else {
-                copy.pages_.emplace_back(page, const_cast<T*>(at(i)));
-                copy.room_ = ++copy.size_;
-            }
         }
         return copy;
     }
@@ -156,6 +174,20 @@ class Paged {
     std::size_t page_items() const { return std::size_t{1} << shift_; }
     std::size_t item_bytes() const { return width_ * sizeof(T); }
 
+    static bool is_same(const std::shared_ptr<T>& page, const std::shared_ptr<const void>& owner) {
+        return !page.owner_before(owner) && !owner.owner_before(page);
+    }
+    // Every item becomes a page of its own, where it lies.
+    void split_pages() {
+        if (shift_ == 0) return;
+        std::vector<std::shared_ptr<T>> split;
+        split.reserve(size_);
+        for (std::size_t i = 0; i < size_; ++i)
+            split.emplace_back(pages_[i >> shift_], const_cast<T*>(at(i)));
+        pages_ = std::move(split);
+        shift_ = 0;
+        room_ = size_;
+    }
     template <class Visit>
     void each_run(std::size_t first, std::size_t n, Visit visit) const {
         for (std::size_t i = first; i < first + n;) {

@@ -26,7 +26,7 @@ Samples::Samples(std::size_t n_features, std::shared_ptr<const T> rows, const st
     : Samples(n_features, sizeof(T) == sizeof(float) ? Precision::kFloat32 : Precision::kFloat16,
               nullptr) {
     rows_of(T{}).look_at(rows, n, places);
-    owner_ = std::move(rows);
+    owners_.push_back(std::move(rows));
     classes_.extend(n);
     ids_.extend(n);
     for (std::size_t i = n; i-- > 0;) {
@@ -45,37 +45,72 @@ std::size_t Samples::n_bytes() const {
     return floats_.n_bytes() + halves_.n_bytes() + classes_.n_bytes() + ids_.n_bytes();
 }
 
-std::vector<std::int32_t> Samples::add(std::size_t n) {
+std::size_t Samples::n_own_bytes() const {
+    return source_ ? 0 : floats_.n_bytes_besides(owners_) + halves_.n_bytes_besides(owners_);
+}
+
+// Numbers for more rows, those of removed ones first. Their classes and ids can be written.
+std::vector<std::int32_t> Samples::next_numbers(std::size_t n) {
     std::vector<std::int32_t> rows;
     rows.reserve(n);
     while (rows.size() < n && !free_.empty()) {
         rows.push_back(free_.back());
         free_.pop_back();
+        classes_.edit(place(rows.back()));
+        ids_.edit(place(rows.back()));
     }
     const std::size_t n_new = n - rows.size();
     constexpr std::size_t kMaxRows = std::numeric_limits<std::int32_t>::max();
     if (n_new > kMaxRows - size())
         throw std::invalid_argument("a forest holds at most 2^31 - 1 samples");
-    const std::size_t first =
-        precision_ == Precision::kFloat32 ? floats_.extend(n_new) : halves_.extend(n_new);
-    classes_.extend(n_new);
+    const std::size_t first = classes_.extend(n_new);
     ids_.extend(n_new);
     for (std::size_t i = first; i < first + n_new; ++i) {
         *classes_.fresh(i) = kGone;
         *ids_.fresh(i) = 0;
         rows.push_back(static_cast<std::int32_t>(i));
     }
+    return rows;
+}
+
+std::vector<std::int32_t> Samples::add(std::size_t n) {
+    const std::size_t n_before = size();
+    std::vector<std::int32_t> rows = next_numbers(n);
+    if (precision_ == Precision::kFloat32)
+        floats_.extend(size() - n_before);
+    else
+        halves_.extend(size() - n_before);
     // Places used again get pages of their own before they are written.
-    for (std::size_t i = 0; i < n - n_new; ++i) {
+    for (std::size_t i = 0; i < n && place(rows[i]) < n_before; ++i) {
         if (precision_ == Precision::kFloat32)
             floats_.edit(place(rows[i]));
         else
             halves_.edit(place(rows[i]));
-        classes_.edit(place(rows[i]));
-        ids_.edit(place(rows[i]));
     }
     return rows;
 }
+
+template <class T>
+std::vector<std::int32_t> Samples::add_over(const std::shared_ptr<const T>& rows,
+                                            const std::int32_t* places, const std::int32_t* classes,
+                                            const std::int64_t* ids, std::size_t n) {
+    owners_.push_back(rows);
+    std::vector<std::int32_t> numbers = next_numbers(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t at = places == nullptr ? i : static_cast<std::size_t>(places[i]);
+        rows_of(T{}).put(place(numbers[i]), {rows, rows.get() + at * width_});
+        *classes_.fresh(place(numbers[i])) = classes[i];
+        *ids_.fresh(place(numbers[i])) = ids[i];
+    }
+    return numbers;
+}
+
+template std::vector<std::int32_t> Samples::add_over(const std::shared_ptr<const float>&,
+                                                     const std::int32_t*, const std::int32_t*,
+                                                     const std::int64_t*, std::size_t);
+template std::vector<std::int32_t> Samples::add_over(const std::shared_ptr<const std::uint16_t>&,
+                                                     const std::int32_t*, const std::int32_t*,
+                                                     const std::int64_t*, std::size_t);
 
 template <class T>
 void Samples::write(const std::int32_t* numbers, const T* rows, const std::int32_t* classes,
@@ -126,15 +161,15 @@ Samples Samples::without_gaps(std::vector<std::int32_t>& number) const {
         number[i] = static_cast<std::int32_t>(left.size());
         left.push_back(static_cast<std::int32_t>(i));
     }
-    if (owner_ && precision_ == Precision::kFloat32)
-        copy.floats_ = floats_.picked(left, owner_);
-    else if (owner_)
-        copy.halves_ = halves_.picked(left, owner_);
+    if (!owners_.empty() && precision_ == Precision::kFloat32)
+        copy.floats_ = floats_.picked(left, owners_);
+    else if (!owners_.empty())
+        copy.halves_ = halves_.picked(left, owners_);
     else if (precision_ == Precision::kFloat32)
         copy.floats_ = floats_.gathered(left);
     else
         copy.halves_ = halves_.gathered(left);
-    copy.owner_ = owner_;
+    copy.owners_ = owners_;
     copy.classes_ = classes_.gathered(left);
     copy.ids_ = ids_.gathered(left);
     return copy;

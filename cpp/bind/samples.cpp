@@ -130,10 +130,11 @@ std::shared_ptr<const T> memory_of(const Matrix<T>& rows) {
     });
 }
 
+using Places = std::optional<Vector<std::int32_t>>;
+
 template <class T>
-SamplesPtr samples_over(const Matrix<T>& rows, const Vector<std::int32_t>& classes,
-                        const Vector<std::int64_t>& ids, std::size_t n_features,
-                        const std::optional<Vector<std::int32_t>>& places) {
+void check_foreign(const Matrix<T>& rows, const Vector<std::int32_t>& classes,
+                   const Vector<std::int64_t>& ids, std::size_t n_features, const Places& places) {
     const std::size_t n = classes.size();
     if (n_features == 0 || rows.shape(1) != padded_width(n_features))
         throw std::invalid_argument("rows must have the padded width, " +
@@ -150,8 +151,31 @@ SamplesPtr samples_over(const Matrix<T>& rows, const Vector<std::int32_t>& class
     if (std::any_of(classes.data(), classes.data() + n,
                     [](std::int32_t class_id) { return class_id < Samples::kGone; }))
         throw std::invalid_argument("there is no such class");
+}
+
+template <class T>
+SamplesPtr samples_over(const Matrix<T>& rows, const Vector<std::int32_t>& classes,
+                        const Vector<std::int64_t>& ids, std::size_t n_features,
+                        const Places& places) {
+    check_foreign(rows, classes, ids, n_features, places);
     return std::make_shared<Samples>(n_features, memory_of(rows), places ? places->data() : nullptr,
-                                     classes.data(), ids.data(), n);
+                                     classes.data(), ids.data(), classes.size());
+}
+
+template <class T>
+NumpyVector<const std::int32_t> add_over(Samples& samples, const Matrix<T>& rows,
+                                         const Vector<std::int32_t>& classes,
+                                         const Vector<std::int64_t>& ids, const Places& places) {
+    check_foreign(rows, classes, ids, samples.n_features(), places);
+    const bool full = std::is_same_v<T, float>;
+    if (!samples.can_be_referred_to() || full != (samples.precision() == Precision::kFloat32))
+        throw std::invalid_argument(
+            "rows must have the precision of the samples, and these no file");
+    if (std::any_of(classes.data(), classes.data() + classes.size(),
+                    [](std::int32_t class_id) { return class_id == Samples::kGone; }))
+        throw std::invalid_argument("there is no such class");
+    return to_numpy(samples.add_over(memory_of(rows), places ? places->data() : nullptr,
+                                     classes.data(), ids.data(), classes.size()));
 }
 
 // Rows as samples hold them, into rows of the padded width.
@@ -183,6 +207,8 @@ template <class Stored>
 void bind_stored(nb::module_& m, nb::class_<Samples>& samples) {
     samples.def_static("over", &samples_over<Stored>, "rows"_a.noconvert(), "classes"_a, "ids"_a,
                        nb::kw_only(), "n_features"_a, "places"_a = nb::none());
+    samples.def("add_over", &add_over<Stored>, "rows"_a.noconvert(), "classes"_a, "ids"_a,
+                nb::kw_only(), "places"_a = nb::none());
     m.def("standardize_rows", &standardize_rows<float, Stored>, "rows"_a.noconvert(),
           "standardizer"_a, "out"_a.noconvert());
     m.def("standardize_rows", &standardize_rows<double, Stored>, "rows"_a.noconvert(),
@@ -240,6 +266,7 @@ void bind_samples(nb::module_& m) {
         .def("claim", &claim)
         .def_prop_ro("n_removed", &Samples::n_removed)
         .def_prop_ro("nbytes", &Samples::n_bytes)
+        .def_prop_ro("own_nbytes", &Samples::n_own_bytes)
         .def_prop_ro("width", &Samples::width)
         .def_prop_ro(
             "classes", [](const Samples& self) { return to_numpy(all_classes(self)); },

@@ -36,6 +36,8 @@ UpdatePlan read_plan(const nb::dict& plan, const Forest& forest, std::size_t fir
     read_rule(plan, "n_trees", n_trees);
     if (first_tree > n_trees || forest.trees.size() > n_trees - first_tree)
         throw std::invalid_argument("first_tree and the number of trees are beyond n_trees");
+    std::size_t row_budget = 0;
+    read_rule(plan, "row_budget", row_budget);
     const auto n_classes = nb::cast<std::size_t>(plan["n_classes"]);
     return UpdatePlan{n_classes,
                       nb::cast<std::uint64_t>(plan["seed"]),
@@ -49,6 +51,7 @@ UpdatePlan read_plan(const nb::dict& plan, const Forest& forest, std::size_t fir
                       nb::cast<std::size_t>(plan["n_refreshed"]),
                       first_tree,
                       n_trees,
+                      row_budget,
                       read_rules(nb::cast<nb::dict>(plan["rules"]), n_classes),
                       nb::cast<bool>(plan["keep_rows"])};
 }

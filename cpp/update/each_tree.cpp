@@ -62,8 +62,8 @@ std::optional<Updated> for_each_tree(const Forest& forest, std::shared_ptr<const
         [&](std::size_t place, std::size_t worker, const StopFlag& stop) {
             const std::size_t index = plan.first_tree + place;
             if (!growers[worker])
-                growers[worker] =
-                    std::make_unique<Grower>(*samples, plan.n_classes, plan.rules, *n_log_n);
+                growers[worker] = std::make_unique<Grower>(*samples, plan.n_classes, plan.rules,
+                                                           *n_log_n, plan.row_budget);
             auto tree = std::make_shared<Tree>(*forest.trees[place]);
             tree->scores.take(forest.trees[place]->scores);
             UpdatePlan own = plan;

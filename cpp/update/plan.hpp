@@ -26,6 +26,7 @@ struct UpdatePlan {
     // there are in all.
     std::size_t first_tree;
     std::size_t n_trees;
+    std::size_t row_budget;  // bytes of rows that each thread may copy; see Grower
     SplitRules rules;
     bool keep_rows;              // leaves remember the new rows
     std::uint64_t tree_key = 0;  // set for each tree

@@ -42,6 +42,9 @@ class Samples:
     def n_removed(self) -> int: ...
     @property
     def nbytes(self) -> int: ...
+    # Of rows that lie neither in a file nor in an array of somebody else.
+    @property
+    def own_nbytes(self) -> int: ...
     @property
     def width(self) -> int: ...
     @property
@@ -50,6 +53,15 @@ class Samples:
     def ids(self) -> npt.NDArray[np.int64]: ...
     def copy(self) -> Samples: ...
     def add(self, n: int) -> npt.NDArray[np.int32]: ...
+    # More rows that lie in an array, as in over.
+    def add_over(
+        self,
+        rows: npt.NDArray[Any],
+        classes: npt.NDArray[np.int32],
+        ids: npt.NDArray[np.int64],
+        *,
+        places: npt.NDArray[np.int32] | None = None,
+    ) -> npt.NDArray[np.int32]: ...
     def write(
         self,
         numbers: npt.NDArray[np.int32],
@@ -71,6 +83,9 @@ class LeafReading:
     def __init__(self, parents: Sequence[int], name: str, smoothing: float) -> None: ...
 
 class Forest:
+    # Trees first_tree, first_tree + 1, ... of the forest of this seed. With a row budget a thread
+    # copies the rows of subtrees that take no more bytes, and reads others where they lie; the
+    # forest does not depend on it.
     @staticmethod
     def grow(
         *,
@@ -84,6 +99,7 @@ class Forest:
         n_threads: int,
         progress: Callable[[int], None] | None,
         first_tree: int = 0,
+        row_budget: int = 0,
     ) -> Forest: ...
     # The trees of several forests as one; `samples` hold the rows of all.
     @staticmethod
@@ -111,7 +127,7 @@ class Forest:
     @property
     def n_comparisons(self) -> list[int]: ...
     # A forest that is a group of the trees of another says which is its first; the plan is that of
-    # the whole, plan["n_trees"] the number of its trees.
+    # the whole, plan["n_trees"] the number of its trees. plan["row_budget"] is as in grow.
     def update(
         self,
         *,

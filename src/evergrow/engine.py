@@ -42,6 +42,10 @@ class Engine(Protocol):
         """Whether parts run in other processes, so that what they need has to travel."""
 
     @property
+    def keeps_results(self) -> bool:
+        """Whether work should have a name, which may take long to find for large data."""
+
+    @property
     def threads_per_worker(self) -> int:
         """Threads that one part may use."""
 
@@ -95,6 +99,7 @@ class InProcess:
     n_workers = 1
     threads_per_worker = 1
     is_remote = False
+    keeps_results = False
 
     def share(self, value: Any) -> Shared:
         """Give the value itself."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,26 @@ def test_a_forest_over_an_array_is_that_of_rows_written_one_by_one(
     equal_trees(foreign, plain)
 
 
+# In bytes of a row: none fits, some subtrees do, the whole tree does.
+BUDGETS = [1, 64 * 3, 64 * 50, 64 * N_ROWS]
+
+
+@pytest.mark.parametrize("proposer", RULES)
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_a_forest_does_not_depend_on_how_many_rows_may_be_copied(
+    proposer: str, half: bool, bootstrap: bool
+) -> None:
+    plain = grow(written(X, CODES, half=half), proposer, bootstrap=bootstrap)
+    samples = over(half=half, by_class=True)
+    for budget in BUDGETS:
+        options = {"row_budget": budget, "bootstrap": bootstrap}
+        for n_threads in (1, 3):
+            forest = grow(samples, proposer, n_threads=n_threads, **options)
+            forest.check()
+            equal_trees(forest, plain)
+
+
 @pytest.mark.parametrize("half", [False, True])
 def test_rows_over_an_array_are_those_that_were_written(half: bool) -> None:
     numbers = np.arange(N_ROWS, dtype=np.int32)
@@ -59,26 +80,46 @@ def test_rows_over_an_array_are_those_that_were_written(half: bool) -> None:
     assert foreign.width == plain.width
 
 
+MORE, MORE_Y = blobs(60, [1, 6, 7], seed=1)
+MORE_CODES, MORE_IDS = MORE_Y.astype(np.int32), N_ROWS + np.arange(60, dtype=np.int64)
+
+
+def write_more(samples: _core.Samples) -> Array:
+    numbers = samples.add(len(MORE))
+    samples.write(numbers, MORE, MORE_CODES, MORE_IDS, standardizer(N_FEATURES))
+    return numbers
+
+
+def lay_more(samples: _core.Samples) -> Array:
+    """The same rows as an array that is in the order of the classes."""
+    order = np.argsort(MORE_Y, kind="stable")
+    places = np.argsort(order).astype(np.int32)
+    rows = padded(MORE[order], half=samples.half)
+    rows.flags.writeable = False
+    return samples.add_over(rows, MORE_CODES, MORE_IDS, places=places)
+
+
 @pytest.mark.parametrize("by_class", [False, True])
 @pytest.mark.parametrize("strategy", ["uls", "igt", "rtst", "rust"])
-def test_rows_can_be_added_and_removed_after(by_class: bool, strategy: str) -> None:
-    more, classes = blobs(60, [1, 6, 7], seed=1)
+@pytest.mark.parametrize("add", [write_more, lay_more])
+def test_rows_can_be_added_and_removed_after(
+    by_class: bool, strategy: str, add: Callable[[_core.Samples], Array]
+) -> None:
     forests = []
     for first in (written(X, CODES), over(by_class=by_class)):
         forest, samples = grow(first, "ncm"), first.copy()
-        numbers = samples.add(len(more))
-        ids = N_ROWS + np.arange(len(more), dtype=np.int64)
-        samples.write(numbers, more, classes.astype(np.int32), ids, standardizer(N_FEATURES))
+        is_plain = not forests
+        numbers = write_more(samples) if is_plain else add(samples)
         none = np.zeros(0, dtype=np.int32)
         forest, _ = forest.update(
             samples=samples,
             rows=numbers,
             evicted=none,
-            plan=plan("ncm", strategy=strategy, n_classes=8),
+            plan=plan("ncm", strategy=strategy, n_classes=8, row_budget=0 if is_plain else 900),
             n_threads=1,
             progress=None,
         )
-        gone = np.arange(0, N_ROWS + len(more), 7, dtype=np.int32)
+        gone = np.arange(0, N_ROWS + len(MORE), 7, dtype=np.int32)
         forest, _ = forest.forget(
             rows=gone,
             classes=[],
@@ -90,8 +131,10 @@ def test_rows_can_be_added_and_removed_after(by_class: bool, strategy: str) -> N
         left.remove(gone)
         forest = forest.with_samples(left)
         forest.check()
-        again = left.add(5)
-        left.write(again, more[:5], np.full(5, 2, np.int32), 1000 + ids[:5], standardizer(6))
+        if is_plain:
+            write_more(left)
+        else:
+            add(left)
         forests.append(forest)
     equal_trees(*forests)
     numbers = np.arange(len(forests[0].samples), dtype=np.int32)
@@ -124,6 +167,41 @@ def test_one_row_of_an_array_is_not_written_to_either(half: bool, by_class: bool
     samples.remove(np.zeros(1, np.int32))
     samples.write(samples.add(1), X[1:2], CODES[:1], IDS[1:2], standardizer(N_FEATURES))
     np.testing.assert_array_equal(rows, before)
+
+
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("first", ["memory", "array", "array by class"])
+def test_rows_of_an_array_take_the_numbers_of_removed_ones(half: bool, first: str) -> None:
+    plain = written(X, CODES, half=half)
+    by_class = first == "array by class"
+    foreign = (
+        written(X, CODES, half=half) if first == "memory" else over(half=half, by_class=by_class)
+    )
+    numbers = []
+    for samples, add in ((plain, write_more), (foreign, lay_more)):
+        samples.remove(np.arange(0, 160, 4, dtype=np.int32))
+        numbers.append(add(samples))
+    np.testing.assert_array_equal(*numbers)
+    everything = np.arange(len(plain), dtype=np.int32)
+    np.testing.assert_array_equal(foreign.take(everything), plain.take(everything))
+    np.testing.assert_array_equal(foreign.classes, plain.classes)
+    np.testing.assert_array_equal(foreign.ids, plain.ids)
+    assert foreign.n_removed == plain.n_removed == 0
+
+
+def test_own_bytes_are_those_of_rows_in_no_array() -> None:
+    samples = over(by_class=True)
+    assert samples.own_nbytes == 0
+    assert written(X, CODES).own_nbytes >= N_ROWS * 64
+    lay_more(samples)
+    assert samples.own_nbytes == 0
+    assert write_more(samples).tolist() == list(range(260, 320))
+    assert samples.own_nbytes == 60 * 64
+
+
+def test_an_array_of_another_precision_is_not_added() -> None:
+    with pytest.raises(ValueError, match="precision"):
+        over(half=True).add_over(padded(X), CODES, IDS)
 
 
 class Owned(np.ndarray[Any, Any]):

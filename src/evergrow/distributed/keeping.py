@@ -76,6 +76,8 @@ class Resuming:
         Where results are kept. Work without a name is handed on as it is.
     """
 
+    keeps_results = True
+
     def __init__(self, engine: Engine, kept: KeptResults) -> None:
         self._engine = engine
         self._kept = kept

@@ -48,6 +48,7 @@ class RayEngine:
     """
 
     is_remote = True
+    keeps_results = False
 
     def __init__(
         self,

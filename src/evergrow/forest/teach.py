@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 from evergrow import _core
 from evergrow.blocks import float_blocks
+from evergrow.engine import engine_in_use
+from evergrow.forest.by_groups import grow_by_groups
 from evergrow.forest.fitted import FittedForest
 from evergrow.forest.growth import rows_per_tree
 from evergrow.forest.history import EarlySamples, History
@@ -71,32 +73,26 @@ def begin(
     start = time.perf_counter()
     scaling = Standardization.of_each if recipe.standardize else Standardization.common
     standardization = scaling(batch.X)
-    path = None if recipe.memory is None else os.path.abspath(recipe.memory)
-    samples = _core.Samples(batch.X.shape[1], half=recipe.half_samples, path=path)
-    numbers = _store(samples, batch, standardization)
-    n_drawn = rows_per_tree(recipe.max_samples, len(numbers))
-    with progress_bar("growing trees", recipe.n_estimators, recipe.verbose) as progress:
-        forest = _core.Forest.grow(
-            samples=samples,
-            n_trees=recipe.n_estimators,
-            n_classes=len(labels),
-            seed=seed,
-            rows_per_tree=n_drawn,
-            bootstrap=recipe.bootstrap,
-            rules=recipe.split_rules(len(labels), samples.n_features),
-            n_threads=recipe.n_threads,
-            progress=progress,
-        )
+    n_samples = batch.X.shape[0]
+    n_drawn = rows_per_tree(recipe.max_samples, n_samples)
+    growth = {
+        "n_classes": len(labels),
+        "seed": seed,
+        "rows_per_tree": n_drawn,
+        "bootstrap": recipe.bootstrap,
+        "rules": recipe.split_rules(len(labels), batch.X.shape[1]),
+    }
+    forest = _grown(batch, standardization, growth, recipe)
     early = None
-    if len(numbers) < _SETTLED:
+    if n_samples < _SETTLED:
         X = np.array(batch.X[:], dtype=np.float64)
         # A copy of the ids: the caller gets them as sample_ids_ and may change them.
         early = EarlySamples(X, batch.codes, batch.ids.copy())
     history = History(
         seed,
         0,
-        len(numbers) if n_seen is None else n_seen,
-        n_drawn / len(numbers),
+        n_samples if n_seen is None else n_seen,
+        n_drawn / n_samples,
         early=early,
     )
     fitted = FittedForest(labels, standardization, forest, history, recipe.proposer)
@@ -104,13 +100,36 @@ def begin(
     fitted.forest.samples.claim()
     report = UpdateReport(
         "fit",
-        len(numbers),
+        n_samples,
         n_new_classes=len(labels),
         n_added=n_drawn * recipe.n_estimators,
         n_comparisons=sum(fitted.forest.n_comparisons),
         seconds=time.perf_counter() - start,
     )
     return fitted, report
+
+
+def _grown(
+    batch: Batch, standardization: Standardization, growth: dict[str, Any], recipe: Recipe
+) -> _core.Forest:
+    """The trees, by the engine in use if there is one and it is worth it."""
+    engine = engine_in_use()
+    # A file of samples is one of this machine, and trees refer to its rows in another way.
+    if engine is not None and recipe.memory is None and batch.X.shape[0] >= _SETTLED:
+        return grow_by_groups(
+            engine, batch.X, batch.codes, batch.ids, standardization, growth, recipe
+        )
+    path = None if recipe.memory is None else os.path.abspath(recipe.memory)
+    samples = _core.Samples(batch.X.shape[1], half=recipe.half_samples, path=path)
+    _store(samples, batch, standardization)
+    with progress_bar("growing trees", recipe.n_estimators, recipe.verbose) as progress:
+        return _core.Forest.grow(
+            samples=samples,
+            n_trees=recipe.n_estimators,
+            n_threads=recipe.n_threads,
+            progress=progress,
+            **growth,
+        )
 
 
 def extend(
