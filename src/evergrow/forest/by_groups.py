@@ -24,7 +24,7 @@ __all__ = ["groups_of", "grow_by_groups", "seed_of_work"]
 # to hand it out.
 _GROUP_VALUES = 1 << 24
 # With fewer groups some workers would end long before others.
-_FEWEST_GROUPS = 16
+_FEWEST_GROUPS = 8
 
 Codes = npt.NDArray[np.int32]
 Ids = npt.NDArray[np.int64]
