@@ -49,7 +49,9 @@ def test_a_service_that_is_not_ray_is_no_cluster(needs_ray, run_script):
     assert "no Ray cluster answers" in done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("address", ["", "nonsense", "host:", "host:99999", "http://a:1", 7, b"a:1"])
+@pytest.mark.parametrize(
+    "address", ["", "nonsense", "host:", "host:99999", "http://a:1", 7, b"a:1"]
+)
 def test_what_is_no_address_is_refused(address):
     with (
         pytest.raises(ValueError, match="address must be None, 'auto', 'local', 'host:port' or"),
@@ -109,9 +111,7 @@ def test_a_worker_of_a_node_that_joined_later_is_checked_too(engine, monkeypatch
     from evergrow.distributed import ray_engine
     from tests.distributed import work
 
-    monkeypatch.setattr(
-        ray_engine, "versions_here", lambda: {**versions_here(), "Evergrow": "999"}
-    )
+    monkeypatch.setattr(ray_engine, "versions_here", lambda: {**versions_here(), "Evergrow": "999"})
     with pytest.raises(ClusterError, match="here is Evergrow 999, but\n  node .* has Evergrow"):
         list(engine.run(work.shifted, range(1), [1], what="adding"))
 

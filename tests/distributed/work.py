@@ -67,4 +67,7 @@ def private_bytes(part, matrix):
 
 
 def aligned(part, matrix):
-    return {"at": np.array([matrix.ctypes.data % 64]), "writeable": np.array([matrix.flags.writeable])}
+    return {
+        "at": np.array([matrix.ctypes.data % 64]),
+        "writeable": np.array([matrix.flags.writeable]),
+    }
