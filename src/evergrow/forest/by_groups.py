@@ -14,6 +14,7 @@ from evergrow.blocks import float_blocks
 from evergrow.engine import Arrays, Engine, engine_in_use
 from evergrow.forest.recipe import Recipe
 from evergrow.forest.standardize import Standardization
+from evergrow.forest.storing import Batch
 from evergrow.forest.tree_groups import forest_of, grow_group
 from evergrow.shards import Shards
 from evergrow.version import __version__
@@ -24,10 +25,9 @@ __all__ = ["groups_of", "grow_by_groups", "seed_of_work"]
 # to hand it out.
 _GROUP_VALUES = 1 << 24
 # With fewer groups some workers would end long before others.
-_FEWEST_GROUPS = 16
+_FEWEST_GROUPS = 8
 
 Codes = npt.NDArray[np.int32]
-Ids = npt.NDArray[np.int64]
 
 
 def groups_of(n_trees: int, values_per_tree: int, n_threads: int) -> list[tuple[int, int]]:
@@ -47,14 +47,13 @@ def groups_of(n_trees: int, values_per_tree: int, n_threads: int) -> list[tuple[
 
 def grow_by_groups(
     engine: Engine,
-    X: Any,
-    codes: Codes,
-    ids: Ids,
+    batch: Batch,
     standardization: Standardization,
     growth: dict[str, Any],
     recipe: Recipe,
 ) -> _core.Forest:
     """The forest that the core would grow here; ``growth`` is what it is told besides samples."""
+    X, codes, ids = batch.X, batch.codes, batch.ids
     rows = _standardised(X, standardization, half=recipe.half_samples)
     samples = _core.Samples.over(rows, codes, ids, n_features=X.shape[1])
     n_threads = engine.threads_per_worker if engine.is_remote else recipe.n_threads

@@ -7,7 +7,6 @@ interrupted has changed nothing.
 from __future__ import annotations
 
 import math
-import os
 import time
 from dataclasses import replace
 from typing import Any
@@ -16,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.blocks import float_blocks
 from evergrow.engine import engine_in_use
 from evergrow.forest.by_groups import grow_by_groups
 from evergrow.forest.fitted import FittedForest
@@ -25,10 +23,18 @@ from evergrow.forest.history import EarlySamples, History
 from evergrow.forest.recipe import Recipe
 from evergrow.forest.report import UpdateReport
 from evergrow.forest.reservoir import choose_evicted
+from evergrow.forest.room import Room
 from evergrow.forest.standardize import Standardization
+from evergrow.forest.storing import (
+    Batch,
+    Ids,
+    room_to_change,
+    room_to_grow,
+    store_first,
+    store_more,
+)
 from evergrow.labels import ClassList
 from evergrow.progress import progress_bar
-from evergrow.shards import join_rows
 from evergrow.turns import turn_of_file
 
 __all__ = ["Batch", "begin", "core_plan", "extend", "regrow_early"]
@@ -36,25 +42,7 @@ __all__ = ["Batch", "begin", "core_plan", "extend", "regrow_early"]
 # Fewer samples than this do not fix the scale of the features.
 _SETTLED = 50
 
-Codes = npt.NDArray[np.int32]
-Ids = npt.NDArray[np.int64]
-
 _NONE: Ids = np.zeros(0, dtype=np.int64)
-
-
-class Batch:
-    """New samples: features, columns of their classes, and ids."""
-
-    def __init__(self, X: npt.NDArray[Any], codes: Codes, ids: Ids) -> None:
-        self.X, self.codes, self.ids = X, codes, ids
-
-    def after(self, early: EarlySamples) -> Batch:
-        """Early samples and these as one batch."""
-        return Batch(
-            join_rows(early.X, self.X),
-            np.concatenate([early.codes, self.codes]),
-            np.concatenate([early.ids, self.ids]),
-        )
 
 
 def begin(
@@ -71,6 +59,7 @@ def begin(
     Where only some samples of a class may stay, those of the ids ``expendable`` go first.
     """
     start = time.perf_counter()
+    room = room_to_grow(recipe, batch.X.shape, len(labels))
     scaling = Standardization.of_each if recipe.standardize else Standardization.common
     standardization = scaling(batch.X)
     n_samples = batch.X.shape[0]
@@ -82,7 +71,7 @@ def begin(
         "bootstrap": recipe.bootstrap,
         "rules": recipe.split_rules(len(labels), batch.X.shape[1]),
     }
-    forest = _grown(batch, standardization, growth, recipe)
+    forest = _grown(batch, standardization, growth, recipe, room)
     early = None
     if n_samples < _SETTLED:
         X = np.array(batch.X[:], dtype=np.float64)
@@ -110,24 +99,26 @@ def begin(
 
 
 def _grown(
-    batch: Batch, standardization: Standardization, growth: dict[str, Any], recipe: Recipe
+    batch: Batch,
+    standardization: Standardization,
+    growth: dict[str, Any],
+    recipe: Recipe,
+    room: Room,
 ) -> _core.Forest:
     """The trees, by the engine in use if there is one and it is worth it."""
     engine = engine_in_use()
-    # A file of samples is one of this machine, and trees refer to its rows in another way.
-    if engine is not None and recipe.memory is None and batch.X.shape[0] >= _SETTLED:
-        return grow_by_groups(
-            engine, batch.X, batch.codes, batch.ids, standardization, growth, recipe
-        )
-    path = None if recipe.memory is None else os.path.abspath(recipe.memory)
-    samples = _core.Samples(batch.X.shape[1], half=recipe.half_samples, path=path)
-    _store(samples, batch, standardization)
+    # Files of samples are files of this machine.
+    in_memory = recipe.memory is None and not room.in_file
+    if engine is not None and in_memory and batch.X.shape[0] >= _SETTLED:
+        return grow_by_groups(engine, batch, standardization, growth, recipe)
+    samples, _ = store_first(batch, standardization, recipe, room)
     with progress_bar("growing trees", recipe.n_estimators, recipe.verbose) as progress:
         return _core.Forest.grow(
             samples=samples,
             n_trees=recipe.n_estimators,
             n_threads=recipe.n_threads,
             progress=progress,
+            row_budget=room.row_budget,
             **growth,
         )
 
@@ -177,15 +168,16 @@ def _update(
 ) -> tuple[FittedForest, UpdateReport]:
     start = time.perf_counter()
     known.check_memory()
-    samples = known.forest.samples.copy()
-    numbers = _store(samples, batch, known.standardization)
+    stored = known.forest.samples
+    room = room_to_change(recipe, stored, len(labels), n_new=len(batch.ids))
+    samples, numbers = store_more(stored, batch, known.standardization, recipe, room)
     history = replace(
         known.history,
         n_updates=known.history.n_updates + 1,
         n_seen=known.history.n_seen + len(batch.ids),
         refresh_due=known.history.refresh_due + recipe.refresh * len(known.forest),
     )
-    plan = core_plan(recipe, history, len(labels), known)
+    plan = core_plan(recipe, history, len(labels), known, row_budget=room.row_budget)
     keep = recipe.keep_per_class if plan["keep_rows"] else None
     evicted = choose_evicted(samples, keep, history.seed, expendable)
     with progress_bar("updating trees", len(known.forest), recipe.verbose) as progress:
@@ -198,7 +190,7 @@ def _update(
             progress=progress,
         )
     if not plan["keep_rows"]:
-        forest = forest.with_samples(known.forest.samples)
+        forest = forest.with_samples(stored)
     elif len(evicted):
         forest = forest.with_samples(_without(samples, evicted))
     forest.samples.claim()
@@ -214,9 +206,16 @@ def _update(
 
 
 def core_plan(
-    recipe: Recipe, history: History, n_classes: int, known: FittedForest
+    recipe: Recipe,
+    history: History,
+    n_classes: int,
+    known: FittedForest,
+    *,
+    row_budget: int | None = None,
 ) -> dict[str, Any]:
-    """What the core is told about one update."""
+    """What the core is told about one update; the row budget is that of the stored samples."""
+    if row_budget is None:
+        row_budget = room_to_change(recipe, known.forest.samples, n_classes).row_budget
     n_trees = len(known.forest)
     # What rounding takes from a sum of shares must not hold a tree back.
     due = (known.history.refresh_due, history.refresh_due)
@@ -233,16 +232,10 @@ def core_plan(
         "first_refreshed": first % n_trees,
         "n_refreshed": min(last - first, n_trees),
         "n_trees": n_trees,
+        "row_budget": row_budget,
         "rules": recipe.split_rules(n_classes, known.n_features),
         "keep_rows": known.has_training_rows,
     }
-
-
-def _store(samples: _core.Samples, batch: Batch, scale: Standardization) -> npt.NDArray[np.int32]:
-    numbers = samples.add(len(batch.ids))
-    for rows, block in float_blocks(batch.X):
-        samples.write(numbers[rows], block, batch.codes[rows], batch.ids[rows], scale.core)
-    return numbers
 
 
 def _without(samples: _core.Samples, rows: npt.NDArray[np.int32]) -> _core.Samples:
