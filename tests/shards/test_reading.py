@@ -12,7 +12,7 @@ import pytest
 
 import evergrow
 from evergrow import ShardError, open_shards, write_shards
-from evergrow.shards import verifying
+from evergrow.shards import join_rows, verifying
 from tests.shards.folders import N_ROWS, X, Y, folder_of_shards
 
 EVERY_INDEX = {
@@ -91,6 +91,14 @@ def test_chosen_rows_stay_on_disk(tmp_path: Path) -> None:
     assert chosen.shape == (5, X.shape[1])
     np.testing.assert_array_equal(chosen[1:4], X[rows][1:4])
     np.testing.assert_array_equal(chosen.choose([2, 0])[:], X[[40, 70]])
+
+
+@pytest.mark.parametrize("name", EVERY_INDEX)
+def test_rows_in_memory_and_on_disk_are_joined(name: str, tmp_path: Path) -> None:
+    joined = join_rows(X[:35].astype(np.float64), folder_of_shards(tmp_path).choose(range(35, 100)))
+    found = joined[EVERY_INDEX[name]]
+    np.testing.assert_array_equal(found, X[EVERY_INDEX[name]])
+    assert found.dtype == np.float64
 
 
 def test_opening_reads_no_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

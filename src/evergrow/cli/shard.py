@@ -48,7 +48,9 @@ __all__ = ["shard"]
     help="Round numbers to this type; without it they are kept as they are.",
 )
 @click.option(
-    "--rows-per-shard", type=click.IntRange(1), help="Rows in a file; without it about 64 MiB."
+    "--rows-per-shard",
+    type=click.IntRange(1),
+    help="Rows in a file; 64 MiB, or 2048 images.",
 )
 @click.option("--cluster", "address", metavar="ADDRESS", help="Embed on a Ray cluster, or auto.")
 @click.option("--verify", is_flag=True, help="Read all shards and check their hashes.")
@@ -85,6 +87,11 @@ def shard(
     if as_json and not info:
         raise click.UsageError("--json goes with --info")
     verbose = verbosity(quiet)
+
+    def say_waiting() -> None:
+        name = click.format_filename(folder)
+        click.echo(f"Waiting for another command that writes to {name!r}.", err=True)
+
     with _cluster(address):
         for source in sources:
             if os.path.isdir(source):
@@ -98,6 +105,7 @@ def shard(
                     on_error=on_error,
                     dtype=dtype,
                     rows_per_shard=rows_per_shard,
+                    say_waiting=say_waiting,
                     verbose=verbose,
                 )
             else:
@@ -111,6 +119,7 @@ def shard(
                     labels=labels,
                     dtype=dtype,
                     rows_per_shard=rows_per_shard,
+                    say_waiting=say_waiting,
                     verbose=verbose,
                 )
             if not quiet:
@@ -138,7 +147,7 @@ def _cluster(address: str | None) -> AbstractContextManager[Any]:
 def _say_added(source: str, done: Any) -> None:
     from evergrow.naming import printable
 
-    known = f", {done.n_known} known already" if done.n_known else ""
+    known = f", {done.n_present} known already" if done.n_present else ""
     left_out = f", {len(done.problems)} left out" if done.problems else ""
     rows = several(done.n_added, "row")
     click.echo(f"{printable(source)}: {rows} added{known}{left_out}.", err=True)

@@ -15,6 +15,8 @@ from evergrow.errors import ShardError
 __all__ = ["open_parquet"]
 
 _BLOCK_BYTES = 8 << 20
+# Numbers that repeat take next to nothing in a file and all the same in memory.
+_MOST_TOGETHER = 8192
 # Names of labels that are looked for where none is given.
 _LABELS = ("y", "label", "labels")
 
@@ -90,16 +92,23 @@ class ParquetRows:
         """Rows and labels but for the first few, some at a time."""
         groups, n_skipped = self._groups_after(n_skipped)
         columns = [*self._columns, *([] if self._label is None else [self._label])]
-        per_row = self._file.metadata.row_group(0).total_byte_size if groups else 0
-        per_row = max(1, per_row // max(1, self._file.metadata.row_group(0).num_rows))
-        size = max(1, min(1 << 16, _BLOCK_BYTES // per_row))
-        for batch in self._file.iter_batches(size, row_groups=groups, columns=columns):
+        for batch in self._file.iter_batches(
+            self._rows_together(), row_groups=groups, columns=columns
+        ):
             n_left_out = min(n_skipped, batch.num_rows)
             n_skipped -= n_left_out
             kept = batch.slice(n_left_out)
             if kept.num_rows:
                 labels = None if self._label is None else kept.column(self._label).to_pylist()
                 yield self._matrix(kept), labels
+
+    def _rows_together(self) -> int:
+        """Rows whose numbers make a block; what a file says of its size is no more than a hint."""
+        metadata = self._file.metadata
+        groups = range(metadata.num_row_groups)
+        n_bytes = int(sum(metadata.row_group(i).total_byte_size for i in groups))
+        per_row = max(8 * len(self._columns), n_bytes // max(1, self.n_rows))
+        return max(1, min(_MOST_TOGETHER, _BLOCK_BYTES // per_row))
 
     def _groups_after(self, n_skipped: int) -> tuple[list[int], int]:
         """Groups of rows that are not skipped whole, and what to skip in them."""

@@ -30,7 +30,9 @@ MANIFEST = "shards.json"
 FORMAT_VERSION = 1
 
 DTYPES: dict[str, np.dtype[Any]] = {
-    name: np.dtype(name).newbyteorder("<") for name in ("float16", "float32", "float64")
+    "float16": np.dtype("<f2"),
+    "float32": np.dtype("<f4"),
+    "float64": np.dtype("<f8"),
 }
 # Each kind of file beside the features: its type, and the shape of one entry.
 _BESIDE: dict[str, np.dtype[Any]] = {
@@ -42,7 +44,7 @@ _BESIDE: dict[str, np.dtype[Any]] = {
 ORIGIN_BYTES = 32
 
 _FORMAT = "evergrow shards"
-_MAX_BYTES = 512 << 20
+_MAX_BYTES = 128 << 20
 _MOST_ROWS = 2**40
 _MOST_FEATURES = 2**24
 _MOST_SHARDS = 10**6
@@ -163,8 +165,13 @@ class Manifest:
     def write(self, folder: Path) -> None:
         """Replace the manifest of a folder by this one, whole or not at all."""
         content = self._content()
+        text = json.dumps({**content, "sha256": _hash(content)}, indent=1, sort_keys=True)
+        if len(text) >= _MAX_BYTES:
+            raise ShardError(
+                f"the manifest would take {len(text)} bytes, at most {_MAX_BYTES} are read: "
+                "write fewer and larger shards, or to another folder"
+            )
         with written_whole(folder / MANIFEST) as file:
-            text = json.dumps({**content, "sha256": _hash(content)}, indent=1, sort_keys=True)
             file.write(text.encode() + b"\n")
 
     @classmethod

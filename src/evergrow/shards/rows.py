@@ -193,7 +193,12 @@ class JoinedRows(StoredRows):
         return np.result_type(self._first.dtype, self._rest.dtype)
 
     def _span(self, first: int, last: int, step: int) -> npt.NDArray[Any]:
-        return self._at(np.arange(first, last, step, dtype=np.int64))
+        here = self._first[first:last:step]
+        after = first + step * len(here) - len(self._first)
+        if after >= last - len(self._first):
+            return here
+        rest = self._rest[after : last - len(self._first) : step]
+        return np.concatenate([here, rest]) if len(here) else rest.astype(self.dtype, copy=False)
 
     def _at(self, numbers: Numbers) -> npt.NDArray[Any]:
         n_first = int(np.searchsorted(numbers, len(self._first)))
