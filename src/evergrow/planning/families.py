@@ -24,6 +24,8 @@ _ASSIGNMENTS, _ALL_OF = 1024, 11
 _MACHINES, _TRAINED_ROWS = 20, 2000
 # What least squares holds out to choose by, and the penalties it chooses from.
 _HELD_OUT, _HELD_OUT_EVERY, _PENALTIES = 2000, 6, 10
+# The cache that a core has to itself; how many times more there is decides, not the number itself.
+_NEAR_BYTES = 1 << 20
 # Bytes of the blocks of rows whose products, and whose sums, are added up at once.
 _PRODUCT_BLOCK_BYTES, _MEAN_BLOCK_BYTES = 64 << 20, 8 << 20
 
@@ -102,6 +104,15 @@ def _levels(work: Workload, _: Shape) -> float:
 def _far(n_rows: int, row_bytes: float) -> float:
     """Rows that come from memory and not from the cache: those of nodes too large for it."""
     return n_rows * max(0.0, math.log2(n_rows * row_bytes / cache_bytes()))
+
+
+def _tests(work: Workload, shape: Shape) -> float:
+    return _levels(work, shape) * math.sqrt(work.features)
+
+
+def _misses(work: Workload) -> float:
+    """How far a number is away when every node reads other columns, none of them in order."""
+    return math.log2(1 + 4.0 * work.rows * work.features / _NEAR_BYTES)
 
 
 def _held_out(work: Workload) -> int:
@@ -184,9 +195,8 @@ _MEANS = (
 _ERC = (
     Term("turning columns", "not", lambda w, _: w.rows * w.features),
     Term("handling rows", "trees", _levels),
-    Term("tests", "trees", lambda w, s: _levels(w, s) * math.sqrt(w.features)),
-    Term("tests far away", "trees", lambda w, _: _far(w.rows, 4) * math.sqrt(w.features)),
-    Term("handling nodes", "trees", lambda w, _: w.rows * w.features),
+    Term("tests", "trees", _tests),
+    Term("tests far away", "trees", lambda w, s: _tests(w, s) * _misses(w)),
 )
 
 _FOREST_SIZES = (
@@ -240,6 +250,7 @@ _WORD_SIZES = (
     (60000, 128, 20, 2),
     (96000, 32, 100, 2),
     (64000, 128, 300, 1),
+    (120000, 128, 100, 1),
 )
 
 
