@@ -27,7 +27,14 @@ struct Forest {
     std::size_t n_bytes() const;
     // Whether leaves know their training rows; not so in a forest kept for inference.
     bool keeps_rows() const;
+    // Some of its trees, one after the other.
+    Forest group(std::size_t first_tree, std::size_t n_trees) const;
 };
+
+// The trees of several forests, in their order, as one over samples that hold the rows of all.
+// Throws std::invalid_argument if they do not fit together.
+Forest joined(std::shared_ptr<const Samples> samples,
+              const std::vector<std::shared_ptr<Forest>>& forests);
 
 struct ForestPlan {
     std::size_t n_trees;
@@ -35,6 +42,10 @@ struct ForestPlan {
     std::uint64_t seed;
     RowSampling sampling;
     SplitRules rules;
+    // Where a forest is grown by groups of trees, the first of this one; the trees are the same.
+    std::size_t first_tree = 0;
+    // Bytes of rows that each thread may copy, where they lie in a file; 0 where in memory.
+    std::size_t row_budget = 0;
 };
 
 // Grows a forest from all the samples; nothing if the poll asked to stop.

@@ -9,6 +9,7 @@
 #include "gain.hpp"
 #include "parallel.hpp"
 #include "propose/proposer.hpp"
+#include "row_view.hpp"
 #include "samples.hpp"
 #include "tree.hpp"
 
@@ -16,9 +17,11 @@ namespace evergrow {
 
 class Grower {
   public:
+    // With a row budget, in bytes, a subtree whose rows take no more is grown from copies of them;
+    // 0 for rows that are in memory anyway. The tree does not depend on it.
     // Throws std::invalid_argument if the hierarchy does not hold every class.
     Grower(const Samples& samples, std::size_t n_classes, const SplitRules& rules,
-           const EntropyTable& n_log_n);
+           const EntropyTable& n_log_n, std::size_t row_budget);
 
     // Splits the leaf and its descendants until no split is left to find. The leaf holds its class
     // counts; `rows` are its training rows, sorted by class, and are reordered. `key` names the
@@ -34,6 +37,7 @@ class Grower {
         std::uint64_t key;
     };
 
+    void load_rows(const Pending& next, const std::int32_t* rows);
     void find_ranges(const std::int32_t* rows, std::size_t n_rows);
     std::size_t partition(std::int32_t* rows, std::size_t n_rows);
     void remember_means(const Tree& tree, std::int32_t node);
@@ -42,6 +46,8 @@ class Grower {
 
     const Samples& samples_;
     const std::size_t n_classes_;
+    std::unique_ptr<LoadedRows> loaded_;  // null without a row budget
+    std::size_t loaded_end_ = 0;          // of the rows of the subtree that is loaded
     std::unique_ptr<Proposer> proposer_;
     std::vector<Pending> pending_;
     KnownMeans known_;

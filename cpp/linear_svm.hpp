@@ -13,7 +13,7 @@
 #include "aligned.hpp"
 #include "parallel.hpp"
 #include "rng.hpp"
-#include "samples.hpp"
+#include "row_view.hpp"
 
 namespace evergrow {
 
@@ -25,11 +25,11 @@ class LinearSvm {
     // Largest violation of the optimality conditions that counts as none.
     static constexpr double kTolerance = 0.1;
 
-    LinearSvm(const Samples& samples, double regularization)
-        : n_features_(samples.n_features()),
-          width_(samples.width()),
+    LinearSvm(const RowView& rows, double regularization)
+        : n_features_(rows.n_features()),
+          width_(rows.width()),
           upper_(regularization),
-          reader_(samples) {}
+          reader_(rows) {}
 
     // The samples of the next trainings.
     void set_rows(const std::int32_t* rows, std::size_t n);

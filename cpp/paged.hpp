@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "aligned.hpp"
@@ -86,6 +88,14 @@ class Paged {
         read(0, size_, copy.fresh(0));
         return copy;
     }
+    // The items `numbers` likewise.
+    Paged gathered(const std::vector<std::int32_t>& numbers) const {
+        Paged copy(width_);
+        copy.extend(numbers.size());
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+            std::copy_n(at(static_cast<std::size_t>(numbers[i])), width_, copy.fresh(i));
+        return copy;
+    }
     // Room for `n` more items, their content undefined; returns the first. Until the next copy of
     // this array is made they are written through `fresh`.
     std::size_t extend(std::size_t n) {
@@ -109,12 +119,75 @@ class Paged {
     // Pages from elsewhere; copies then share what is changed. For an empty array.
     void use(std::shared_ptr<PageSource> source) { source_ = std::move(source); }
 
+    // For an empty array: items that lie in memory of somebody else, item i at `first` + places[i]
+    // or, without places, one after the other. They are never written: a page whose owner has
+    // other holders is copied first, and the caller must stay one.
+    void look_at(const std::shared_ptr<const T>& first, std::size_t n, const std::int32_t* places) {
+        // Items of one page are neighbours, which only those without places are.
+        if (places != nullptr) shift_ = 0;
+        T* memory = const_cast<T*>(first.get());
+        for (std::size_t i = 0; i < n; i += page_items()) {
+            const std::size_t at = places == nullptr ? i : static_cast<std::size_t>(places[i]);
+            pages_.emplace_back(std::const_pointer_cast<T>(first), memory + at * width_);
+        }
+        size_ = room_ = n;
+    }
+    // Item i, which may be one past the last, lies in memory of somebody else likewise.
+    void put(std::size_t i, const std::shared_ptr<const T>& item) {
+        split_pages();
+        if (i == size_) {
+            pages_.emplace_back();
+            room_ = ++size_;
+        }
+        pages_[i] = std::const_pointer_cast<T>(item);
+    }
+    // Bytes of pages that belong to none of these.
+    std::size_t n_bytes_besides(const std::vector<std::shared_ptr<const void>>& owners) const {
+        std::size_t n_pages = 0;
+        for (const std::shared_ptr<T>& page : pages_)
+            if (std::none_of(owners.begin(), owners.end(),
+                             [&](const auto& owner) { return is_same(page, owner); }))
+                ++n_pages;
+        return std::min(n_pages << shift_, room_) * item_bytes();
+    }
+    // The items `numbers`, each on a page of its own: those in memory of these owners stay there,
+    // others are copied.
+    Paged picked(const std::vector<std::int32_t>& numbers,
+                 const std::vector<std::shared_ptr<const void>>& owners) const {
+        Paged copy(width_);
+        copy.shift_ = 0;
+        for (const std::int32_t number : numbers) {
+            const auto i = static_cast<std::size_t>(number);
+            const std::shared_ptr<T>& page = pages_[i >> shift_];
+            if (std::any_of(owners.begin(), owners.end(),
+                            [&](const auto& owner) { return is_same(page, owner); }))
+                copy.put(copy.size_, std::shared_ptr<const T>(page, at(i)));
+            else
+                std::copy_n(at(i), width_, copy.append());
+        }
+        return copy;
+    }
+
   private:
     static constexpr std::size_t kPageBytes = kPooledBytes;
 
     std::size_t page_items() const { return std::size_t{1} << shift_; }
     std::size_t item_bytes() const { return width_ * sizeof(T); }
 
+    static bool is_same(const std::shared_ptr<T>& page, const std::shared_ptr<const void>& owner) {
+        return !page.owner_before(owner) && !owner.owner_before(page);
+    }
+    // Every item becomes a page of its own, where it lies.
+    void split_pages() {
+        if (shift_ == 0) return;
+        std::vector<std::shared_ptr<T>> split;
+        split.reserve(size_);
+        for (std::size_t i = 0; i < size_; ++i)
+            split.emplace_back(pages_[i >> shift_], const_cast<T*>(at(i)));
+        pages_ = std::move(split);
+        shift_ = 0;
+        room_ = size_;
+    }
     template <class Visit>
     void each_run(std::size_t first, std::size_t n, Visit visit) const {
         for (std::size_t i = first; i < first + n;) {

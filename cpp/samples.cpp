@@ -20,41 +20,97 @@ Samples::Samples(std::size_t n_features, Precision precision, std::shared_ptr<Pa
     halves_.use(source_);
 }
 
+template <class T>
+Samples::Samples(std::size_t n_features, std::shared_ptr<const T> rows, const std::int32_t* places,
+                 const std::int32_t* classes, const std::int64_t* ids, std::size_t n)
+    : Samples(n_features, sizeof(T) == sizeof(float) ? Precision::kFloat32 : Precision::kFloat16,
+              nullptr) {
+    rows_of(T{}).look_at(rows, n, places);
+    owners_.push_back(std::move(rows));
+    classes_.extend(n);
+    ids_.extend(n);
+    for (std::size_t i = n; i-- > 0;) {
+        *classes_.fresh(i) = classes[i];
+        *ids_.fresh(i) = ids[i];
+        if (classes[i] == kGone) free_.push_back(static_cast<std::int32_t>(i));
+    }
+}
+
+template Samples::Samples(std::size_t, std::shared_ptr<const float>, const std::int32_t*,
+                          const std::int32_t*, const std::int64_t*, std::size_t);
+template Samples::Samples(std::size_t, std::shared_ptr<const std::uint16_t>, const std::int32_t*,
+                          const std::int32_t*, const std::int64_t*, std::size_t);
+
 std::size_t Samples::n_bytes() const {
     return floats_.n_bytes() + halves_.n_bytes() + classes_.n_bytes() + ids_.n_bytes();
 }
 
-std::vector<std::int32_t> Samples::add(std::size_t n) {
+std::size_t Samples::n_own_bytes() const {
+    return source_ ? 0 : floats_.n_bytes_besides(owners_) + halves_.n_bytes_besides(owners_);
+}
+
+// Numbers for more rows, those of removed ones first. Their classes and ids can be written.
+std::vector<std::int32_t> Samples::next_numbers(std::size_t n) {
     std::vector<std::int32_t> rows;
     rows.reserve(n);
     while (rows.size() < n && !free_.empty()) {
         rows.push_back(free_.back());
         free_.pop_back();
+        classes_.edit(place(rows.back()));
+        ids_.edit(place(rows.back()));
     }
     const std::size_t n_new = n - rows.size();
     constexpr std::size_t kMaxRows = std::numeric_limits<std::int32_t>::max();
     if (n_new > kMaxRows - size())
         throw std::invalid_argument("a forest holds at most 2^31 - 1 samples");
-    const std::size_t first =
-        precision_ == Precision::kFloat32 ? floats_.extend(n_new) : halves_.extend(n_new);
-    classes_.extend(n_new);
+    const std::size_t first = classes_.extend(n_new);
     ids_.extend(n_new);
     for (std::size_t i = first; i < first + n_new; ++i) {
         *classes_.fresh(i) = kGone;
         *ids_.fresh(i) = 0;
         rows.push_back(static_cast<std::int32_t>(i));
     }
+    return rows;
+}
+
+std::vector<std::int32_t> Samples::add(std::size_t n) {
+    const std::size_t n_before = size();
+    std::vector<std::int32_t> rows = next_numbers(n);
+    if (precision_ == Precision::kFloat32)
+        floats_.extend(size() - n_before);
+    else
+        halves_.extend(size() - n_before);
     // Places used again get pages of their own before they are written.
-    for (std::size_t i = 0; i < n - n_new; ++i) {
+    for (std::size_t i = 0; i < n && place(rows[i]) < n_before; ++i) {
         if (precision_ == Precision::kFloat32)
             floats_.edit(place(rows[i]));
         else
             halves_.edit(place(rows[i]));
-        classes_.edit(place(rows[i]));
-        ids_.edit(place(rows[i]));
     }
     return rows;
 }
+
+template <class T>
+std::vector<std::int32_t> Samples::add_over(const std::shared_ptr<const T>& rows,
+                                            const std::int32_t* places, const std::int32_t* classes,
+                                            const std::int64_t* ids, std::size_t n) {
+    owners_.push_back(rows);
+    std::vector<std::int32_t> numbers = next_numbers(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t at = places == nullptr ? i : static_cast<std::size_t>(places[i]);
+        rows_of(T{}).put(place(numbers[i]), {rows, rows.get() + at * width_});
+        *classes_.fresh(place(numbers[i])) = classes[i];
+        *ids_.fresh(place(numbers[i])) = ids[i];
+    }
+    return numbers;
+}
+
+template std::vector<std::int32_t> Samples::add_over(const std::shared_ptr<const float>&,
+                                                     const std::int32_t*, const std::int32_t*,
+                                                     const std::int64_t*, std::size_t);
+template std::vector<std::int32_t> Samples::add_over(const std::shared_ptr<const std::uint16_t>&,
+                                                     const std::int32_t*, const std::int32_t*,
+                                                     const std::int64_t*, std::size_t);
 
 template <class T>
 void Samples::write(const std::int32_t* numbers, const T* rows, const std::int32_t* classes,
@@ -98,19 +154,24 @@ void Samples::erase_removed() {
 Samples Samples::without_gaps(std::vector<std::int32_t>& number) const {
     Samples copy(n_features_, precision_, nullptr);
     number.assign(size(), kGone);
-    const std::vector<std::int32_t> to = copy.add(size() - n_removed());
-    std::size_t next = 0;
+    std::vector<std::int32_t> left;
+    left.reserve(size() - n_removed());
     for (std::size_t i = 0; i < size(); ++i) {
         if (classes_[i] == kGone) continue;
-        const std::size_t row = place(to[next++]);
-        number[i] = static_cast<std::int32_t>(row);
-        if (precision_ == Precision::kFloat32)
-            std::copy_n(floats_.at(i), width_, copy.floats_.fresh(row));
-        else
-            std::copy_n(halves_.at(i), width_, copy.halves_.fresh(row));
-        *copy.classes_.fresh(row) = classes_[i];
-        *copy.ids_.fresh(row) = ids_[i];
+        number[i] = static_cast<std::int32_t>(left.size());
+        left.push_back(static_cast<std::int32_t>(i));
     }
+    if (!owners_.empty() && precision_ == Precision::kFloat32)
+        copy.floats_ = floats_.picked(left, owners_);
+    else if (!owners_.empty())
+        copy.halves_ = halves_.picked(left, owners_);
+    else if (precision_ == Precision::kFloat32)
+        copy.floats_ = floats_.gathered(left);
+    else
+        copy.halves_ = halves_.gathered(left);
+    copy.owners_ = owners_;
+    copy.classes_ = classes_.gathered(left);
+    copy.ids_ = ids_.gathered(left);
     return copy;
 }
 

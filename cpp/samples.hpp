@@ -23,9 +23,20 @@ class Samples {
 
     // Rows in memory, or on pages from `source` if there is one.
     Samples(std::size_t n_features, Precision precision, std::shared_ptr<PageSource> source);
+    // Rows that lie in memory of somebody else, padded and standardised; it is kept, and never
+    // written: rows added later lie on pages of their own. Row i lies at places[i], or at i where
+    // there are no places. Rows of class kGone are removed ones.
+    template <class T>
+    Samples(std::size_t n_features, std::shared_ptr<const T> rows, const std::int32_t* places,
+            const std::int32_t* classes, const std::int64_t* ids, std::size_t n);
 
     // Room for `n` rows, to be filled with `write`; their numbers.
     std::vector<std::int32_t> add(std::size_t n);
+    // Rows that lie in memory of somebody else, as above; for samples without a page source.
+    template <class T>
+    std::vector<std::int32_t> add_over(const std::shared_ptr<const T>& rows,
+                                       const std::int32_t* places, const std::int32_t* classes,
+                                       const std::int64_t* ids, std::size_t n);
     // Fills the room of rows `numbers`, which came from `add` on this very object.
     template <class T>
     void write(const std::int32_t* numbers, const T* rows, const std::int32_t* classes,
@@ -39,8 +50,8 @@ class Samples {
     // Gives rows that are left other classes.
     void set_classes(const std::int32_t* numbers, const std::int32_t* classes, std::size_t n);
 
-    // The rows that are left, one after the other in memory of their exact size; `number` says
-    // what each row is called there.
+    // The rows that are left, one after the other in memory of their exact size, or where they are
+    // if that is memory of somebody else; `number` says what each row is called there.
     Samples without_gaps(std::vector<std::int32_t>& number) const;
 
     // Places for rows, also those of removed ones.
@@ -53,6 +64,8 @@ class Samples {
     bool can_be_referred_to() const { return source_ == nullptr; }
     const std::shared_ptr<PageSource>& source() const { return source_; }
     std::size_t n_bytes() const;
+    // Bytes of rows that lie neither on pages from elsewhere nor in memory of somebody else.
+    std::size_t n_own_bytes() const;
 
     std::int32_t class_of(std::int32_t row) const { return classes_[place(row)]; }
     std::int64_t id_of(std::int32_t row) const { return ids_[place(row)]; }
@@ -72,38 +85,23 @@ class Samples {
   private:
     static std::size_t place(std::int32_t row) { return static_cast<std::size_t>(row); }
 
+    Paged<float>& rows_of(float) { return floats_; }
+    Paged<std::uint16_t>& rows_of(std::uint16_t) { return halves_; }
+    std::vector<std::int32_t> next_numbers(std::size_t n);
+
     std::size_t n_features_;
     std::size_t width_;
     Precision precision_;
     std::shared_ptr<PageSource> source_;
+    // Whose memory some rows lie in. Held here besides by every page, so that none is ever found
+    // to have one holder only.
+    std::vector<std::shared_ptr<const void>> owners_;
     Paged<float> floats_;
     Paged<std::uint16_t> halves_;
     Paged<std::int32_t> classes_;
     Paged<std::int64_t> ids_;
     std::vector<std::int32_t> free_;
     AlignedVector<float> scaled_;
-};
-
-// Rows of samples as vectors for a kernel, a block at a time.
-class RowReader {
-  public:
-    // Rows handed to a kernel at once; single precision adds up this many without visible error.
-    static constexpr std::size_t kBlock = 512;
-
-    explicit RowReader(const Samples& samples) : samples_(samples), vectors_(kBlock) {
-        if (samples.precision() == Precision::kFloat16) space_.resize(kBlock * samples.width());
-    }
-    // At most kBlock rows; valid until the next call.
-    const float* const* read(const std::int32_t* rows, std::size_t n) {
-        for (std::size_t i = 0; i < n; ++i)
-            vectors_[i] = samples_.read(rows[i], space_.data() + i * samples_.width());
-        return vectors_.data();
-    }
-
-  private:
-    const Samples& samples_;
-    std::vector<const float*> vectors_;
-    AlignedVector<float> space_;
 };
 
 }  // namespace evergrow

@@ -91,11 +91,17 @@ ForestPtr forest_from_arrays(const SamplesPtr& samples, const std::vector<nb::di
 
 ForestPtr grow(const SamplesPtr& samples, std::size_t n_trees, std::size_t n_classes,
                std::uint64_t seed, std::size_t rows_per_tree, bool bootstrap, const nb::dict& rules,
-               std::size_t n_threads, nb::object progress) {
+               std::size_t n_threads, nb::object progress, std::size_t first_tree,
+               std::size_t row_budget) {
     if (samples->size() == samples->n_removed())
         throw std::invalid_argument("there are no samples");
-    const ForestPlan plan{n_trees, n_classes, seed, RowSampling{rows_per_tree, bootstrap},
-                          read_rules(rules, n_classes)};
+    const ForestPlan plan{n_trees,
+                          n_classes,
+                          seed,
+                          RowSampling{rows_per_tree, bootstrap},
+                          read_rules(rules, n_classes),
+                          first_tree,
+                          row_budget};
     std::optional<Forest> forest;
     run_interruptibly(std::move(progress), [&](const Poll& poll) {
         forest = grow_forest(samples, plan, n_threads, poll);
@@ -224,10 +230,23 @@ void bind_forest(nb::module_& m) {
     nb::class_<Forest> forest(m, "Forest");
     forest
         .def_static("grow", &grow, nb::kw_only(), "samples"_a, "n_trees"_a, "n_classes"_a, "seed"_a,
-                    "rows_per_tree"_a, "bootstrap"_a, "rules"_a, "n_threads"_a, "progress"_a.none())
+                    "rows_per_tree"_a, "bootstrap"_a, "rules"_a, "n_threads"_a, "progress"_a.none(),
+                    "first_tree"_a = 0, "row_budget"_a = 0)
+        .def_static(
+            "joined",
+            [](const SamplesPtr& samples, const std::vector<ForestPtr>& forests) {
+                return std::make_shared<Forest>(joined(samples, forests));
+            },
+            "samples"_a, "forests"_a)
         .def_static("from_arrays", &forest_from_arrays, nb::kw_only(), "samples"_a, "trees"_a,
                     "n_comparisons"_a, "proposer"_a, "n_classes"_a)
         .def("__len__", [](const Forest& self) { return self.trees.size(); })
+        .def(
+            "group",
+            [](const Forest& self, std::size_t first_tree, std::size_t n_trees) {
+                return std::make_shared<Forest>(self.group(first_tree, n_trees));
+            },
+            "first_tree"_a, "n_trees"_a)
         .def_prop_ro(
             "samples",
             [](const Forest& self) { return std::const_pointer_cast<Samples>(self.samples); })

@@ -6,9 +6,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "gather.hpp"
 #include "mapped_file.hpp"
@@ -116,6 +120,101 @@ void claim(Samples& samples) {
     samples.version = ++file->latest;
 }
 
+// The memory of an array, which lives as long as anybody looks at it.
+template <class T>
+std::shared_ptr<const T> memory_of(const Matrix<T>& rows) {
+    auto* held = new Matrix<T>(rows);
+    return std::shared_ptr<const T>(rows.data(), [held](const T*) {
+        const nb::gil_scoped_acquire gil;
+        delete held;
+    });
+}
+
+using Places = std::optional<Vector<std::int32_t>>;
+
+template <class T>
+void check_foreign(const Matrix<T>& rows, const Vector<std::int32_t>& classes,
+                   const Vector<std::int64_t>& ids, std::size_t n_features, const Places& places) {
+    const std::size_t n = classes.size();
+    if (n_features == 0 || rows.shape(1) != padded_width(n_features))
+        throw std::invalid_argument("rows must have the padded width, " +
+                                    std::to_string(padded_width(n_features)) + " columns, got " +
+                                    std::to_string(rows.shape(1)));
+    if (reinterpret_cast<std::uintptr_t>(rows.data()) % kAlignment != 0)
+        throw std::invalid_argument("rows must start at a multiple of 64 bytes");
+    if (ids.size() != n || (places ? places->size() != n : rows.shape(0) != n))
+        throw std::invalid_argument("rows or places, classes and ids differ in length");
+    if (n > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
+        throw std::invalid_argument("a forest holds at most 2^31 - 1 samples");
+    if (places && !all_within(places->data(), n, rows.shape(0)))
+        throw std::invalid_argument("there is no such place");
+    if (std::any_of(classes.data(), classes.data() + n,
+                    [](std::int32_t class_id) { return class_id < Samples::kGone; }))
+        throw std::invalid_argument("there is no such class");
+}
+
+template <class T>
+SamplesPtr samples_over(const Matrix<T>& rows, const Vector<std::int32_t>& classes,
+                        const Vector<std::int64_t>& ids, std::size_t n_features,
+                        const Places& places) {
+    check_foreign(rows, classes, ids, n_features, places);
+    return std::make_shared<Samples>(n_features, memory_of(rows), places ? places->data() : nullptr,
+                                     classes.data(), ids.data(), classes.size());
+}
+
+template <class T>
+NumpyVector<const std::int32_t> add_over(Samples& samples, const Matrix<T>& rows,
+                                         const Vector<std::int32_t>& classes,
+                                         const Vector<std::int64_t>& ids, const Places& places) {
+    check_foreign(rows, classes, ids, samples.n_features(), places);
+    const bool full = std::is_same_v<T, float>;
+    if (!samples.can_be_referred_to() || full != (samples.precision() == Precision::kFloat32))
+        throw std::invalid_argument(
+            "rows must have the precision of the samples, and these no file");
+    if (std::any_of(classes.data(), classes.data() + classes.size(),
+                    [](std::int32_t class_id) { return class_id == Samples::kGone; }))
+        throw std::invalid_argument("there is no such class");
+    return to_numpy(samples.add_over(memory_of(rows), places ? places->data() : nullptr,
+                                     classes.data(), ids.data(), classes.size()));
+}
+
+// Rows as samples hold them, into rows of the padded width.
+template <class T, class Stored>
+void standardize_rows(const Matrix<T>& rows, const Standardizer& standardizer,
+                      const nb::ndarray<Stored, nb::ndim<2>, nb::c_contig, nb::device::cpu>& out) {
+    const std::size_t n_features = standardizer.n_features(), width = padded_width(n_features);
+    if (rows.shape(1) != n_features || out.shape(1) != width)
+        throw std::invalid_argument(
+            "rows must have the width of the standardizer, and out its padded width");
+    if (rows.shape(0) != out.shape(0)) throw std::invalid_argument("rows and out differ in length");
+    const nb::gil_scoped_release release;
+    AlignedVector<float> scaled(width);
+    AlignedVector<std::uint16_t> halves(width);
+    for (std::size_t i = 0; i < rows.shape(0); ++i) {
+        const T* row = rows.data() + i * n_features;
+        Stored* to = out.data() + i * width;
+        if constexpr (std::is_same_v<Stored, float>) {
+            standardizer.apply(row, width, to);
+        } else {
+            standardizer.apply(row, width, scaled.data());
+            kernels().narrow(scaled.data(), width, halves.data());
+            std::copy(halves.begin(), halves.end(), to);
+        }
+    }
+}
+
+template <class Stored>
+void bind_stored(nb::module_& m, nb::class_<Samples>& samples) {
+    samples.def_static("over", &samples_over<Stored>, "rows"_a.noconvert(), "classes"_a, "ids"_a,
+                       nb::kw_only(), "n_features"_a, "places"_a = nb::none());
+    samples.def("add_over", &add_over<Stored>, "rows"_a.noconvert(), "classes"_a, "ids"_a,
+                nb::kw_only(), "places"_a = nb::none());
+    m.def("standardize_rows", &standardize_rows<float, Stored>, "rows"_a.noconvert(),
+          "standardizer"_a, "out"_a.noconvert());
+    m.def("standardize_rows", &standardize_rows<double, Stored>, "rows"_a.noconvert(),
+          "standardizer"_a, "out"_a.noconvert());
+}
+
 template <class T>
 void bind_inputs(nb::module_& m, nb::class_<Samples>& samples) {
     m.def("add_sums", &sum_columns<T>, "rows"_a.noconvert(), "total"_a.noconvert());
@@ -167,6 +266,7 @@ void bind_samples(nb::module_& m) {
         .def("claim", &claim)
         .def_prop_ro("n_removed", &Samples::n_removed)
         .def_prop_ro("nbytes", &Samples::n_bytes)
+        .def_prop_ro("own_nbytes", &Samples::n_own_bytes)
         .def_prop_ro("width", &Samples::width)
         .def_prop_ro(
             "classes", [](const Samples& self) { return to_numpy(all_classes(self)); },
@@ -176,6 +276,9 @@ void bind_samples(nb::module_& m) {
             nb::rv_policy::automatic);
     bind_inputs<float>(m, samples);
     bind_inputs<double>(m, samples);
+    bind_stored<float>(m, samples);
+    bind_stored<std::uint16_t>(m, samples);
+    m.def("padded_width", &padded_width, "n_features"_a);
 }
 
 }  // namespace evergrow

@@ -30,7 +30,14 @@ NodeWeights weights_named(const std::string& name) {
     throw std::invalid_argument("there are no node weights named '" + name + "'");
 }
 
-UpdatePlan read_plan(const nb::dict& plan) {
+// Trees `first_tree` on of a forest of plan["n_trees"], which may be left out for a whole one.
+UpdatePlan read_plan(const nb::dict& plan, const Forest& forest, std::size_t first_tree) {
+    std::size_t n_trees = forest.trees.size();
+    read_rule(plan, "n_trees", n_trees);
+    if (first_tree > n_trees || forest.trees.size() > n_trees - first_tree)
+        throw std::invalid_argument("first_tree and the number of trees are beyond n_trees");
+    std::size_t row_budget = 0;
+    read_rule(plan, "row_budget", row_budget);
     const auto n_classes = nb::cast<std::size_t>(plan["n_classes"]);
     return UpdatePlan{n_classes,
                       nb::cast<std::uint64_t>(plan["seed"]),
@@ -42,6 +49,9 @@ UpdatePlan read_plan(const nb::dict& plan) {
                       nb::cast<bool>(plan["bootstrap"]),
                       nb::cast<std::size_t>(plan["first_refreshed"]),
                       nb::cast<std::size_t>(plan["n_refreshed"]),
+                      first_tree,
+                      n_trees,
+                      row_budget,
                       read_rules(nb::cast<nb::dict>(plan["rules"]), n_classes),
                       nb::cast<bool>(plan["keep_rows"])};
 }
@@ -80,9 +90,9 @@ nb::tuple run_update(nb::object progress, Work work) {
 
 nb::tuple update(const Forest& forest, const SamplesPtr& samples, const Vector<std::int32_t>& rows,
                  const Vector<std::int32_t>& evicted, const nb::dict& plan, std::size_t n_threads,
-                 nb::object progress) {
+                 nb::object progress, std::size_t first_tree) {
     const Batch batch{samples, checked_rows(*samples, rows), checked_rows(*samples, evicted)};
-    const UpdatePlan read = read_plan(plan);
+    const UpdatePlan read = read_plan(plan, forest, first_tree);
     return run_update(std::move(progress), [&](const Poll& poll) {
         return update_forest(forest, batch, read, n_threads, poll);
     });
@@ -90,9 +100,9 @@ nb::tuple update(const Forest& forest, const SamplesPtr& samples, const Vector<s
 
 nb::tuple forget_rows(const Forest& forest, const Vector<std::int32_t>& rows,
                       const std::vector<std::int32_t>& classes, const nb::dict& plan,
-                      std::size_t n_threads, nb::object progress) {
+                      std::size_t n_threads, nb::object progress, std::size_t first_tree) {
     const std::vector<std::int32_t> numbers = checked_rows(*forest.samples, rows);
-    const UpdatePlan read = read_plan(plan);
+    const UpdatePlan read = read_plan(plan, forest, first_tree);
     return run_update(std::move(progress), [&](const Poll& poll) {
         return forget(forest, numbers, classes, read, n_threads, poll);
     });
@@ -100,9 +110,9 @@ nb::tuple forget_rows(const Forest& forest, const Vector<std::int32_t>& rows,
 
 nb::tuple refine_rows(const Forest& forest, const SamplesPtr& samples,
                       const Vector<std::int32_t>& rows, double share, const nb::dict& plan,
-                      std::size_t n_threads, nb::object progress) {
+                      std::size_t n_threads, nb::object progress, std::size_t first_tree) {
     const std::vector<std::int32_t> numbers = checked_rows(*samples, rows);
-    const UpdatePlan read = read_plan(plan);
+    const UpdatePlan read = read_plan(plan, forest, first_tree);
     if (samples->size() != forest.samples->size())
         throw std::invalid_argument("samples must be those of the forest, some with other classes");
     for (const std::int32_t row : numbers) {
@@ -127,11 +137,11 @@ ForestPtr relabelled(const Forest& forest, const SamplesPtr& samples,
 void bind_update(nb::class_<Forest>& forest) {
     forest
         .def("update", &update, nb::kw_only(), "samples"_a, "rows"_a, "evicted"_a, "plan"_a,
-             "n_threads"_a, "progress"_a.none())
+             "n_threads"_a, "progress"_a.none(), "first_tree"_a = 0)
         .def("forget", &forget_rows, nb::kw_only(), "rows"_a, "classes"_a, "plan"_a, "n_threads"_a,
-             "progress"_a.none())
+             "progress"_a.none(), "first_tree"_a = 0)
         .def("refine", &refine_rows, nb::kw_only(), "samples"_a, "rows"_a, "share"_a, "plan"_a,
-             "n_threads"_a, "progress"_a.none())
+             "n_threads"_a, "progress"_a.none(), "first_tree"_a = 0)
         .def("relabel", &relabelled, nb::kw_only(), "samples"_a, "columns"_a, "n_classes"_a)
         .def("compact",
              [](const Forest& self) {

@@ -11,12 +11,12 @@ constexpr std::size_t kMaxValues = std::size_t{1} << 22;
 
 }  // namespace
 
-AxisProposer::AxisProposer(const Samples& samples, const SplitRules& rules,
+AxisProposer::AxisProposer(const RowView& rows, const SplitRules& rules,
                            const EntropyTable& n_log_n)
-    : n_features_(samples.n_features()),
+    : n_features_(rows.n_features()),
       n_candidates_(rules.n_candidates),
       best_(rules, n_log_n),
-      reader_(samples) {
+      reader_(rows) {
     split_.centroids.assign(1, Centroid{0, CentroidSource::slot(0).code(), 0, 0, {}});
 }
 

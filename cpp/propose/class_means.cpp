@@ -19,23 +19,23 @@ float half_norm(const float* vector, std::size_t width) {
 Centroid ClassMeans::centroid(std::int32_t class_id, const std::int32_t* rows, std::size_t n,
                               float* mean, std::uint16_t* halves) {
     Centroid centroid{class_id, Centroid::kNewMean, 0, 0, {}};
-    if (n == 1 && samples_.can_be_referred_to()) {
+    if (n == 1 && rows_.can_be_referred_to()) {
         centroid.source = CentroidSource::row(rows[0]).code();
-        const float* row = samples_.read(rows[0], mean);
-        if (row != mean) std::copy_n(row, samples_.width(), mean);
+        const float* row = rows_.read(rows[0], mean);
+        if (row != mean) std::copy_n(row, rows_.width(), mean);
     } else {
         average(rows, n, mean);
         // Rounded to its stored precision before it routes anything: growing, saving and loading
         // see the same centroid.
-        kernels().narrow(mean, samples_.width(), halves);
+        kernels().narrow(mean, rows_.width(), halves);
     }
-    centroid.offset = half_norm(mean, samples_.width());
+    centroid.offset = half_norm(mean, rows_.width());
     return centroid;
 }
 
 // Blocks in single precision, their sum in double.
 void ClassMeans::average(const std::int32_t* rows, std::size_t n, float* mean) {
-    const std::size_t width = samples_.width();
+    const std::size_t width = rows_.width();
     std::fill(sum_.begin(), sum_.end(), 0.0);
     for (std::size_t first = 0; first < n; first += RowReader::kBlock) {
         const std::size_t size = std::min(RowReader::kBlock, n - first);

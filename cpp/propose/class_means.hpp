@@ -6,18 +6,15 @@
 #include <vector>
 
 #include "../aligned.hpp"
-#include "../samples.hpp"
+#include "../row_view.hpp"
 #include "../split.hpp"
 
 namespace evergrow {
 
 class ClassMeans {
   public:
-    explicit ClassMeans(const Samples& samples)
-        : samples_(samples),
-          reader_(samples),
-          partial_sum_(samples.width()),
-          sum_(samples.width()) {}
+    explicit ClassMeans(const RowView& rows)
+        : rows_(rows), reader_(rows), partial_sum_(rows.width()), sum_(rows.width()) {}
 
     // The centroid of the rows. A single row is a reference to it where rows can be referred to;
     // any other mean is rounded into `halves`. `mean` receives it in single precision.
@@ -27,7 +24,7 @@ class ClassMeans {
   private:
     void average(const std::int32_t* rows, std::size_t n, float* mean);
 
-    const Samples& samples_;
+    const RowView rows_;
     RowReader reader_;
     AlignedVector<float> partial_sum_;
     std::vector<double> sum_;

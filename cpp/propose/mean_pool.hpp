@@ -15,8 +15,8 @@ namespace evergrow {
 class MeanPool {
   public:
     // The objective says whose means are wanted; it must outlive the pool.
-    MeanPool(const Samples& samples, const Objective& objective)
-        : width_(samples.width()), objective_(objective), class_means_(samples) {}
+    MeanPool(const RowView& rows, const Objective& objective)
+        : width_(rows.width()), objective_(objective), class_means_(rows) {}
 
     // The means at a node, of all its samples; incomplete if `stop` is set on the way.
     void fill(const NodeSamples& node, const StopFlag& stop);

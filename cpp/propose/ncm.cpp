@@ -5,14 +5,13 @@
 
 namespace evergrow {
 
-NcmProposer::NcmProposer(const Samples& samples, const SplitRules& rules,
-                         const EntropyTable& n_log_n)
-    : width_(samples.width()),
+NcmProposer::NcmProposer(const RowView& rows, const SplitRules& rules, const EntropyTable& n_log_n)
+    : width_(rows.width()),
       rules_(rules),
       scorer_(n_log_n),
-      class_means_(samples),
-      reader_(samples),
-      means_(rules.n_centroids * samples.width()) {}
+      class_means_(rows),
+      reader_(rows),
+      means_(rules.n_centroids * rows.width()) {}
 
 bool NcmProposer::propose(const NodeSamples& node, Stream stream, const StopFlag& stop) {
     const auto min_rows = 2 * static_cast<std::size_t>(rules_.min_samples_leaf);

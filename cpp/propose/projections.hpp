@@ -12,7 +12,7 @@ namespace evergrow {
 
 class Projections {
   public:
-    explicit Projections(const Samples& samples) : width_(samples.width()), reader_(samples) {}
+    explicit Projections(const RowView& rows) : width_(rows.width()), reader_(rows) {}
 
     // Vectors to take at once, so that the products of a large node stay within bounds.
     std::size_t most_at_once(std::size_t n_rows) const;

@@ -12,7 +12,7 @@
 #include "../hierarchy.hpp"
 #include "../parallel.hpp"
 #include "../rng.hpp"
-#include "../samples.hpp"
+#include "../row_view.hpp"
 #include "../split.hpp"
 #include "../tree.hpp"
 #include "known_means.hpp"
@@ -80,7 +80,7 @@ SplitKind kind_of_split(const std::string& proposer);
 // Whether updates may give a node more centroids than it was grown with, up to n_centroids. A
 // regularised node has as many as it found worth their cost.
 bool grows_wider(const std::string& proposer);
-std::unique_ptr<Proposer> make_proposer(const Samples& samples, const SplitRules& rules,
+std::unique_ptr<Proposer> make_proposer(const RowView& rows, const SplitRules& rules,
                                         const EntropyTable& n_log_n);
 
 }  // namespace evergrow

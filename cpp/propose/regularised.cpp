@@ -23,14 +23,14 @@ std::size_t rounded_up(std::size_t n, std::size_t unit) { return (n + unit - 1) 
 
 }  // namespace
 
-RegularisedProposer::RegularisedProposer(const Samples& samples, const SplitRules& rules,
+RegularisedProposer::RegularisedProposer(const RowView& rows, const SplitRules& rules,
                                          const EntropyTable& n_log_n)
-    : width_(samples.width()),
+    : width_(rows.width()),
       rules_(rules),
       objective_(rules.objective, rules.hierarchy, rules.coarse_weight, rules.coarse_means),
-      pool_(samples, objective_),
+      pool_(rows, objective_),
       best_(rules, n_log_n),
-      reader_(samples) {}
+      reader_(rows) {}
 
 bool RegularisedProposer::propose(const NodeSamples& node, Stream stream, const StopFlag& stop) {
     const auto min_rows = 2 * static_cast<std::size_t>(rules_.min_samples_leaf);

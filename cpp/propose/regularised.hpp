@@ -20,8 +20,7 @@ namespace evergrow {
 
 class RegularisedProposer final : public Proposer {
   public:
-    RegularisedProposer(const Samples& samples, const SplitRules& rules,
-                        const EntropyTable& n_log_n);
+    RegularisedProposer(const RowView& rows, const SplitRules& rules, const EntropyTable& n_log_n);
 
     bool propose(const NodeSamples& node, Stream stream, const StopFlag& stop) override;
     bool goes_right(std::size_t row) const override {

@@ -20,12 +20,12 @@ class SvmProposer final : public Proposer {
     // still chosen by all of them.
     static constexpr std::size_t kMaxTrained = 2000;
 
-    SvmProposer(const Samples& samples, const SplitRules& rules, const EntropyTable& n_log_n)
-        : width_(samples.width()),
+    SvmProposer(const RowView& rows, const SplitRules& rules, const EntropyTable& n_log_n)
+        : width_(rows.width()),
           n_candidates_(rules.n_candidates),
           best_(rules, n_log_n),
-          projections_(samples),
-          svm_(samples, rules.regularization) {}
+          projections_(rows),
+          svm_(rows, rules.regularization) {}
 
     bool propose(const NodeSamples& node, Stream stream, const StopFlag& stop) override;
     bool goes_right(std::size_t row) const override { return best_.goes_right(row); }

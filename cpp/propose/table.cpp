@@ -11,12 +11,12 @@
 namespace evergrow {
 namespace {
 
-using Make = std::unique_ptr<Proposer> (*)(const Samples&, const SplitRules&, const EntropyTable&);
+using Make = std::unique_ptr<Proposer> (*)(const RowView&, const SplitRules&, const EntropyTable&);
 
 template <class P>
-std::unique_ptr<Proposer> make(const Samples& samples, const SplitRules& rules,
+std::unique_ptr<Proposer> make(const RowView& rows, const SplitRules& rules,
                                const EntropyTable& n_log_n) {
-    return std::make_unique<P>(samples, rules, n_log_n);
+    return std::make_unique<P>(rows, rules, n_log_n);
 }
 
 struct Entry {
@@ -47,9 +47,9 @@ SplitKind kind_of_split(const std::string& proposer) { return find(proposer).kin
 
 bool grows_wider(const std::string& proposer) { return find(proposer).grows_wider; }
 
-std::unique_ptr<Proposer> make_proposer(const Samples& samples, const SplitRules& rules,
+std::unique_ptr<Proposer> make_proposer(const RowView& rows, const SplitRules& rules,
                                         const EntropyTable& n_log_n) {
-    return find(rules.proposer).make(samples, rules, n_log_n);
+    return find(rules.proposer).make(rows, rules, n_log_n);
 }
 
 }  // namespace evergrow

@@ -59,12 +59,13 @@ std::optional<Updated> for_each_tree(const Forest& forest, std::shared_ptr<const
     std::vector<std::unique_ptr<Grower>> growers(n_threads);
     const bool finished = run_parallel(
         n_trees, n_threads,
-        [&](std::size_t index, std::size_t worker, const StopFlag& stop) {
+        [&](std::size_t place, std::size_t worker, const StopFlag& stop) {
+            const std::size_t index = plan.first_tree + place;
             if (!growers[worker])
-                growers[worker] =
-                    std::make_unique<Grower>(*samples, plan.n_classes, plan.rules, *n_log_n);
-            auto tree = std::make_shared<Tree>(*forest.trees[index]);
-            tree->scores.take(forest.trees[index]->scores);
+                growers[worker] = std::make_unique<Grower>(*samples, plan.n_classes, plan.rules,
+                                                           *n_log_n, plan.row_budget);
+            auto tree = std::make_shared<Tree>(*forest.trees[place]);
+            tree->scores.take(forest.trees[place]->scores);
             UpdatePlan own = plan;
             own.tree_key = tree_key(plan.seed, index, plan.update);
             const std::uint64_t before = tree->n_comparisons;
@@ -77,8 +78,8 @@ std::optional<Updated> for_each_tree(const Forest& forest, std::shared_ptr<const
             if (!stop && tree->dead_share() > tolerated_waste(index)) tree = tidy(*tree);
             report.pack_seconds =
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-            reports[index] = report;
-            trees[index] = std::move(tree);
+            reports[place] = report;
+            trees[place] = std::move(tree);
         },
         poll);
     if (!finished) return std::nullopt;

@@ -14,6 +14,7 @@
 
 namespace evergrow {
 
+// `index` is the place of the tree among all of the forest, whose group this may be.
 using TreeWork =
     std::function<void(Tree& tree, std::size_t index, TreeUpdate& update, Grower& grower)>;
 

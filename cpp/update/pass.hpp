@@ -11,6 +11,7 @@
 #include "../parallel.hpp"
 #include "../propose/class_means.hpp"
 #include "../route.hpp"
+#include "../row_view.hpp"
 #include "../samples.hpp"
 #include "../tree.hpp"
 #include "plan.hpp"

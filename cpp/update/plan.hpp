@@ -22,6 +22,11 @@ struct UpdatePlan {
     bool bootstrap;
     std::size_t first_refreshed;  // trees grown again from scratch: this one
     std::size_t n_refreshed;      // and so many in all, counted around
+    // Where a forest is updated by groups of its trees, the first of this one, and how many trees
+    // there are in all.
+    std::size_t first_tree;
+    std::size_t n_trees;
+    std::size_t row_budget;  // bytes of rows that each thread may copy; see Grower
     SplitRules rules;
     bool keep_rows;              // leaves remember the new rows
     std::uint64_t tree_key = 0;  // set for each tree

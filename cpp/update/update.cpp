@@ -32,8 +32,9 @@ std::vector<std::int32_t> some_rows(const std::vector<std::int32_t>& sorted, con
                      Stream(purpose_key(key, Purpose::kRows)));
 }
 
-bool is_refreshed(const UpdatePlan& plan, std::size_t tree, std::size_t n_trees) {
-    return (tree + n_trees - plan.first_refreshed % n_trees) % n_trees < plan.n_refreshed;
+bool is_refreshed(const UpdatePlan& plan, std::size_t tree) {
+    const std::size_t n = plan.n_trees;
+    return (tree + n - plan.first_refreshed % n) % n < plan.n_refreshed;
 }
 
 }  // namespace
@@ -60,7 +61,7 @@ std::optional<Updated> update_forest(const Forest& forest, const Batch& batch,
     sort_by_class(samples, sorted);
     const RowFlags evicted = flags_of(batch.evicted, batch.evicted.empty() ? 0 : samples.size());
     const auto work = [&](Tree& tree, std::size_t index, TreeUpdate& update, Grower& grower) {
-        const bool refreshed = is_refreshed(plan, index, forest.trees.size());
+        const bool refreshed = is_refreshed(plan, index);
         const std::vector<std::int32_t> rows =
             rows_for_tree(sorted, plan, tree_key(plan.seed, index, plan.update));
         update.prepare(strategy);

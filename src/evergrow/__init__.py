@@ -20,6 +20,7 @@ from evergrow.version import __version__
 if TYPE_CHECKING:
     from evergrow.client import Client
     from evergrow.codebook import ERCForest
+    from evergrow.distributed import cluster
     from evergrow.features import Embedder
     from evergrow.forest import (
         IGT,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from evergrow.novelty import RejectingClassifier
     from evergrow.pipelines import save
     from evergrow.planning import Plan, plan
+    from evergrow.shards import Shards, open_shards, write_shards
     from evergrow.subcategory import SubcategoryForestClassifier
 
 __all__ = [
@@ -70,13 +72,17 @@ __all__ = [
     "SVMForestClassifier",
     "ServiceError",
     "ShardError",
+    "Shards",
     "SubcategoryForestClassifier",
     "UpdateReport",
     "WorkspaceError",
     "__version__",
+    "cluster",
     "load",
+    "open_shards",
     "plan",
     "save",
+    "write_shards",
 ]
 
 # Where each public name comes from. It is imported when it is first asked for: scikit-learn alone
@@ -84,6 +90,7 @@ __all__ = [
 _HOMES = {
     "evergrow.client": ("Client",),
     "evergrow.codebook": ("ERCForest",),
+    "evergrow.distributed": ("cluster",),
     "evergrow.features": ("Embedder",),
     "evergrow.forest": (
         "AxisForestClassifier",
@@ -104,6 +111,7 @@ _HOMES = {
     "evergrow.novelty": ("RejectingClassifier",),
     "evergrow.pipelines": ("save",),
     "evergrow.planning": ("Plan", "plan"),
+    "evergrow.shards": ("Shards", "open_shards", "write_shards"),
     "evergrow.subcategory": ("SubcategoryForestClassifier",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -117,6 +125,7 @@ _MODULES = (
     "means",
     "novelty",
     "pipelines",
+    "shards",
     "streams",
     "subcategory",
 )

@@ -14,6 +14,18 @@ class Standardizer:
 
 class Samples:
     def __init__(self, n_features: int, half: bool = False, path: str | None = None) -> None: ...
+    # Samples whose rows lie in an array as standardize_rows makes them, at a multiple of 64 bytes:
+    # row i at places[i], or at i without places. Nothing is copied and the array is kept; it must
+    # not change. Class -1 stands for a removed row.
+    @staticmethod
+    def over(
+        rows: npt.NDArray[Any],
+        classes: npt.NDArray[np.int32],
+        ids: npt.NDArray[np.int64],
+        *,
+        n_features: int,
+        places: npt.NDArray[np.int32] | None = None,
+    ) -> Samples: ...
     def __len__(self) -> int: ...
     @property
     def half(self) -> bool: ...
@@ -30,6 +42,9 @@ class Samples:
     def n_removed(self) -> int: ...
     @property
     def nbytes(self) -> int: ...
+    # Of rows that lie neither in a file nor in an array of somebody else.
+    @property
+    def own_nbytes(self) -> int: ...
     @property
     def width(self) -> int: ...
     @property
@@ -38,6 +53,15 @@ class Samples:
     def ids(self) -> npt.NDArray[np.int64]: ...
     def copy(self) -> Samples: ...
     def add(self, n: int) -> npt.NDArray[np.int32]: ...
+    # More rows that lie in an array, as in over.
+    def add_over(
+        self,
+        rows: npt.NDArray[Any],
+        classes: npt.NDArray[np.int32],
+        ids: npt.NDArray[np.int64],
+        *,
+        places: npt.NDArray[np.int32] | None = None,
+    ) -> npt.NDArray[np.int32]: ...
     def write(
         self,
         numbers: npt.NDArray[np.int32],
@@ -59,6 +83,9 @@ class LeafReading:
     def __init__(self, parents: Sequence[int], name: str, smoothing: float) -> None: ...
 
 class Forest:
+    # Trees first_tree, first_tree + 1, ... of the forest of this seed. With a row budget a thread
+    # copies the rows of subtrees that take no more bytes, and reads others where they lie; the
+    # forest does not depend on it.
     @staticmethod
     def grow(
         *,
@@ -71,7 +98,12 @@ class Forest:
         rules: dict[str, Any],
         n_threads: int,
         progress: Callable[[int], None] | None,
+        first_tree: int = 0,
+        row_budget: int = 0,
     ) -> Forest: ...
+    # The trees of several forests as one; `samples` hold the rows of all.
+    @staticmethod
+    def joined(samples: Samples, forests: Sequence[Forest]) -> Forest: ...
     @staticmethod
     def from_arrays(
         *,
@@ -82,6 +114,8 @@ class Forest:
         n_classes: int,
     ) -> Forest: ...
     def __len__(self) -> int: ...
+    # Some of the trees, as a forest of the same samples.
+    def group(self, first_tree: int, n_trees: int) -> Forest: ...
     @property
     def samples(self) -> Samples: ...
     @property
@@ -92,6 +126,8 @@ class Forest:
     def nbytes(self) -> int: ...
     @property
     def n_comparisons(self) -> list[int]: ...
+    # A forest that is a group of the trees of another says which is its first; the plan is that of
+    # the whole, plan["n_trees"] the number of its trees. plan["row_budget"] is as in grow.
     def update(
         self,
         *,
@@ -101,6 +137,7 @@ class Forest:
         plan: dict[str, Any],
         n_threads: int,
         progress: Callable[[int], None] | None,
+        first_tree: int = 0,
     ) -> tuple[Forest, dict[str, Any]]: ...
     def forget(
         self,
@@ -110,6 +147,7 @@ class Forest:
         plan: dict[str, Any],
         n_threads: int,
         progress: Callable[[int], None] | None,
+        first_tree: int = 0,
     ) -> tuple[Forest, dict[str, Any]]: ...
     # Some rows have other classes in `samples` than in the forest.
     def refine(
@@ -121,6 +159,7 @@ class Forest:
         plan: dict[str, Any],
         n_threads: int,
         progress: Callable[[int], None] | None,
+        first_tree: int = 0,
     ) -> tuple[Forest, dict[str, Any]]: ...
     def relabel(self, *, samples: Samples, columns: Sequence[int], n_classes: int) -> Forest: ...
     def compact(self) -> Forest: ...
@@ -148,6 +187,13 @@ class Forest:
         self, rows: _Rows, standardizer: Standardizer, n_threads: int
     ) -> npt.NDArray[np.uint64]: ...
 
+# Floats in a row of so many features: the rest is zero.
+def padded_width(n_features: int) -> int: ...
+
+# Rows as samples hold them: float32, or the bits of float16, of the padded width.
+def standardize_rows(
+    rows: _Rows, standardizer: Standardizer, out: npt.NDArray[np.float32] | npt.NDArray[np.uint16]
+) -> None: ...
 def add_sums(rows: _Rows, total: npt.NDArray[np.float64]) -> None: ...
 def add_squares(
     rows: _Rows, mean: npt.NDArray[np.float64], total: npt.NDArray[np.float64]

@@ -10,7 +10,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import blas
 
-__all__ = ["Batch", "add_class_products", "add_products", "copies", "joined_batches"]
+__all__ = [
+    "Batch",
+    "add_class_products",
+    "add_products",
+    "copies",
+    "joined_batches",
+    "packed",
+    "unpacked",
+]
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
@@ -80,3 +88,20 @@ def copies(grams: tuple[Floats, ...] | None, columns: Iterable[int]) -> tuple[Fl
         return None
     changed = set(columns)
     return tuple(gram.copy() if k in changed else gram for k, gram in enumerate(grams))
+
+
+def packed(gram: Floats) -> Floats:
+    """The upper triangle of a matrix, row by row.
+
+    >>> packed(np.array([[1.0, 2.0], [0.0, 3.0]]))
+    array([1., 2., 3.])
+    """
+    triangle: Floats = gram[np.triu_indices(len(gram))]
+    return triangle
+
+
+def unpacked(triangle: Floats, n_features: int) -> Floats:
+    """A matrix with this upper triangle, and nothing below it."""
+    gram = np.zeros((n_features, n_features))
+    gram[np.triu_indices(n_features)] = triangle
+    return gram

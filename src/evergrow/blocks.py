@@ -21,12 +21,16 @@ def float_blocks(
     """Yield (rows, block) with C-ordered float32 or float64 blocks; views where possible.
 
     A block has at most ``max_rows`` rows, fewer where it has to be converted. Half precision
-    becomes float32 and integers become float64, both without loss below 2**53.
+    becomes float32 and integers become float64, both without loss below 2**53. Rows that are read
+    from files when asked for come in the same blocks as those of an array.
     """
     exact = X.dtype if X.dtype in (np.float32, np.float64) else None
     dtype = exact or (np.float32 if X.dtype == np.float16 else np.float64)
     step = max(1, _BLOCK_BYTES // max(1, X.shape[1] * 8))
-    if max_rows is not None and exact is not None and X.flags.c_contiguous:
+    # What has no order in memory gives its rows in the one asked for.
+    flags = getattr(X, "flags", None)
+    is_ordered = flags is None or flags.c_contiguous
+    if max_rows is not None and exact is not None and is_ordered:
         step = max_rows
     elif max_rows is not None:
         step = min(step, max_rows)

@@ -41,8 +41,22 @@ class Engine(Protocol):
     def is_remote(self) -> bool:
         """Whether parts run in other processes, so that what they need has to travel."""
 
+    @property
+    def keeps_results(self) -> bool:
+        """Whether work should have a name, which may take long to find for large data."""
+
+    @property
+    def threads_per_worker(self) -> int:
+        """Threads that one part may use."""
+
     def share(self, value: Any) -> Shared:
         """Make a value available to tasks; arrays are not copied again for each."""
+
+    def remember(self, name: str, make: Callable[[], Arrays]) -> Arrays:
+        """What ``make`` gives, or gave under this name to a run that is resumed.
+
+        For what is drawn by chance: work that goes on must go on with the same numbers.
+        """
 
     def run(
         self,
@@ -83,12 +97,18 @@ class InProcess:
     """The engine that is a plain loop: one part after the other, in this thread."""
 
     n_workers = 1
+    threads_per_worker = 1
     is_remote = False
+    keeps_results = False
 
     def share(self, value: Any) -> Shared:
         """Give the value itself."""
         shared: Shared = value
         return shared
+
+    def remember(self, name: str, make: Callable[[], Arrays]) -> Arrays:  # noqa: ARG002
+        """What ``make`` gives."""
+        return make()
 
     def run(
         self,

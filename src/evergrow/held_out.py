@@ -6,7 +6,7 @@ the same examples are kept however they were split into calls.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,7 @@ from evergrow.labels import GONE
 from evergrow.modelfile import check_array
 from evergrow.priorities import priorities
 
-__all__ = ["HeldOut"]
+__all__ = ["Choice", "HeldOut"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -98,6 +98,42 @@ class _OfClass:
 
 
 @dataclass(frozen=True, eq=False)
+class _ChosenOfClass:
+    """Which examples of a class may stay, by priority, and how many came and were held out."""
+
+    places: npt.NDArray[np.intp]
+    priorities: Integers
+    n_seen: int
+    n_chosen: int
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Which of some examples are held out: a function of their classes and numbers alone.
+
+    Attributes
+    ----------
+    chosen : ndarray of shape (n_samples,), bool
+        Which were held out.
+    of_classes : dict of int to _ChosenOfClass
+        By column those that may stay, no more than the share.
+    n_classes, share : int
+        How many classes there are, and how many examples each may keep.
+    """
+
+    chosen: Mask
+    of_classes: Mapping[int, _ChosenOfClass]
+    n_classes: int
+    share: int
+
+    @cached_property
+    def places(self) -> Integers:
+        """Ascending places of those that may stay."""
+        every = [np.zeros(0, dtype=np.int64), *(one.places for one in self.of_classes.values())]
+        return np.sort(np.concatenate(every))
+
+
+@dataclass(frozen=True, eq=False)
 class HeldOut:
     """Held-out examples as they came in; a value that never changes, whose copies share rows.
 
@@ -156,47 +192,78 @@ class HeldOut:
         """Whether all examples of a class that were held out are kept, but for those forgotten."""
         return not self.classes[column].let_go
 
-    def add(
-        self, batch: Batch, names: Sequence[Any], *, every: int, max_held_out: int
-    ) -> tuple[HeldOut, Mask]:
-        """Count more examples and hold out every ``every``-th of each class.
+    def choose(
+        self,
+        codes: npt.NDArray[np.int32],
+        names: Sequence[Any],
+        *,
+        every: int,
+        max_held_out: int,
+    ) -> Choice:
+        """Count more examples and choose every ``every``-th of each class; nobody looks at rows.
 
         Parameters
         ----------
-        batch : Batch
-            The examples, rows of any type.
+        codes : ndarray of shape (n_samples,)
+            The column of each one's class.
         names : sequence
             Names of all classes, known and new.
         every, max_held_out : int
             How many are held out, and how many are kept of all classes together.
-
-        Returns
-        -------
-        held_out : HeldOut
-            With the examples.
-        chosen : ndarray of shape (n_samples,)
-            Which of them were held out.
         """
         # One of each class at least, however many classes there are.
         share = min(self.share, max(1, max_held_out // len(names)))
-        classes = list(self.with_classes(len(names)).classes)
-        if share < self.share:
-            classes = [held.joined(_OfClass(), share) for held in classes]
-        chosen = np.zeros(len(batch.rows), dtype=bool)
-        for column in np.unique(batch.codes).tolist():
-            mine = np.flatnonzero(batch.codes == column)
-            numbers = classes[column].n_seen + np.arange(len(mine))
+        known = self.with_classes(len(names)).classes
+        chosen = np.zeros(len(codes), dtype=bool)
+        of_classes: dict[int, _ChosenOfClass] = {}
+        # By class in one sort: a look at all examples for each of many classes would take long.
+        order = np.argsort(codes, kind="stable")
+        columns, firsts = np.unique(codes[order], return_index=True)
+        for column, mine in zip(columns.tolist(), np.split(order, firsts[1:]), strict=True):
+            numbers = known[column].n_seen + np.arange(len(mine))
             taken = (numbers + 1) % every == 0
             chosen[mine] = taken
-            new = _new_examples(
-                batch,
-                mine[taken],
-                priorities(f"{self.seed} {names[column]}", numbers[taken]),
-                share,
+            ranks = priorities(f"{self.seed} {names[column]}", numbers[taken])
+            # More than the share cannot stay.
+            best = np.argsort(ranks, kind="stable")[:share]
+            of_classes[column] = _ChosenOfClass(
+                mine[taken][best], ranks[best], len(mine), int(taken.sum())
             )
-            added = _OfClass(new, len(mine), 0, int(taken.sum()))
-            classes[column] = classes[column].joined(added, share)
-        return HeldOut(tuple(classes), share, self.seed), chosen
+        return Choice(chosen, of_classes, len(names), share)
+
+    def with_chosen(self, choice: Choice, rows: npt.NDArray[Any], weights: Floats) -> HeldOut:
+        """With the examples that were chosen.
+
+        Parameters
+        ----------
+        choice : Choice
+            What these held-out examples chose.
+        rows, weights : ndarray of shape (n_places, n_features) and (n_places,)
+            The examples at ``choice.places``.
+        """
+        classes = list(self.with_classes(choice.n_classes).classes)
+        if choice.share < self.share:
+            classes = [held.joined(_OfClass(), choice.share) for held in classes]
+        places = choice.places
+        for column, of_class in choice.of_classes.items():
+            at = np.searchsorted(places, of_class.places).tolist()
+            # Each is a copy: a view would hold the whole matrix.
+            new = tuple(
+                _Example(rank, np.array(rows[i], dtype=np.float64), float(weights[i]))
+                for i, rank in zip(at, of_class.priorities.tolist(), strict=True)
+            )
+            added = _OfClass(new, of_class.n_seen, 0, of_class.n_chosen)
+            classes[column] = classes[column].joined(added, choice.share)
+        return HeldOut(tuple(classes), choice.share, self.seed)
+
+    def add(
+        self, batch: Batch, names: Sequence[Any], *, every: int, max_held_out: int
+    ) -> tuple[HeldOut, Mask]:
+        """Hold out some of these examples, rows of any type; and tell which were chosen."""
+        choice = self.choose(batch.codes, names, every=every, max_held_out=max_held_out)
+        places = choice.places
+        added = self.with_chosen(choice, batch.rows[places], batch.weights[places])
+        return added, choice.chosen
 
     def find(self, batch: Batch) -> tuple[HeldOut, Mask]:
         """Without these examples, and which of them were kept here."""
@@ -304,13 +371,3 @@ def _key(row: npt.NDArray[Any], weight: float) -> tuple[bytes, float]:
     """The same for equal examples, whatever their type."""
     # There are two zeros; adding one of them makes them the same.
     return (np.asarray(row, dtype=np.float64) + 0.0).tobytes(), weight
-
-
-def _new_examples(
-    batch: Batch, places: npt.NDArray[Any], priorities: Integers, share: int
-) -> tuple[_Example, ...]:
-    # More than the share cannot stay, and each is a copy: a view would hold the whole matrix.
-    best = np.argsort(priorities, kind="stable")[:share]
-    rows = [np.array(batch.rows[i], dtype=np.float64) for i in places[best].tolist()]
-    weights, ranks = batch.weights[places[best]].tolist(), priorities[best].tolist()
-    return tuple(_Example(*parts) for parts in zip(ranks, rows, weights, strict=True))

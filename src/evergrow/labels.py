@@ -11,12 +11,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["GONE", "ClassList", "as_classes", "check_label_types"]
+__all__ = ["GONE", "ClassList", "NumberedLabels", "as_classes", "check_label_types"]
 
 # The new column of a class that goes.
 GONE = -1
@@ -30,6 +30,14 @@ _FAMILIES: dict[str, tuple[type, ...]] = {
 
 # As Python writes it: 07 and 7 are two folders, but one number.
 _WHOLE = re.compile("0|-?[1-9][0-9]*")
+
+
+@runtime_checkable
+class NumberedLabels(Protocol):
+    """Labels that are kept as places in a list of classes, none missing."""
+
+    codes: npt.NDArray[np.int32]
+    classes: npt.NDArray[Any]
 
 
 def check_label_types(y: object) -> None:
@@ -92,6 +100,17 @@ def _family(dtype: np.dtype[Any]) -> str:
     return "strings" if dtype.kind in "UOT" else "numbers"
 
 
+def _distinct(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    """Labels that occur, sorted, and the place of each label among them."""
+    if isinstance(y, NumberedLabels):
+        # An array of names would take many times the memory of their numbers.
+        present, inverse = np.unique(y.codes, return_inverse=True)
+        classes, place = np.unique(y.classes[present], return_inverse=True)
+        return classes, place.reshape(-1)[inverse.reshape(-1)]
+    classes, inverse = np.unique(y, return_inverse=True)
+    return classes, inverse.reshape(-1)
+
+
 def _joined(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:
     joined = np.concatenate([first, second])
     names = first.tolist() + second.tolist()
@@ -140,10 +159,10 @@ class ClassList:
     @classmethod
     def of(cls, y: npt.NDArray[Any]) -> tuple[ClassList, npt.NDArray[np.int32]]:
         """List the classes of ``y`` and give each label its column."""
-        classes, codes = np.unique(y, return_inverse=True)
+        classes, codes = _distinct(y)
         if classes.dtype.kind == "U":  # as wide as its longest, whatever y was
             classes = np.array(classes.tolist())
-        return cls(classes), codes.reshape(-1).astype(np.int32)
+        return cls(classes), codes.astype(np.int32)
 
     def extend_with(
         self, y: npt.NDArray[Any], classes: npt.NDArray[Any]
@@ -264,10 +283,10 @@ class ClassList:
                 f"labels must be {_family(self.classes.dtype)} like the known classes, "
                 f"got {_family(y.dtype)}"
             )
-        found, inverse = np.unique(y, return_inverse=True)
+        found, inverse = _distinct(y)
         new = [label not in self._column_of for label in found.tolist()]
         # The same list where nothing is new: it knows its columns already.
         grown = ClassList(_joined(self.classes, found[new])) if any(new) else self
         column = grown._column_of
         codes = np.array([column[label] for label in found.tolist()], dtype=np.int32)
-        return grown, codes[inverse.reshape(-1)]
+        return grown, codes[inverse]

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from evergrow.labels import ClassList, as_classes, check_label_types
 from evergrow.modelfile import check_saveable
 from evergrow.params import Rule, check_parameters
+from evergrow.shards import ShardLabels, StoredRows
 
-__all__ = ["Fitted", "GrowingClassifier", "check_targets", "snapshot", "swap_learnt"]
+__all__ = [
+    "Fitted",
+    "GrowingClassifier",
+    "check_targets",
+    "checked_examples",
+    "checked_rows",
+    "snapshot",
+    "swap_learnt",
+]
 
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
 
@@ -83,7 +92,7 @@ class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Samples to predict, and the estimator as it is now."""
         reader = self._snapshot()
         check_is_fitted(reader)
-        return reader, validate_data(reader, X, reset=False)
+        return reader, checked_rows(reader, X, reset=False)
 
     def _checked_first(
         self, X: npt.ArrayLike, y: npt.ArrayLike, *, min_samples: int
@@ -93,9 +102,7 @@ class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # Validation records names and number of features on the estimator it is given: a clone,
         # so that a failure later leaves this one untouched.
         learner = clone(self)
-        checked: tuple[npt.NDArray[Any], npt.NDArray[Any]] = validate_data(
-            learner, X, y, ensure_min_samples=min_samples, ensure_min_features=1
-        )
+        checked = checked_examples(learner, X, y, min_samples=min_samples)
         check_targets(checked[1])
         return *checked, getattr(learner, "feature_names_in_", None)
 
@@ -104,7 +111,7 @@ class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Further training samples and their labels."""
         check_label_types(y)
-        checked: tuple[npt.NDArray[Any], npt.NDArray[Any]] = validate_data(self, X, y, reset=False)
+        checked = checked_examples(self, X, y, reset=False)
         check_targets(checked[1])
         return checked
 
@@ -147,6 +154,52 @@ def swap_learnt(estimator: BaseEstimator, learnt: dict[str, Any]) -> None:
     new = {name: value for name, value in learnt.items() if value is not None}
     # One assignment: another thread sees all of the old or all of the new.
     estimator.__dict__ = kept | new
+
+
+def checked_rows(
+    estimator: BaseEstimator, X: npt.ArrayLike, *, reset: bool = True, **options: Any
+) -> npt.NDArray[Any]:
+    """Rows as scikit-learn checks them, its ``options`` included; those on disk stay there.
+
+    Their numbers are checked when they are read, so they need not be read for it here.
+    """
+    if not isinstance(X, StoredRows):
+        checked: npt.NDArray[Any] = validate_data(estimator, X, reset=reset, **options)
+        return checked
+    least = options.get("ensure_min_samples", 1)
+    if len(X) < least:
+        raise ValueError(
+            f"Found array with {len(X)} sample(s) (shape={X.shape}) while a minimum of {least} is "
+            f"required by {type(estimator).__name__}."
+        )
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    # It has all that is asked of a matrix that is gone through in blocks.
+    return cast("npt.NDArray[Any]", X)
+
+
+def checked_examples(
+    estimator: BaseEstimator,
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    *,
+    reset: bool = True,
+    min_samples: int = 1,
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Rows and a label for each; rows on disk stay there, and labels kept as numbers stay so."""
+    options = {"ensure_min_samples": min_samples, "ensure_min_features": 1}
+    if not isinstance(X, StoredRows) and not isinstance(y, ShardLabels):
+        checked: tuple[npt.NDArray[Any], npt.NDArray[Any]] = validate_data(
+            estimator, X, y, reset=reset, **options
+        )
+        return checked
+    rows = checked_rows(estimator, X, reset=reset, **options)
+    if isinstance(y, ShardLabels):
+        y.check_all_labelled()
+        labels = cast("npt.NDArray[Any]", y)
+    else:
+        labels = validate_data(estimator, "no_validation", y)
+    check_consistent_length(rows, labels)
+    return rows, labels
 
 
 def check_targets(y: npt.NDArray[Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.batches import packed, unpacked
 from evergrow.errors import ModelFileError
 from evergrow.modelfile import check_array
 from evergrow.moments import Moments
@@ -31,9 +32,9 @@ def moments_to_tensors(moments: Moments) -> dict[str, npt.NDArray[Any]]:
     }
     gram, class_grams = moments.settled_grams()
     if gram is not None:
-        tensors["gram"] = _packed(gram)
+        tensors["gram"] = _triangle(gram)
     if class_grams is not None:
-        tensors["class_grams"] = np.array([_packed(gram) for gram in class_grams])
+        tensors["class_grams"] = np.array([_triangle(gram) for gram in class_grams])
     return tensors
 
 
@@ -59,26 +60,19 @@ def moments_from_tensors(
     gram, grams = None, None
     if "gram" in tensors:
         size = d * (d + 1) // 2
-        gram = _unpacked(check_array(tensors["gram"], "gram", np.float64, (size,)), d)
+        gram = unpacked(check_array(tensors["gram"], "gram", np.float64, (size,)), d)
         _check_products(gram)
         if "class_grams" in tensors:
             packed = check_array(tensors["class_grams"], "class_grams", np.float64, (n, size))
-            grams = tuple(_unpacked(row, d) for row in packed)
+            grams = tuple(unpacked(row, d) for row in packed)
     return Moments(tuple(sums), weights, examples, squares, gram, grams, float(peak[0]))
 
 
-def _packed(gram: Floats) -> Floats:
-    upper = np.triu_indices(len(gram))
-    triangle: Floats = gram[upper]
+def _triangle(gram: Floats) -> Floats:
     # Sums of squares, which rounding may leave below nothing where examples were taken out.
-    triangle[upper[0] == upper[1]] = np.maximum(np.diagonal(gram), 0.0)
-    return triangle
-
-
-def _unpacked(triangle: Floats, n_features: int) -> Floats:
-    gram = np.zeros((n_features, n_features))
-    gram[np.triu_indices(n_features)] = triangle
-    return gram
+    whole = gram.copy()
+    np.einsum("ii->i", whole)[:] = np.maximum(np.diagonal(gram), 0.0)
+    return packed(whole)
 
 
 def _check_products(gram: Floats) -> None:

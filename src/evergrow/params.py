@@ -6,7 +6,9 @@ names the parameter, what is allowed and what it got.
 
 from __future__ import annotations
 
+import decimal
 import numbers
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,12 +20,21 @@ __all__ = [
     "Flag",
     "Fraction",
     "Integer",
+    "MemorySize",
     "Nothing",
     "Number",
     "RandomState",
     "Rule",
+    "bytes_of",
     "check_parameters",
 ]
+
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kMGT]i?)?B")
+_UNITS = {"": 1} | {
+    prefix + binary: (1024 if binary else 1000) ** (power + 1)
+    for power, prefix in enumerate("kMGT")
+    for binary in ("", "i")
+}
 
 
 class Rule(Protocol):
@@ -149,6 +160,37 @@ class RandomState:
     def __str__(self) -> str:
         """Say what is allowed."""
         return f"an integer from 0 to {2**32 - 1}, a numpy.random.RandomState"
+
+
+@dataclass(frozen=True)
+class MemorySize:
+    """An amount of memory: a number of bytes, or a number with a unit."""
+
+    def admits(self, value: object) -> bool:
+        """Tell whether the value follows the rule."""
+        if not isinstance(value, str):
+            return Integer(1, 2**62).admits(value)
+        found = _SIZE.fullmatch(value.replace("K", "k"))
+        return found is not None and 1 <= bytes_of(value) <= 2**62
+
+    def __str__(self) -> str:
+        """Say what is allowed."""
+        return "a size such as '4GiB', '600MiB' or '2GB', a number of bytes"
+
+
+def bytes_of(size: str | int) -> int:
+    """Bytes of an amount of memory that :class:`MemorySize` admits.
+
+    >>> bytes_of("1.5KiB"), bytes_of("2GB"), bytes_of(7)
+    (1536, 2000000000, 7)
+    """
+    if not isinstance(size, str):
+        return int(size)
+    found = _SIZE.fullmatch(size.replace("K", "k"))
+    if found is None:
+        raise ValueError(f"there is no size {size!r}")
+    number, unit = found.groups(default="")
+    return int(decimal.Decimal(number) * _UNITS[unit])
 
 
 def check_parameters(values: Mapping[str, Any], rules: Mapping[str, Sequence[Rule]]) -> None:

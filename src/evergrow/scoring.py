@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.engine import Arrays, engine_in_use
 from evergrow.learner import GrowingClassifier
 from evergrow.params import Integer, check_parameters
+from evergrow.shards.row_parts import RowPart, gathered, row_parts
 
-__all__ = ["ScoringClassifier", "as_decision"]
+__all__ = ["Scores", "ScoringClassifier", "as_decision", "unchanged"]
 
 Floats = npt.NDArray[np.float64]
+
+
+class Scores(Protocol):
+    """All that scores need, solved and ready to travel."""
+
+    def blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
+        """Scores a block of rows at a time: (rows, scores of shape (n_rows, n_classes))."""
 
 
 class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
@@ -23,6 +33,31 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
     @abstractmethod
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         """Scores a block of rows at a time: (rows, scores of shape (n_rows, n_classes))."""
+
+    def _travelling_scores(self) -> Scores | None:
+        """What gives the same scores elsewhere; None where that would have to bring too much."""
+        return None
+
+    def _finished(
+        self,
+        X: npt.NDArray[Any],
+        finish: Callable[[Floats], npt.NDArray[Any]],
+        scores: Scores | None = None,
+    ) -> npt.NDArray[Any]:
+        """What becomes of the scores of all rows, a block at a time.
+
+        Many rows are answered part by part where the engine in use runs its tasks. ``scores`` are
+        others than those that decide.
+        """
+        engine = engine_in_use()
+        parts = [] if engine is None else row_parts(X)
+        if engine is not None and len(parts) > 1:
+            travelling = self._travelling_scores() if scores is None else scores
+            if travelling is not None:
+                values = (travelling, finish)
+                return gathered(engine, parts, answers_of_part, X, values, what="predicting")
+        blocks = self._score_blocks(X) if scores is None else scores.blocks(X)
+        return _filled(X.shape[0], blocks, finish)
 
     def _fit_scores(self, X: npt.NDArray[Any]) -> Floats:
         """How well each row fits each class, comparable between rows; shape (n_rows, n_classes)."""
@@ -53,8 +88,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         array([0, 1])
         """
         reader, X = self._checked_query(X)
-        best = [block.argmax(axis=1) for _, block in reader._score_blocks(X)]
-        labels: npt.NDArray[Any] = reader.classes_[np.concatenate(best)]
+        labels: npt.NDArray[Any] = reader.classes_[reader._finished(X, best_column)]
         return labels
 
     def predict_top_k(self, X: npt.ArrayLike, k: int = 5) -> npt.NDArray[Any]:
@@ -83,9 +117,8 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         """
         reader, X = self._checked_query(X)
         check_parameters({"k": k}, {"k": [Integer(1, len(reader.classes_))]})
-        blocks = reader._score_blocks(X)
-        best = [np.argsort(-block, axis=1, kind="stable")[:, :k] for _, block in blocks]
-        labels: npt.NDArray[Any] = reader.classes_[np.concatenate(best)]
+        best = reader._finished(X, partial(best_columns, k=int(k)))
+        labels: npt.NDArray[Any] = reader.classes_[best]
         return labels
 
     def predict_log_proba(self, X: npt.ArrayLike) -> Floats:
@@ -105,3 +138,45 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
 def as_decision(scores: Floats) -> Floats:
     """Scores in the shape that scikit-learn gives them: one column for two classes."""
     return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+
+def best_column(scores: Floats) -> npt.NDArray[np.intp]:
+    """The column of the highest score; of equals the lowest."""
+    best: npt.NDArray[np.intp] = scores.argmax(axis=1)
+    return best
+
+
+def best_columns(scores: Floats, k: int) -> npt.NDArray[np.intp]:
+    """The columns of the ``k`` highest scores, best first."""
+    return np.argsort(-scores, axis=1, kind="stable")[:, :k]
+
+
+def unchanged(scores: Floats) -> Floats:
+    """The scores."""
+    return scores
+
+
+def answers_of_part(
+    part: RowPart,
+    matrix: npt.NDArray[Any] | None,
+    scores: Scores,
+    finish: Callable[[Floats], npt.NDArray[Any]],
+) -> Arrays:
+    """What becomes of the scores of some rows."""
+    rows = part.read(matrix)
+    return {"rows": _filled(len(rows), scores.blocks(rows), finish)}
+
+
+def _filled(
+    n_rows: int,
+    blocks: Iterator[tuple[slice, Floats]],
+    finish: Callable[[Floats], npt.NDArray[Any]],
+) -> npt.NDArray[Any]:
+    """What becomes of all blocks, in one array that is never there twice."""
+    whole = np.empty(0)
+    for rows, block in blocks:
+        finished = finish(block)
+        if not rows.start:
+            whole = np.empty((n_rows, *finished.shape[1:]), dtype=finished.dtype)
+        whole[rows] = finished
+    return whole

@@ -19,6 +19,7 @@ from evergrow.cli.info import info
 from evergrow.cli.options import examples
 from evergrow.cli.plan import plan
 from evergrow.cli.predict import predict
+from evergrow.cli.shard import shard
 from evergrow.cli.workspace.changing import merge, rename, split, undo, unsplit
 from evergrow.cli.workspace.init import init
 from evergrow.cli.workspace.keeping import backup, check, export
@@ -61,6 +62,7 @@ _OF_WORKSPACES = (
     *(rename, merge, split, unsplit, undo),
     *(export, check, backup, token),
 )
-_OF_RESEARCH = (experiment, compare, download, plan)
-for command in (*_OF_MODEL_FILES, *_OF_WORKSPACES, *_OF_RESEARCH):
+_OF_RESEARCH = (experiment, compare, download)
+_OF_CLUSTERS = (shard, plan)
+for command in (*_OF_MODEL_FILES, *_OF_WORKSPACES, *_OF_RESEARCH, *_OF_CLUSTERS):
     main.add_command(command)

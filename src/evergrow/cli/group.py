@@ -9,11 +9,13 @@ from typing import Any
 
 import click
 
+from evergrow.errors import ClusterError
+
 __all__ = ["Commands"]
 
 _INTERRUPTED = 130
 # What the library raises about data, models and missing packages; all else is a fault of its own.
-_EXPECTED = (ValueError, TypeError, OSError, ImportError)
+_EXPECTED = (ValueError, TypeError, OSError, ImportError, ClusterError)
 
 
 class Commands(click.Group):

@@ -1,1 +1,5 @@
 """Work on the workers of a cluster."""
+
+from evergrow.distributed.block import cluster
+
+__all__ = ["cluster"]

@@ -46,6 +46,7 @@ class GrowingForest(ForestClassifier):
         refresh: float,
         sample_dtype: Literal["float32", "float16"],
         memory: str | os.PathLike[str] | None,
+        memory_limit: str | int | None,
         keep_per_class: int | None,
         n_jobs: int | None,
         random_state: int | np.random.RandomState | None,
@@ -63,6 +64,7 @@ class GrowingForest(ForestClassifier):
         self.refresh = refresh
         self.sample_dtype = sample_dtype
         self.memory = memory
+        self.memory_limit = memory_limit
         self.keep_per_class = keep_per_class
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -9,7 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from evergrow.forest.strategies import STRATEGIES
-from evergrow.params import Choice, Flag, Fraction, Integer, Nothing, Number, RandomState, Rule
+from evergrow.params import (
+    Choice,
+    Flag,
+    Fraction,
+    Integer,
+    MemorySize,
+    Nothing,
+    Number,
+    RandomState,
+    Rule,
+)
 
 __all__ = [
     "CANDIDATE_RULES",
@@ -77,6 +87,7 @@ FOREST_RULES: dict[str, list[Rule]] = {
     "refresh": [Number(0.0, 1.0)],
     "sample_dtype": [Choice(("float32", "float16"))],
     "memory": [Nothing(), FilePath()],
+    "memory_limit": [Nothing(), MemorySize()],
     "keep_per_class": [Nothing(), Integer(1, 2**28)],
     "n_jobs": [Nothing(), Integer(-_MAX_JOBS, -1), Integer(1, _MAX_JOBS)],
     "random_state": [Nothing(), RandomState()],

@@ -55,6 +55,11 @@ class LinearForestClassifier(CandidateForest):
         Precision of the training samples that the forest keeps for its updates.
     memory : path, default=None
         File to keep the samples in, mapped into memory, when they are more than fit into it.
+    memory_limit : str or int, default=None
+        Most memory that training may use besides the trees, such as ``"4GiB"``, ``"600MiB"`` or a
+        number of bytes; None for no limit. Samples beyond it lie in a temporary file (in
+        ``TMPDIR``, else ``/var/tmp``); large nodes read them there, small subtrees are grown in
+        memory. The forest is the same, and takes up to twice as long.
     keep_per_class : int, default=None
         Keep at most this many samples of a class, a uniform choice of those seen; None for all.
         Class counts in the leaves still count every sample.

@@ -12,6 +12,7 @@ from joblib import effective_n_jobs
 
 from evergrow.forest.fitted import FittedForest
 from evergrow.forest.strategies import NodeSampling, resolve_strategy
+from evergrow.params import bytes_of
 
 __all__ = ["Recipe", "check_growable", "check_has_rows", "check_updates"]
 
@@ -38,6 +39,7 @@ class Recipe:
     refresh: float
     half_samples: bool
     memory: str | os.PathLike[str] | None
+    memory_limit: int | None  # bytes
     keep_per_class: int | None
     n_threads: int
     verbose: int
@@ -48,6 +50,7 @@ class Recipe:
         strategy, share, nodes = resolve_strategy(
             estimator.update, estimator.update_fraction, estimator.node_sampling
         )
+        limit = estimator.memory_limit
         return cls(
             proposer=proposer,
             n_estimators=estimator.n_estimators,
@@ -61,6 +64,7 @@ class Recipe:
             refresh=float(estimator.refresh),
             half_samples=estimator.sample_dtype == "float16",
             memory=estimator.memory,
+            memory_limit=None if limit is None else bytes_of(limit),
             keep_per_class=estimator.keep_per_class,
             n_threads=effective_n_jobs(estimator.n_jobs),
             verbose=estimator.verbose,

@@ -68,6 +68,11 @@ class SVMForestClassifier(GrowingForest):
         Precision of the training samples that the forest keeps for its updates.
     memory : path, default=None
         File to keep the samples in, mapped into memory, when they are more than fit into it.
+    memory_limit : str or int, default=None
+        Most memory that training may use besides the trees, such as ``"4GiB"``, ``"600MiB"`` or a
+        number of bytes; None for no limit. Samples beyond it lie in a temporary file (in
+        ``TMPDIR``, else ``/var/tmp``); large nodes read them there, small subtrees are grown in
+        memory. The forest is the same, and takes up to twice as long.
     keep_per_class : int, default=None
         Keep at most this many samples of a class, a uniform choice of those seen; None for all.
         Class counts in the leaves still count every sample.
@@ -128,6 +133,7 @@ class SVMForestClassifier(GrowingForest):
         refresh: float = 0.0,
         sample_dtype: Literal["float32", "float16"] = "float32",
         memory: str | os.PathLike[str] | None = None,
+        memory_limit: str | int | None = None,
         keep_per_class: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -146,6 +152,7 @@ class SVMForestClassifier(GrowingForest):
             refresh=refresh,
             sample_dtype=sample_dtype,
             memory=memory,
+            memory_limit=memory_limit,
             keep_per_class=keep_per_class,
             n_jobs=n_jobs,
             random_state=random_state,

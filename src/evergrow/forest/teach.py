@@ -7,7 +7,6 @@ interrupted has changed nothing.
 from __future__ import annotations
 
 import math
-import os
 import time
 from dataclasses import replace
 from typing import Any
@@ -16,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.blocks import float_blocks
 from evergrow.forest.fitted import FittedForest
 from evergrow.forest.growth import rows_per_tree
 from evergrow.forest.history import EarlySamples, History
@@ -24,6 +22,14 @@ from evergrow.forest.recipe import Recipe
 from evergrow.forest.report import UpdateReport
 from evergrow.forest.reservoir import choose_evicted
 from evergrow.forest.standardize import Standardization
+from evergrow.forest.storing import (
+    Batch,
+    Ids,
+    room_to_change,
+    room_to_grow,
+    store_first,
+    store_more,
+)
 from evergrow.labels import ClassList
 from evergrow.progress import progress_bar
 from evergrow.turns import turn_of_file
@@ -33,25 +39,7 @@ __all__ = ["Batch", "begin", "core_plan", "extend", "regrow_early"]
 # Fewer samples than this do not fix the scale of the features.
 _SETTLED = 50
 
-Codes = npt.NDArray[np.int32]
-Ids = npt.NDArray[np.int64]
-
 _NONE: Ids = np.zeros(0, dtype=np.int64)
-
-
-class Batch:
-    """New samples: features, columns of their classes, and ids."""
-
-    def __init__(self, X: npt.NDArray[Any], codes: Codes, ids: Ids) -> None:
-        self.X, self.codes, self.ids = X, codes, ids
-
-    def after(self, early: EarlySamples) -> Batch:
-        """Early samples and these as one batch."""
-        return Batch(
-            np.concatenate([early.X, np.asarray(self.X, dtype=np.float64)]),
-            np.concatenate([early.codes, self.codes]),
-            np.concatenate([early.ids, self.ids]),
-        )
 
 
 def begin(
@@ -68,11 +56,10 @@ def begin(
     Where only some samples of a class may stay, those of the ids ``expendable`` go first.
     """
     start = time.perf_counter()
+    room = room_to_grow(recipe, batch.X.shape, len(labels))
     scaling = Standardization.of_each if recipe.standardize else Standardization.common
     standardization = scaling(batch.X)
-    path = None if recipe.memory is None else os.path.abspath(recipe.memory)
-    samples = _core.Samples(batch.X.shape[1], half=recipe.half_samples, path=path)
-    numbers = _store(samples, batch, standardization)
+    samples, numbers = store_first(batch, standardization, recipe, room)
     n_drawn = rows_per_tree(recipe.max_samples, len(numbers))
     with progress_bar("growing trees", recipe.n_estimators, recipe.verbose) as progress:
         forest = _core.Forest.grow(
@@ -85,10 +72,11 @@ def begin(
             rules=recipe.split_rules(len(labels), samples.n_features),
             n_threads=recipe.n_threads,
             progress=progress,
+            row_budget=room.row_budget,
         )
     early = None
     if len(numbers) < _SETTLED:
-        X = np.array(batch.X, dtype=np.float64)
+        X = np.array(batch.X[:], dtype=np.float64)
         # A copy of the ids: the caller gets them as sample_ids_ and may change them.
         early = EarlySamples(X, batch.codes, batch.ids.copy())
     history = History(
@@ -157,15 +145,16 @@ def _update(
 ) -> tuple[FittedForest, UpdateReport]:
     start = time.perf_counter()
     known.check_memory()
-    samples = known.forest.samples.copy()
-    numbers = _store(samples, batch, known.standardization)
+    stored = known.forest.samples
+    room = room_to_change(recipe, stored, len(labels), n_new=len(batch.ids))
+    samples, numbers = store_more(stored, batch, known.standardization, recipe, room)
     history = replace(
         known.history,
         n_updates=known.history.n_updates + 1,
         n_seen=known.history.n_seen + len(batch.ids),
         refresh_due=known.history.refresh_due + recipe.refresh * len(known.forest),
     )
-    plan = core_plan(recipe, history, len(labels), known)
+    plan = core_plan(recipe, history, len(labels), known, row_budget=room.row_budget)
     keep = recipe.keep_per_class if plan["keep_rows"] else None
     evicted = choose_evicted(samples, keep, history.seed, expendable)
     with progress_bar("updating trees", len(known.forest), recipe.verbose) as progress:
@@ -178,7 +167,7 @@ def _update(
             progress=progress,
         )
     if not plan["keep_rows"]:
-        forest = forest.with_samples(known.forest.samples)
+        forest = forest.with_samples(stored)
     elif len(evicted):
         forest = forest.with_samples(_without(samples, evicted))
     forest.samples.claim()
@@ -194,9 +183,16 @@ def _update(
 
 
 def core_plan(
-    recipe: Recipe, history: History, n_classes: int, known: FittedForest
+    recipe: Recipe,
+    history: History,
+    n_classes: int,
+    known: FittedForest,
+    *,
+    row_budget: int | None = None,
 ) -> dict[str, Any]:
-    """What the core is told about one update."""
+    """What the core is told about one update; the row budget is that of the stored samples."""
+    if row_budget is None:
+        row_budget = room_to_change(recipe, known.forest.samples, n_classes).row_budget
     n_trees = len(known.forest)
     # What rounding takes from a sum of shares must not hold a tree back.
     due = (known.history.refresh_due, history.refresh_due)
@@ -212,16 +208,11 @@ def core_plan(
         "bootstrap": recipe.bootstrap,
         "first_refreshed": first % n_trees,
         "n_refreshed": min(last - first, n_trees),
+        "n_trees": n_trees,
+        "row_budget": row_budget,
         "rules": recipe.split_rules(n_classes, known.n_features),
         "keep_rows": known.has_training_rows,
     }
-
-
-def _store(samples: _core.Samples, batch: Batch, scale: Standardization) -> npt.NDArray[np.int32]:
-    numbers = samples.add(len(batch.ids))
-    for rows, block in float_blocks(batch.X):
-        samples.write(numbers[rows], block, batch.codes[rows], batch.ids[rows], scale.core)
-    return numbers
 
 
 def _without(samples: _core.Samples, rows: npt.NDArray[np.int32]) -> _core.Samples:

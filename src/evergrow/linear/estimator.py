@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import softmax
 from sklearn.utils import check_random_state
 
-from evergrow.blocks import float_blocks
 from evergrow.files import write_model
 from evergrow.held_out import HeldOut
 from evergrow.labels import ClassList
@@ -28,7 +27,8 @@ from evergrow.linear.feature_map import (
 )
 from evergrow.linear.fitted import FittedRLS, FixedWeights
 from evergrow.linear.ridge import Ridge
-from evergrow.linear.selection import Wish, default_penalty, normalised, recode
+from evergrow.linear.scores import LinearScores, as_probabilities
+from evergrow.linear.selection import Wish, default_penalty, normalising_factors, recode
 from evergrow.modelfile import (
     Build,
     class_list,
@@ -48,12 +48,9 @@ from evergrow.params import (
     Rule,
     check_parameters,
 )
-from evergrow.scoring import ScoringClassifier, as_decision
+from evergrow.scoring import ScoringClassifier, as_decision, unchanged
 
 __all__ = ["RULES", "LeastSquaresClassifier"]
-
-# Bytes of scores held at once when only the best classes are wanted.
-_SCORE_BYTES = 16 << 20
 
 RULES: dict[str, list[Rule]] = {
     "regularization": [Number(0.0, open_low=True), Choice(("auto",))],
@@ -112,7 +109,7 @@ class LeastSquaresClassifier(ScoringClassifier):
         (1, 3)
         """
         reader, X = self._checked_query(X)
-        return as_decision(np.concatenate([block for _, block in reader._score_blocks(X)]))
+        return as_decision(reader._finished(X, unchanged))
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Class probabilities: the softmax of the scores over a temperature.
@@ -139,12 +136,10 @@ class LeastSquaresClassifier(ScoringClassifier):
         np.int64(0)
         """
         reader, X = self._checked_query(X)
-        fitted, temperature = reader._fitted, reader.temperature_
-        out = np.empty((X.shape[0], len(fitted.labels)))
-        for rows, scores in reader._plain_score_blocks(X):
-            logits = normalised(scores, fitted.moments, reader.recoding_)
-            out[rows] = softmax(logits / temperature, axis=1)
-        return out
+        factors = normalising_factors(reader._fitted.moments, reader.recoding_)
+        finish = partial(as_probabilities, temperature=reader.temperature_)
+        with reader._scores(factors) as scores:
+            return reader._finished(X, finish, scores)
 
     @property
     def regularization_(self) -> float:
@@ -321,27 +316,22 @@ class LeastSquaresClassifier(ScoringClassifier):
     def _ridge(self) -> Ridge:
         return Ridge(self.regularization_, bool(self.standardize), self._fitted.intercept)
 
-    def _plain_score_blocks(
-        self, X: npt.NDArray[Any]
-    ) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
-        """Scores before recoding, a block of rows at a time: (rows, block)."""
-        fitted, n_features = self._fitted, self._fitted.features.n_features
-        max_rows = max(64, min(16384, _SCORE_BYTES // (8 * len(fitted.labels))))
+    @contextmanager
+    def _scores(self, factors: npt.NDArray[np.float64]) -> Iterator[LinearScores]:
+        """Scores times a factor per class; valid while the block runs."""
+        fitted = self._fitted
         with fitted.weights(self._ridge(), with_held_out=bool(self.refit_held_out)) as weights:
-            for rows, block in float_blocks(X, max_rows):
-                features = fitted.features.features(block, constant=False)
-                scores = features @ weights[:, :n_features].T
-                if fitted.intercept:
-                    scores += weights[:, -1]
-                yield rows, scores
+            yield LinearScores(fitted.features, weights, factors, fitted.intercept)
 
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
         """Scores after recoding; minus infinity for classes without examples."""
-        factors = recode(self._fitted.moments, self.recoding_)
-        for rows, scores in self._plain_score_blocks(X):
-            recoded = scores * factors
-            recoded[:, factors == 0] = -np.inf
-            yield rows, recoded
+        with self._scores(recode(self._fitted.moments, self.recoding_)) as scores:
+            yield from scores.blocks(X)
+
+    def _travelling_scores(self) -> LinearScores:
+        """Weights that are solved, without the sums they were solved from."""
+        with self._scores(recode(self._fitted.moments, self.recoding_)) as scores:
+            return scores.copy()
 
     def _recoded_weights(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         fitted = self._fitted

@@ -10,13 +10,24 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.blocks import float_blocks
 from evergrow.errors import ModelFileError
+from evergrow.linear.scale import inverse_spread
 from evergrow.params import Number, Rule, check_parameters
 
-__all__ = ["RFF", "FeatureMap", "MapIsKnown", "ReLU", "map_to_json", "resolve_map"]
+__all__ = [
+    "RFF",
+    "FeatureMap",
+    "FeatureMapping",
+    "MapIsKnown",
+    "ReLU",
+    "map_to_json",
+    "resolve_map",
+]
 
 Floats = npt.NDArray[np.float64]
+
+# Bytes of features computed at once.
+_BLOCK_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -45,8 +56,8 @@ class RFF:
     ----------
     gamma : float or "scale", default="scale"
         Width of the kernel. ``"scale"`` is 1 / (n_features * variance) of the first data, as in
-        scikit-learn; give a number for a model that does not depend on which data came first, and
-        for models that are to be merged.
+        scikit-learn, which reads these data once more; give a number for a model that does not
+        depend on which data came first, and for models that are to be merged.
 
     Examples
     --------
@@ -127,7 +138,7 @@ class FeatureMap:
         """Random features; ``X`` are the first examples, with their weights."""
         gamma = 1.0
         if isinstance(wanted, RFF):
-            gamma = _scale(X, weights) if wanted.gamma == "scale" else float(wanted.gamma)
+            gamma = inverse_spread(X, weights) if wanted.gamma == "scale" else float(wanted.gamma)
         return cls(wanted.name, X.shape[1], n_random, seed, gamma)
 
     @property
@@ -152,6 +163,23 @@ class FeatureMap:
         return mapped
 
 
+@dataclass(frozen=True)
+class FeatureMapping:
+    """Features of rows as sums want them, with the constant 1 for an intercept."""
+
+    features: FeatureMap
+    constant: bool
+
+    @property
+    def max_rows(self) -> int:
+        """How many rows are mapped at once."""
+        return max(256, _BLOCK_BYTES // (8 * (self.features.n_features + self.constant)))
+
+    def __call__(self, block: npt.NDArray[Any]) -> Floats:
+        """Features of a block of rows."""
+        return self.features.features(block, constant=self.constant)
+
+
 def _apply_relu(fixed: FeatureMap, rows: Floats, out: Floats) -> None:
     np.maximum(rows @ fixed.projection.T, 0.0, out=out)
 
@@ -170,15 +198,3 @@ def _copy(_: FeatureMap, rows: Floats, out: Floats) -> None:
 
 
 _APPLY = {"none": _copy, "relu": _apply_relu, "rff": _apply_rff}
-
-
-def _scale(X: npt.NDArray[Any], weights: Floats) -> float:
-    """1 / (n_features * variance of all entries)."""
-    total = squares = 0.0
-    for rows, block in float_blocks(X):
-        values = np.asarray(block, dtype=np.float64)
-        total += float(weights[rows] @ values.mean(axis=1))
-        squares += float(weights[rows] @ (values**2).mean(axis=1))
-    mean = total / weights.sum()
-    variance = squares / weights.sum() - mean**2
-    return 1.0 / (X.shape[1] * variance) if variance > 1e-12 * mean**2 else 1.0

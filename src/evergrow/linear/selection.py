@@ -25,6 +25,7 @@ __all__ = [
     "default_penalty",
     "fit_temperature",
     "normalised",
+    "normalising_factors",
     "recode",
     "select",
     "suffices",
@@ -257,11 +258,17 @@ def _largest_harmless(stream: Validation, scores: Floats) -> float:
     return harmless
 
 
-def normalised(scores: Floats, moments: Moments, recoding: float) -> Floats:
-    """Recoded scores on the scale of plain ones; minus infinity for classes without examples."""
+def normalising_factors(moments: Moments, recoding: float) -> Floats:
+    """What brings recoded scores to the scale of plain ones; 0 for classes without examples."""
     factors = recode(moments, recoding)
     shares = moments.class_weights / moments.class_weights.sum()
-    recoded: Floats = scores * (factors / float(shares @ factors))
+    return factors / float(shares @ factors)
+
+
+def normalised(scores: Floats, moments: Moments, recoding: float) -> Floats:
+    """Recoded scores on the scale of plain ones; minus infinity for classes without examples."""
+    factors = normalising_factors(moments, recoding)
+    recoded: Floats = scores * factors
     recoded[:, factors == 0] = -np.inf
     return recoded
 

@@ -5,23 +5,19 @@ Functions of values: whoever fails or is interrupted has changed nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from evergrow.batches import Batch
-from evergrow.blocks import float_blocks
-from evergrow.examples import check_size
+from evergrow.examples import add_picking, mapped_batches
 from evergrow.forgetting import check_something_left, without_classes, without_examples
 from evergrow.labels import ClassList
+from evergrow.linear.feature_map import FeatureMapping
 from evergrow.linear.fitted import FittedRLS
 from evergrow.linear.ridge import Ridge
 from evergrow.linear.selection import Wish
-from evergrow.moments import FEW, Moments
-from evergrow.progress import progress_bar
+from evergrow.moments import Moments
 
 __all__ = [
     "Recipe",
@@ -32,12 +28,6 @@ __all__ = [
     "merge",
     "rename",
 ]
-
-Codes = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
-
-# Bytes of features computed at once.
-_BLOCK_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -53,30 +43,29 @@ class Recipe:
 
 def extend(known: FittedRLS, labels: ClassList, new: Batch, recipe: Recipe) -> FittedRLS:
     """Add examples, inputs of any type; ``labels`` are the classes known afterwards."""
-    check_size(new.rows)
     moments = known.moments.with_classes(len(labels))
-    if len(new.rows) < FEW:
-        for few in _features_of(known, new):
-            moments = moments.add(few)
-    else:
-        with progress_bar("adding examples", len(new.rows), recipe.verbose) as progress:
-            moments = moments.add_all(_features_of(known, new, progress))
-    moments.check_finite()
     held_out = known.held_out.with_classes(len(labels))
-    if recipe.wish.holds_out:
-        held_out, _ = held_out.add(
-            new,
+    mapping, verbose = _mapping(known), recipe.verbose
+    if not recipe.wish.holds_out:
+        moments, _ = add_picking(moments, new, mapping, verbose=verbose)
+    else:
+        choice = held_out.choose(
+            new.codes,
             labels.classes.tolist(),
             every=recipe.validation_every,
             max_held_out=recipe.max_held_out,
         )
+        places = choice.places
+        moments, rows = add_picking(moments, new, mapping, places=places, verbose=verbose)
+        held_out = held_out.with_chosen(choice, rows, new.weights[places])
+    moments.check_finite()
     return _chosen(replace(known, labels=labels, moments=moments, held_out=held_out), recipe)
 
 
 def forget(known: FittedRLS, gone: Batch, recipe: Recipe) -> FittedRLS:
     """Take examples out; a ``ValueError`` if they cannot have been learnt."""
-    check_size(gone.rows)
-    moments = without_examples(known.labels, known.moments, _features_of(known, gone))
+    features = mapped_batches(gone, _mapping(known))
+    moments = without_examples(known.labels, known.moments, features)
     check_something_left(moments)
     held_out, _ = known.held_out.find(gone)
     return _chosen(replace(known, moments=moments, held_out=held_out), recipe)
@@ -142,14 +131,5 @@ def _chosen(known: FittedRLS, recipe: Recipe, *, again: bool = False) -> FittedR
     return known.choose(recipe.ridge, recipe.wish, again=again) if recipe.wish.holds_out else known
 
 
-def _features_of(
-    known: FittedRLS, examples: Batch, progress: Callable[[int], None] | None = None
-) -> Iterator[Batch]:
-    """Examples by their features instead of their inputs, a block of rows at a time."""
-    width = known.features.n_features + known.intercept
-    max_rows = max(256, _BLOCK_BYTES // (8 * width))
-    for rows, block in float_blocks(examples.rows, max_rows):
-        features = known.features.features(block, constant=known.intercept)
-        yield Batch(features, examples.codes[rows], examples.weights[rows])
-        if progress is not None:
-            progress(rows.stop)
+def _mapping(known: FittedRLS) -> FeatureMapping:
+    return FeatureMapping(known.features, known.intercept)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from evergrow.errors import ModelFileError
 from evergrow.files import write_model
 from evergrow.labels import ClassList
 from evergrow.means.distances import DISTANCES, Distance, Learnt
-from evergrow.means.fitted import FittedMeans, moments_from_file
+from evergrow.means.fitted import FittedMeans, Planes, moments_from_file
 from evergrow.means.metric import NCMMetric
 from evergrow.modelfile import (
     Build,
@@ -29,7 +30,7 @@ from evergrow.modelfile import (
 from evergrow.moments import Moments
 from evergrow.moments_file import moments_to_tensors
 from evergrow.params import Choice, Flag, Number, Rule, check_parameters
-from evergrow.scoring import ScoringClassifier, as_decision
+from evergrow.scoring import ScoringClassifier, as_decision, unchanged
 
 __all__ = ["MeansClassifier", "fitted_means"]
 
@@ -118,16 +119,16 @@ class MeansClassifier(ScoringClassifier):
         array([-10.,   0.,  10.])
         """
         reader, X = self._checked_query(X)
-        return as_decision(reader._scores(X))
+        return as_decision(reader._finished(X, unchanged))
 
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
-        return self._fitted.score_blocks(X, self._distance())
+        return self._travelling_scores().blocks(X)
+
+    def _travelling_scores(self) -> Planes:
+        return self._fitted.planes(self._distance())
 
     def _fit_scores(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         return self._fitted.fit_scores(X, self._distance())
-
-    def _scores(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        return self._fitted.scores(X, self._distance())
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Class probabilities: all classes equally likely and equally wide around their means.
@@ -150,8 +151,7 @@ class MeansClassifier(ScoringClassifier):
         array([[0.5, 0.5]])
         """
         reader, X = self._checked_query(X)
-        probabilities: npt.NDArray[np.float64] = softmax(reader._scores(X), axis=1)
-        return probabilities
+        return reader._finished(X, partial(softmax, axis=1))
 
     def predict_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the class probabilities, also where those are too small for a number.
@@ -164,8 +164,7 @@ class MeansClassifier(ScoringClassifier):
         array([[-9950.,     0.]])
         """
         reader, X = self._checked_query(X)
-        logarithms: npt.NDArray[np.float64] = log_softmax(reader._scores(X), axis=1)
-        return logarithms
+        return reader._finished(X, partial(log_softmax, axis=1))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that :func:`evergrow.load` reads.

@@ -48,6 +48,12 @@ class Planes:
         centred = np.clip(block - self.centre, -_FARTHEST, _FARTHEST)
         return centred @ self.directions + self.offsets, centred
 
+    def blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
+        """Scores a block of rows at a time: (rows, scores of shape (n_rows, n_classes))."""
+        max_rows = max(64, min(16384, _PREDICT_BYTES // (8 * len(self.offsets))))
+        for rows, block in float_blocks(X, max_rows):
+            yield rows, self.scores(block)[0]
+
 
 @dataclass(frozen=True, eq=False)
 class FittedMeans:
@@ -88,22 +94,6 @@ class FittedMeans:
         directions = form.directions(means)
         offsets = np.where(present, -0.5 * np.einsum("ij,ij->i", means, directions), -np.inf)
         return Planes(form, centre, np.ascontiguousarray(directions.T), offsets)
-
-    def score_blocks(
-        self, X: npt.NDArray[Any], distance: Distance
-    ) -> Iterator[tuple[slice, Floats]]:
-        """Scores a block of rows at a time: (rows, scores of shape (n_rows, n_classes))."""
-        planes = self.planes(distance)
-        max_rows = max(64, min(16384, _PREDICT_BYTES // (8 * len(self.labels))))
-        for rows, block in float_blocks(X, max_rows):
-            yield rows, planes.scores(block)[0]
-
-    def scores(self, X: npt.NDArray[Any], distance: Distance) -> Floats:
-        """``mu' P x - mu' P mu / 2`` per class, means and rows taken from their common centre."""
-        out = np.empty((X.shape[0], len(self.labels)))
-        for rows, block in self.score_blocks(X, distance):
-            out[rows] = block
-        return out
 
     def fit_scores(self, X: npt.NDArray[Any], distance: Distance) -> Floats:
         """``-(x - mu)' P (x - mu) / 2`` per class, which far-out rows have little of."""

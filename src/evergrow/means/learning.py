@@ -20,6 +20,7 @@ from evergrow.examples import add_examples
 from evergrow.means.distances import unitless_covariance
 from evergrow.moments import Moments
 from evergrow.progress import progress_bar
+from evergrow.shards import choose_rows
 
 __all__ = ["FittedMetric", "Plan", "gradient", "learn_metric", "log_likelihood"]
 
@@ -120,7 +121,7 @@ def learn_metric(
         held_out = learnt_from
     else:
         learnt_from = ~held_out
-    moments = _moments(X[learnt_from], codes[learnt_from], weights[learnt_from])
+    moments = _moments(choose_rows(X, learnt_from), codes[learnt_from], weights[learnt_from])
     centre, basis = _discriminants(moments, plan.shrinkage)
     rows = np.empty(X.shape, dtype=np.float32)
     for part, block in float_blocks(X):

@@ -14,14 +14,20 @@ from sklearn.base import (
     clone,
 )
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from evergrow.blocks import float_blocks
 from evergrow.errors import ModelFileError
 from evergrow.examples import check_size, weighted
 from evergrow.files import write_model
 from evergrow.labels import ClassList, check_label_types
-from evergrow.learner import check_targets, snapshot, swap_learnt
+from evergrow.learner import (
+    check_targets,
+    checked_examples,
+    checked_rows,
+    snapshot,
+    swap_learnt,
+)
 from evergrow.means.learning import FittedMetric, Plan, learn_metric
 from evergrow.modelfile import (
     Build,
@@ -183,7 +189,7 @@ class NCMMetric(
         check_label_types(y)
         # Validation writes on the estimator it is given: not on this one before all went well.
         learner = clone(self)
-        checked, labels = validate_data(learner, X, y)
+        checked, labels = checked_examples(learner, X, y)
         check_targets(labels)
         checked, labels, weights = weighted(checked, labels, sample_weight)
         check_size(checked)
@@ -254,7 +260,7 @@ class NCMMetric(
         """
         reader = self._snapshot()
         check_is_fitted(reader, "components_")
-        checked = validate_data(reader, X, reset=False)
+        checked = checked_rows(reader, X, reset=False)
         components = reader.components_
         projected = np.empty((checked.shape[0], len(components)))
         for rows, block in float_blocks(checked):

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from evergrow.examples import add_examples, check_size, plain_batches, weighted
+from evergrow.batches import Batch
+from evergrow.examples import add_examples, mapped_batches, weighted
 from evergrow.forgetting import (
     check_forget_arguments,
     check_something_left,
@@ -338,6 +339,5 @@ class NCMClassifier(MeansClassifier):
         checked, y, weights = weighted(checked, y, sample_weight)
         present, inverse = ClassList.of(y)
         columns = np.array(known.labels.columns_of(present.classes.tolist()), dtype=np.int32)
-        check_size(checked)
-        batches = plain_batches(checked, columns[inverse], weights)
-        return without_examples(known.labels, known.moments, batches)
+        gone = Batch(checked, columns[inverse], weights)
+        return without_examples(known.labels, known.moments, mapped_batches(gone))

@@ -290,12 +290,13 @@ def _checked_lesson(
 def _without(known: FittedRejection, lesson: Lesson) -> tuple[FittedRejection, Lesson]:
     """Without some examples, and those of them that the estimator has learnt."""
     codes = np.array(known.labels.columns_of(lesson.y.tolist()), dtype=np.int32)
-    batch = Batch.of(lesson.X.astype(np.float64), codes, lesson.weights)
+    batch = Batch.of(lesson.X, codes, lesson.weights)
     held_out, found = known.held_out.find(batch)
     learns_held_out = MEASURES[known.measure].learns_held_out
     if not learns_held_out:
         _check_separable(known, np.unique(codes[~found]).tolist())
-    moments = without_examples(known.labels, known.moments, [batch])
+    batches = plain_batches(batch.rows, batch.codes, batch.weights)
+    moments = without_examples(known.labels, known.moments, batches)
     fitted = replace(known, moments=moments, held_out=held_out, fixed=None)
     return fitted, lesson if learns_held_out else lesson.where(~found)
 

@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 
 from evergrow.labels import ClassList
 from evergrow.learner import GrowingClassifier
+from evergrow.shards import choose_rows
 
 __all__ = ["IsClassifier", "Lesson", "accepts", "forget", "renamed", "taught"]
 
@@ -46,7 +47,7 @@ class Lesson:
     def where(self, places: npt.NDArray[np.bool_]) -> Lesson:
         """The part of it at some places."""
         weights = None if self.weights is None else self.weights[places]
-        return Lesson(self.X[places], self.y[places], weights, self.classes)
+        return Lesson(choose_rows(self.X, places), self.y[places], weights, self.classes)
 
 
 def accepts(estimator: Any, method: str, name: str) -> bool:

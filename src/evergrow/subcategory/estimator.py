@@ -137,6 +137,11 @@ default="auto"
         Precision of the training samples that the forest keeps for its updates.
     memory : path, default=None
         File to keep the samples in, mapped into memory, when they are more than fit into it.
+    memory_limit : str or int, default=None
+        Most memory that training may use besides the trees, such as ``"4GiB"``, ``"600MiB"`` or a
+        number of bytes; None for no limit. Samples beyond it lie in a temporary file (in
+        ``TMPDIR``, else ``/var/tmp``); large nodes read them there, small subtrees are grown in
+        memory. The forest is the same, and takes up to twice as long.
     keep_per_class : int, default=None
         Keep at most this many samples of a class; None for all. Samples whose fine label nobody
         gave go first, and either kind is a uniform choice of those seen.
@@ -229,6 +234,7 @@ default="auto"
         refresh: float = 0.0,
         sample_dtype: Literal["float32", "float16"] = "float32",
         memory: str | os.PathLike[str] | None = None,
+        memory_limit: str | int | None = None,
         keep_per_class: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -259,6 +265,7 @@ default="auto"
         self.refresh = refresh
         self.sample_dtype = sample_dtype
         self.memory = memory
+        self.memory_limit = memory_limit
         self.keep_per_class = keep_per_class
         self.n_jobs = n_jobs
         self.random_state = random_state

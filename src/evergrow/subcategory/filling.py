@@ -54,7 +54,8 @@ class NewSamples:
 
     def take(self, chosen: Mask) -> npt.NDArray[Any]:
         """Features of some."""
-        return self.X if chosen.all() else self.X[chosen]
+        # In memory: whoever guesses compares all with all.
+        return self.X[:] if chosen.all() else self.X[chosen]
 
 
 @dataclass(frozen=True)

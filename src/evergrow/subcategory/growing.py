@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length
 
 from evergrow.forest.recipe import check_growable, check_has_rows
 from evergrow.forest.unlearn import as_ids, check_stored
 from evergrow.labels import as_classes
+from evergrow.learner import checked_rows
 from evergrow.subcategory.answering import AnsweringForest
 from evergrow.subcategory.fitted import FittedSubcategories
 from evergrow.subcategory.forgetting import forget
@@ -114,7 +115,7 @@ class GrowingSubcategories(AnsweringForest):
             self._start(X, y, hierarchy, min_samples=1)
             return self
         known: FittedSubcategories = self._fitted
-        checked = validate_data(self, X, reset=False)
+        checked = checked_rows(self, X, reset=False)
         tree, labels = known.tree.grow(self._checked_labels(checked, y, hierarchy, known.tree))
         plan = self._checked_plan(known, "update")
         check_growable(known.forest, plan.recipe(tree))
@@ -224,7 +225,7 @@ class GrowingSubcategories(AnsweringForest):
     def _start(self, X: npt.ArrayLike, y: Any, hierarchy: Any, *, min_samples: int) -> None:
         # Validation writes on the estimator it is given: not on this one before all went well.
         learner = clone(self)
-        checked = validate_data(learner, X, ensure_min_samples=min_samples, ensure_min_features=1)
+        checked = checked_rows(learner, X, ensure_min_samples=min_samples, ensure_min_features=1)
         empty = LabelTree.empty()
         tree, labels = empty.grow(self._checked_labels(checked, y, hierarchy, empty))
         self._check_something_fine(tree)

@@ -18,6 +18,7 @@ from evergrow.forest.recipe import Recipe
 from evergrow.forest.relabel import relabel, settle
 from evergrow.forest.standardize import Standardization
 from evergrow.forest.teach import Batch, begin, extend, regrow_early
+from evergrow.shards import choose_rows, join_rows
 from evergrow.subcategory.filling import Guess, NewSamples, fill_missing
 from evergrow.subcategory.fitted import FittedSubcategories
 from evergrow.subcategory.guess_report import GuessReport
@@ -202,7 +203,7 @@ def _settled_scale(forest: FittedForest | None, X: npt.NDArray[Any]) -> npt.NDAr
     early = forest.history.early
     if early is None:
         return forest.standardization.scale
-    return Standardization.of_each(np.concatenate([early.X, X])).scale
+    return Standardization.of_each(join_rows(early.X, X)).scale
 
 
 def _used(classes: Classes, tree: LabelTree, plan: Plan) -> Mask:
@@ -214,7 +215,7 @@ def _used(classes: Classes, tree: LabelTree, plan: Plan) -> Mask:
 
 
 def _part(X: npt.NDArray[Any], used: Mask) -> npt.NDArray[Any]:
-    return X if used.all() else X[used]
+    return X if used.all() else choose_rows(X, used)
 
 
 def _stack(

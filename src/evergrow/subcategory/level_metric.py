@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from evergrow.errors import ModelFileError
 from evergrow.files import write_model
-from evergrow.learner import snapshot, swap_learnt
+from evergrow.learner import checked_rows, snapshot, swap_learnt
 from evergrow.means import NCMMetric
 from evergrow.modelfile import (
     Build,
@@ -24,6 +24,7 @@ from evergrow.modelfile import (
     parameters_of,
 )
 from evergrow.params import Choice, Nothing, Rule, check_parameters
+from evergrow.shards import choose_rows
 from evergrow.subcategory.given import read_labels
 from evergrow.subcategory.hierarchy import CodedLabels, LabelTree
 from evergrow.turns import one_at_a_time
@@ -139,7 +140,7 @@ class LevelMetric(
         """
         check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
         learner = clone(self)
-        checked = validate_data(learner, X, ensure_min_samples=2)
+        checked = checked_rows(learner, X, ensure_min_samples=2)
         if y is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
@@ -150,7 +151,7 @@ class LevelMetric(
         tree, labels = empty.grow(read_labels(y, hierarchy, empty))
         classes, used = _LEVELS[self.level](tree, labels)
         metric = NCMMetric() if self.metric is None else clone(self.metric)
-        metric.fit(checked[used], classes[used])
+        metric.fit(choose_rows(checked, used), classes[used])
         self._become(metric, checked.shape[1], getattr(learner, "feature_names_in_", None))
         return self
 
@@ -174,7 +175,7 @@ class LevelMetric(
         reader = snapshot(self)
         check_is_fitted(reader, "metric_")
         transformed: npt.NDArray[np.float64] = reader.metric_.transform(
-            validate_data(reader, X, reset=False)
+            checked_rows(reader, X, reset=False)
         )
         return transformed
 

@@ -11,9 +11,9 @@ from sklearn.utils.validation import _check_sample_weight
 
 from evergrow.batches import Batch
 from evergrow.blocks import float_blocks
-from evergrow.moments import FEW, Moments
+from evergrow.shards import choose_rows
 
-__all__ = ["add_examples", "check_size", "plain_batches", "weighted"]
+__all__ = ["check_block", "check_size", "plain_batches", "weighted"]
 
 # Sums of squares of larger ones would be no numbers any more.
 _LARGEST = 1e140
@@ -36,28 +36,26 @@ def weighted(
     present = weights > 0
     if not present.any():
         raise ValueError("sample_weight must not be 0 for all samples")
-    return (X, y, weights) if present.all() else (X[present], y[present], weights[present])
+    if present.all():
+        return X, y, weights
+    return choose_rows(X, present), y[present], weights[present]
 
 
 def check_size(X: npt.NDArray[Any]) -> None:
     """Raise a ``ValueError`` for numbers whose squares do not add up."""
     for _, block in float_blocks(X):
-        if block.dtype == np.float64 and np.abs(block).max() > _LARGEST:
-            raise ValueError(
-                f"Input X contains values too large to add up their squares, above {_LARGEST:g}."
-            )
+        check_block(block)
+
+
+def check_block(block: npt.NDArray[Any]) -> None:
+    """Raise a ``ValueError`` for a block with numbers whose squares do not add up."""
+    if block.dtype == np.float64 and len(block) and np.abs(block).max() > _LARGEST:
+        raise ValueError(
+            f"Input X contains values too large to add up their squares, above {_LARGEST:g}."
+        )
 
 
 def plain_batches(X: npt.NDArray[Any], codes: Codes, weights: Weights) -> Iterator[Batch]:
     """Examples in double precision, a block of rows at a time."""
     for rows, block in float_blocks(X):
         yield Batch(np.asarray(block, dtype=np.float64), codes[rows], weights[rows])
-
-
-def add_examples(moments: Moments, X: npt.NDArray[Any], codes: Codes, weights: Weights) -> Moments:
-    """Sums with these examples in them."""
-    check_size(X)
-    if X.shape[0] < FEW:
-        # A copy: few examples wait in the sums, and the caller may change his matrix meanwhile.
-        return moments.add(Batch(np.array(X, dtype=np.float64, order="C"), codes, weights))
-    return moments.add_all(plain_batches(X, codes, weights))

@@ -1,0 +1,189 @@
+"""Features in a folder of shards, for training on more than memory holds."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evergrow.cli.options import JOBS, ON_ERROR, QUIET, examples, verbosity
+from evergrow.cli.output import write_fields, write_json
+from evergrow.cli.said import several
+
+if TYPE_CHECKING:
+    from evergrow.shards import Shards
+
+__all__ = ["shard"]
+
+
+@click.command(
+    epilog=examples(
+        "evergrow shard photos/ -o features",
+        "evergrow shard features.npz more.parquet -o features --dtype float16",
+        "evergrow shard rows.npy --labels classes.npy -o features",
+        "evergrow shard --verify --info -o features",
+    )
+)
+@click.argument("sources", nargs=-1, type=click.Path(), metavar="[SOURCE]...")
+@click.option(
+    "-o", "--output", "folder", type=click.Path(), required=True, help="Folder of shards."
+)
+@click.option(
+    "--network",
+    default="efficientnet-lite0",
+    show_default=True,
+    metavar="NAME|FILE",
+    help="What embeds images: a known network or an ONNX file.",
+)
+@click.option(
+    "--features-key", metavar="NAME", help="Array or column of features; X in .npz files."
+)
+@click.option("--labels-key", metavar="NAME", help="Array or column of labels; y, label or labels.")
+@click.option("--labels", type=click.Path(), help="An .npy file of labels for an .npy file.")
+@click.option(
+    "--dtype",
+    type=click.Choice(["float16", "float32"]),
+    help="Round numbers to this type; without it they are kept as they are.",
+)
+@click.option(
+    "--rows-per-shard", type=click.IntRange(1), help="Rows in a file; without it about 64 MiB."
+)
+@click.option("--cluster", "address", metavar="ADDRESS", help="Embed on a Ray cluster, or auto.")
+@click.option("--verify", is_flag=True, help="Read all shards and check their hashes.")
+@click.option("--info", is_flag=True, help="Tell what the shards hold.")
+@click.option("--json", "as_json", is_flag=True, help="With --info: one JSON object.")
+@ON_ERROR
+@JOBS
+@QUIET
+def shard(
+    sources: tuple[str, ...],
+    folder: str,
+    network: str,
+    features_key: str | None,
+    labels_key: str | None,
+    labels: str | None,
+    dtype: str | None,
+    rows_per_shard: int | None,
+    address: str | None,
+    verify: bool,
+    info: bool,
+    as_json: bool,
+    on_error: str,
+    jobs: int,
+    quiet: bool,
+) -> None:
+    """Append the features of each SOURCE to a folder of shards.
+
+    A SOURCE is a folder that holds one folder of images per class, which are embedded; or a file
+    of features: .npz, .npy or .parquet. What is in the shards already is not added again, so that
+    an interrupted command can be given again and goes on.
+    """
+    if not sources and not verify and not info:
+        raise click.UsageError("name a SOURCE to append, or ask for --verify or --info")
+    if as_json and not info:
+        raise click.UsageError("--json goes with --info")
+    verbose = verbosity(quiet)
+    with _cluster(address):
+        for source in sources:
+            if os.path.isdir(source):
+                from evergrow.features import Embedder
+                from evergrow.sharding import shard_images
+
+                done = shard_images(
+                    folder,
+                    source,
+                    embedder=Embedder(network, n_jobs=jobs, verbose=verbose),
+                    on_error=on_error,
+                    dtype=dtype,
+                    rows_per_shard=rows_per_shard,
+                    verbose=verbose,
+                )
+            else:
+                from evergrow.sharding import shard_table
+
+                done = shard_table(
+                    folder,
+                    source,
+                    features_key=features_key,
+                    labels_key=labels_key,
+                    labels=labels,
+                    dtype=dtype,
+                    rows_per_shard=rows_per_shard,
+                    verbose=verbose,
+                )
+            if not quiet:
+                _say_added(source, done)
+    from evergrow.shards import open_shards
+
+    shards = open_shards(folder)
+    if verify:
+        shards.verify(verbose=verbose)
+    if not quiet:
+        _say_size(shards, folder, verified=verify)
+    if info:
+        _write_info(shards, folder, as_json=as_json)
+
+
+def _cluster(address: str | None) -> AbstractContextManager[Any]:
+    if address is None:
+        return nullcontext()
+    from evergrow.distributed import cluster
+
+    found: AbstractContextManager[Any] = cluster(address)
+    return found
+
+
+def _say_added(source: str, done: Any) -> None:
+    from evergrow.naming import printable
+
+    known = f", {done.n_known} known already" if done.n_known else ""
+    left_out = f", {len(done.problems)} left out" if done.problems else ""
+    rows = several(done.n_added, "row")
+    click.echo(f"{printable(source)}: {rows} added{known}{left_out}.", err=True)
+
+
+def _say_size(shards: Shards, folder: str, *, verified: bool) -> None:
+    from evergrow.naming import printable
+
+    n_classes = 0 if shards.classes is None else len(shards.classes)
+    counts = (several(len(shards), "row"), several(n_classes, "class"))
+    files = several(len(shards.manifest.shards), "shard")
+    as_written = ", all as they were written" if verified else ""
+    click.echo(f"{printable(folder)}: {', '.join(counts)}, {files}{as_written}.", err=True)
+
+
+def _write_info(shards: Shards, folder: str, *, as_json: bool) -> None:
+    found = _described(shards, folder)
+    if as_json:
+        write_json(found)
+        return
+    classes = found.pop("classes")
+    for name, value in found.items():
+        write_fields([name, "" if value is None else value])
+    for entry in classes or []:
+        write_fields(["class", entry["class"], entry["rows"]])
+
+
+def _described(shards: Shards, folder: str) -> dict[str, Any]:
+    import numpy as np
+
+    labels, classes = shards.labels, None
+    if labels is not None:
+        counts = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.classes))
+        named = zip(labels.classes.tolist(), counts.tolist(), strict=True)
+        classes = [{"class": label, "rows": count} for label, count in named]
+    return {
+        "folder": folder,
+        "n_rows": len(shards),
+        "n_features": shards.shape[1],
+        "dtype": shards.dtype.name,
+        "n_shards": len(shards.manifest.shards),
+        "n_images": shards.n_items if shards.manifest.is_ragged else None,
+        "n_classes": None if classes is None else len(classes),
+        "n_unlabelled": shards.n_items if labels is None else labels.n_unlabelled,
+        "size_bytes": shards.nbytes,
+        "digest": shards.digest,
+        "classes": classes,
+    }

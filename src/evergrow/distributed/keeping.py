@@ -1,0 +1,173 @@
+"""Finished results in a folder, so that work that was stopped can go on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from evergrow.engine import Arrays, Engine, InProcess, Join, Shared, Task
+from evergrow.errors import CacheWarning, ModelFileError
+from evergrow.files import read_model, write_model
+
+__all__ = ["KeptResults", "Resuming"]
+
+_KIND = "result"
+
+
+class KeptResults:
+    """A folder with one file per finished part.
+
+    A file says which work it belongs to and which part of it; one that is damaged, or is not what
+    its name promises, is as good as none.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise NotADirectoryError(f"resume must name a folder, {str(folder)!r} is a file")
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def path_of(self, name: str, part: int) -> Path:
+        """Where the result of a part is kept."""
+        digest = hashlib.sha256(name.encode()).hexdigest()
+        return self.folder / f"{digest[:32]}-{part:06d}.evergrow"
+
+    def read(self, name: str, part: int) -> Arrays | None:
+        """The result of a part, if there is a whole one."""
+        path = self.path_of(name, part)
+        if not path.exists():
+            return None
+        try:
+            header, arrays = read_model(path)
+        except (ModelFileError, OSError) as error:
+            self._warn(f"a finished result cannot be used and is computed again: {error}")
+            return None
+        if (header.get("kind"), header.get("work"), header.get("part")) != (_KIND, name, part):
+            self._warn(f"{str(path)!r} holds another result than its name says; it is not used")
+            return None
+        return arrays
+
+    def write(self, name: str, part: int, result: Arrays) -> None:
+        """Keep the result of a part; a warning if that is not possible."""
+        header = {"kind": _KIND, "work": name, "part": part}
+        try:
+            write_model(self.path_of(name, part), header, result)
+        except OSError as error:
+            self._warn(f"a finished result cannot be kept for a resumed run: {error}")
+
+    @staticmethod
+    def _warn(text: str) -> None:
+        warnings.warn(text, CacheWarning, stacklevel=3)
+
+
+class Resuming:
+    """An engine that keeps what its parts give, and does no part again whose result is kept.
+
+    Parameters
+    ----------
+    engine : Engine
+        What does the other parts.
+    kept : KeptResults
+        Where results are kept. Work without a name is handed on as it is.
+    """
+
+    keeps_results = True
+
+    def __init__(self, engine: Engine, kept: KeptResults) -> None:
+        self._engine = engine
+        self._kept = kept
+        self._n_asked: Counter[str] = Counter()
+
+    @property
+    def n_workers(self) -> int:
+        """How many parts run at the same time."""
+        return self._engine.n_workers
+
+    @property
+    def threads_per_worker(self) -> int:
+        """Processors that a part may use."""
+        return self._engine.threads_per_worker
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether parts run in other processes."""
+        return self._engine.is_remote
+
+    def share(self, value: Any) -> Shared:
+        """Make a value available to tasks."""
+        return self._engine.share(value)
+
+    def remember(self, name: str, make: Callable[[], Arrays]) -> Arrays:
+        """What was made the last time, in this place of the program; else what is made now."""
+        # The third forest of a program is the third one of the program that resumes it.
+        place = self._n_asked[name]
+        self._n_asked[name] += 1
+        known = self._kept.read(name, place)
+        if known is None:
+            known = make()
+            self._kept.write(name, place, known)
+        return known
+
+    def run(
+        self,
+        task: Task,
+        parts: Sequence[Any],
+        shared: Sequence[Shared] = (),
+        *,
+        what: str,
+        verbose: int = 0,
+        name: str | None = None,
+    ) -> Iterator[tuple[int, Arrays]]:
+        """Give (place of the part, result): those that are kept first."""
+        if name is None:
+            yield from self._engine.run(task, parts, shared, what=what, verbose=verbose)
+            return
+        missing = []
+        for place in range(len(parts)):
+            result = self._kept.read(name, place)
+            if result is None:
+                missing.append(place)
+            else:
+                yield place, result
+        if not missing:
+            return
+        left = [parts[place] for place in missing]
+        for index, result in self._engine.run(task, left, shared, what=what, verbose=verbose):
+            self._kept.write(name, missing[index], result)
+            yield missing[index], result
+
+    def fold(
+        self,
+        task: Task,
+        parts: Sequence[Any],
+        join: Join,
+        shared: Sequence[Shared] = (),
+        *,
+        what: str,
+        verbose: int = 0,
+        name: str | None = None,
+    ) -> Arrays:
+        """The results of all parts joined into one.
+
+        With a name every part's result comes here once, to be kept, and they are joined here.
+        """
+        if name is None:
+            return self._engine.fold(task, parts, join, shared, what=what, verbose=verbose)
+        results = self.run(task, parts, shared, what=what, verbose=verbose, name=name)
+        # What is in a file need not be in memory too.
+        held = {p: result for p, result in results if not self._kept.path_of(name, p).exists()}
+        return InProcess().fold(
+            _take, range(len(parts)), join, (self._kept, name, held), what=what, verbose=0
+        )
+
+
+def _take(place: int, kept: KeptResults, name: str, held: dict[int, Arrays]) -> Arrays:
+    result = held.pop(place) if place in held else kept.read(name, place)
+    if result is None:
+        raise OSError(f"the result of part {place} vanished from {str(kept.folder)!r}")
+    return result

@@ -1,0 +1,36 @@
+"""The functions that Ray calls on workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evergrow.distributed.versions import Versions, check_here, versions_here
+from evergrow.engine import Arrays, Join, Task
+
+__all__ = ["join_two", "perform", "report_versions"]
+
+
+def perform(expected: Versions, task: Task, part: Any, *shared: Any) -> tuple[int, Arrays]:
+    """Do one part of a piece of work: how many bytes it gave, and the result.
+
+    They are two objects: whoever only wants to know that it is done need not fetch the result.
+    """
+    check_here(expected)
+    result = task(part, *shared)
+    return _n_bytes(result), result
+
+
+def join_two(expected: Versions, join: Join, first: Arrays, second: Arrays) -> tuple[int, Arrays]:
+    """Put two results together."""
+    check_here(expected)
+    result = join(first, second)
+    return _n_bytes(result), result
+
+
+def report_versions() -> Versions:
+    """The versions of the process that is asked."""
+    return versions_here()
+
+
+def _n_bytes(result: Arrays) -> int:
+    return sum(array.nbytes for array in result.values())

@@ -1,0 +1,181 @@
+"""What training holds in memory besides the trees, and what a memory limit leaves for rows.
+
+Rows that do not fit lie in a file. Those of large nodes are read there; what the limit leaves is
+shared out to the threads, which copy the rows of small subtrees into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Room", "Work", "room_for"]
+
+_MIB = 1 << 20
+
+# Small arrays, interpreter objects, and what the allocator keeps of memory that was given back.
+_SLACK = 24 * _MIB
+_SLACK_PER_THREAD = 4 * _MIB
+
+# Least room for rows of a thread: subtrees of fewer bytes are too small to be worth a copy.
+_LEAST_ROWS = _MIB
+
+# A budget that no row fits into, but a budget: trees are then grown without a copy of them.
+_NO_COPIES = 1
+
+# More at once makes a file no faster.
+_MOST_CHUNK = 1 << 30
+
+# Rows that the core unpacks at once from half precision, and how many do so.
+_UNPACKED, _READERS = 512, 2
+
+# In bytes per stored row, once: class, id and place of the row; its number sorted by class and the
+# space for sorting; n ln n, twice as long after updates; codes, ids and places of the caller.
+_SHARED_PER_ROW = {"fit": 12 + 16 + 8 + 8 + 16, "update": 12 + 2 * 16 + 8 + 16 + 16}
+# In each thread: rows of the tree, drawn and on their way to a side; where a copy lies. An update
+# also has the rows below a node, their nearest means, and marks of those that leave.
+_THREAD_PER_ROW = {"fit": 8 + 8 + 4, "update": 8 + 8 + 4 + 24}
+# Choosing samples to let go.
+_EVICTED_PER_ROW = 120
+
+
+@dataclass(frozen=True)
+class Work:
+    """Training of one forest, by all that its memory depends on."""
+
+    kind: str  # "fit" or "update"
+    n_rows: int  # stored, those that come included
+    n_new: int
+    width: int  # numbers in a row
+    half: bool
+    n_classes: int
+    n_threads: int
+    rules: Mapping[str, Any]  # of splitting nodes
+    evicts: bool
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a stored row."""
+        return self.width * (2 if self.half else 4)
+
+    @property
+    def shared(self) -> int:
+        """Bytes held once."""
+        per_row = _SHARED_PER_ROW[self.kind] + (_EVICTED_PER_ROW if self.evicts else 0)
+        return _SLACK + self.n_rows * per_row
+
+    @property
+    def per_thread(self) -> int:
+        """Bytes held by each thread, copies of rows aside."""
+        unpacked = _READERS * _UNPACKED * self.width * 4 if self.half else 0
+        return (
+            _SLACK_PER_THREAD
+            + self.n_rows * _THREAD_PER_ROW[self.kind]
+            + unpacked
+            + _PROPOSERS[self.rules["proposer"]](self)
+        )
+
+    @property
+    def least(self) -> int:
+        """Bytes without which it cannot be done."""
+        return self.shared + self.n_threads * (self.per_thread + _LEAST_ROWS)
+
+
+def _ncm(work: Work) -> int:
+    """Nearest mean and score of every row; means, and counts of every class at each."""
+    k = int(work.rules["n_centroids"])
+    tried = min(int(work.rules["n_candidates"]), 1 << 20)
+    return 6 * work.n_rows + k * (6 * work.width + 4 * work.n_classes + tried)
+
+
+def _regularised(work: Work) -> int:
+    """Means of all classes, their scores of some rows, and nearest ones in many sets."""
+    scored = min(work.n_rows, int(work.rules["max_scoring_samples"]) or work.n_rows)
+    nearest = 2 * min(scored * int(work.rules["n_subsets"]), max(1 << 24, scored))
+    scores = 4 * max(1 << 18, 32 * work.n_classes)
+    tried = 64 * int(work.rules["n_centroids"]) * min(int(work.rules["n_candidates"]), 1 << 20)
+    return 14 * work.n_rows + nearest + scores + 6 * work.width * work.n_classes + tried
+
+
+def _threshold(work: Work) -> int:
+    """Values of all rows for some candidates, one set of which is ranked."""
+    values = min(work.n_rows * int(work.rules["n_candidates"]), max(1 << 22, work.n_rows))
+    return 4 * values + 5 * work.n_rows + 12 * work.n_classes + 32 * 6 * work.width
+
+
+def _svm(work: Work) -> int:
+    """The same, and the rows that planes are trained on."""
+    return _threshold(work) + 2000 * (4 * work.width + 40)
+
+
+_PROPOSERS: dict[str, Callable[[Work], int]] = {
+    "ncm": _ncm,
+    "regularised": _regularised,
+    "axis": _threshold,
+    "linear": _threshold,
+    "svm": _svm,
+}
+
+
+@dataclass(frozen=True)
+class Room:
+    """Where new rows go, and how many bytes may be used for what.
+
+    Attributes
+    ----------
+    in_file : bool
+        New rows go to a file.
+    spills : bool
+        So do rows that are held in memory by now.
+    row_budget : int
+        Bytes of rows that each thread may copy; 0 without a limit.
+    chunk_bytes : int
+        Bytes of rows that are held at once on their way to a file.
+    """
+
+    in_file: bool = False
+    spills: bool = False
+    row_budget: int = 0
+    chunk_bytes: int = 0
+
+
+def room_for(work: Work, limit: int | None, *, held: int = 0, mapped: bool = False) -> Room:
+    """What a limit leaves; a ``ValueError`` if it is less than the work takes.
+
+    Parameters
+    ----------
+    work : Work
+        What is to be done.
+    limit : int or None
+        Bytes that may be used besides the trees; None for no limit.
+    held : int, default=0
+        Bytes of rows that are in memory already.
+    mapped : bool, default=False
+        New rows go to a file that the caller named, whatever the limit.
+
+    Returns
+    -------
+    room : Room
+        All of it without a limit.
+    """
+    if limit is None:
+        return Room()
+    if limit < work.least:
+        raise ValueError(
+            f"memory_limit must be at least {-(-work.least // _MIB)}MiB for {work.n_rows} samples "
+            f"of {work.n_classes} classes in {work.n_threads} threads, got {limit} bytes; fewer "
+            "threads (n_jobs) take less"
+        )
+    spills = work.least + held > limit
+    left = limit - work.shared - work.n_threads * work.per_thread - (0 if spills else held)
+    new = 0 if mapped else work.n_new * work.row_bytes
+    in_file = not mapped and (spills or left < new + work.n_threads * _LEAST_ROWS)
+    left -= 0 if in_file else new
+    # Rows that are in memory need no copies near by.
+    everywhere = not (mapped or in_file or spills) and (
+        held >= (work.n_rows - work.n_new) * work.row_bytes
+    )
+    budget = _NO_COPIES if everywhere else max(_NO_COPIES, left // work.n_threads)
+    chunk = min(_MOST_CHUNK, max(_LEAST_ROWS, limit - work.shared - (0 if spills else held)))
+    return Room(in_file, spills, budget, chunk)

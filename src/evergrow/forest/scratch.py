@@ -1,0 +1,129 @@
+"""Samples in a file that has no name: they are read as memory, and gone when nobody does."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow import _core
+from evergrow.blocks import float_blocks
+from evergrow.forest.standardize import Standardization
+
+__all__ = ["ScratchRows", "scratch_folder"]
+
+# Rows read and standardised at once.
+_BLOCK_BYTES = 4 << 20
+
+# Rows by their numbers, which ascend.
+Read = Callable[[npt.NDArray[np.int64]], npt.NDArray[Any]]
+
+
+class ScratchRows:
+    """Standardised rows in the order of their classes, as :meth:`_core.Samples.over` takes them.
+
+    The rows of a node, sorted by class, then ascend in the file: a large node reads it from front
+    to back.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, padded width)
+        The mapped file; it lives as long as anybody looks at this array.
+    places : ndarray of shape (n_rows,)
+        Where each row lies.
+    """
+
+    def __init__(
+        self,
+        read: Read,
+        codes: npt.NDArray[np.int32],
+        standardization: Standardization,
+        *,
+        half: bool,
+        chunk_bytes: int,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        width = _core.padded_width(len(standardization.mean))
+        dtype = np.dtype(np.uint16 if half else np.float32)
+        # Stable: of one class the rows stay in the order in which they came.
+        order = np.argsort(codes, kind="stable")
+        self.places = np.empty(len(order), dtype=np.int32)
+        self.places[order] = np.arange(len(order), dtype=np.int32)
+        row_bytes = width * dtype.itemsize
+        chunk_rows = max(1, chunk_bytes // row_bytes)
+        with _scratch_file(len(order) * row_bytes) as file:
+            for first in range(0, len(order), chunk_rows):
+                chunk = order[first : first + chunk_rows]
+                _write(file, _chunk(read, chunk, standardization, (width, dtype)))
+                if progress is not None:
+                    progress(first + len(chunk))
+            mapping = mmap.mmap(file, len(order) * row_bytes, access=mmap.ACCESS_READ)
+        self.rows = np.frombuffer(mapping, dtype=dtype).reshape(len(order), width)
+
+
+def _chunk(
+    read: Read,
+    numbers: npt.NDArray[np.int64],
+    standardization: Standardization,
+    row_type: tuple[int, np.dtype[Any]],
+) -> npt.NDArray[Any]:
+    """Some rows in the order of ``numbers``; the input is read in its own order, front to back."""
+    width, dtype = row_type
+    rows = np.empty((len(numbers), width), dtype=dtype)
+    ascending = np.argsort(numbers)
+    step = max(1, _BLOCK_BYTES // (8 * width))
+    space = np.empty((step, width), dtype=dtype)
+    for first in range(0, len(numbers), step):
+        places = ascending[first : first + step]
+        for part, block in float_blocks(read(numbers[places])):
+            out = space[: len(block)]
+            _core.standardize_rows(block, standardization.core, out)
+            rows[places[part]] = out
+    return rows
+
+
+def scratch_folder() -> str:
+    """The folder for files without a name: ``TMPDIR``, else ``/var/tmp``, which is on a disk."""
+    folders = [os.environ.get("TMPDIR"), "/var/tmp", tempfile.gettempdir()]  # noqa: S108
+    return next(name for name in folders if name and os.path.isdir(name))
+
+
+@contextmanager
+def _scratch_file(n_bytes: int) -> Iterator[int]:
+    """The descriptor of a new file of this size without a name; the block may map it."""
+    folder = scratch_folder()
+    free = shutil.disk_usage(folder).free
+    if free < n_bytes:
+        raise _too_full(folder, n_bytes, free)
+    with tempfile.TemporaryFile(prefix="evergrow-", dir=folder, buffering=0) as file:
+        # Taken now: a mapped file whose disk is full later would end the process.
+        if hasattr(os, "posix_fallocate"):
+            try:
+                os.posix_fallocate(file.fileno(), 0, n_bytes)
+            except OSError as error:
+                raise _too_full(folder, n_bytes, free) from error
+        yield file.fileno()
+
+
+def _too_full(folder: str, n_bytes: int, free: int) -> OSError:
+    return OSError(
+        errno.ENOSPC,
+        f"the samples need {n_bytes / 1e9:.2f} GB in a temporary file, more than memory_limit "
+        f"allows in memory, but the folder has {free / 1e9:.2f} GB left; set TMPDIR to one that "
+        "has more",
+        folder,
+    )
+
+
+def _write(file: int, rows: npt.NDArray[Any]) -> None:
+    left = rows.reshape(-1).view(np.uint8).data
+    while left:
+        left = left[os.write(file, left) :]
