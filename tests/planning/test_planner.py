@@ -93,6 +93,21 @@ def test_a_memory_limit_bounds_what_a_worker_has_beside_its_trees() -> None:
     assert limited.scratch_bytes == 50_000_000 * 256 * 4
 
 
+def test_a_memory_limit_that_does_not_work_is_told_the_least_that_does() -> None:
+    found = make(rows=50_000_000, memory_limit="100MiB")
+    assert not found.fits
+    assert found.limits[0].startswith("memory_limit: 100.0 MiB is too little; it takes ")
+
+
+def test_more_rows_than_a_tree_can_count_are_a_limit() -> None:
+    assert make(rows=2**28 + 1).limits[0].startswith("rows: a tree holds at most 268435456")
+
+
+def test_small_trees_go_out_in_groups() -> None:
+    found = make(rows=1000, trees=64, workers=16)
+    assert found.useful_workers == 8
+
+
 def test_data_beyond_the_memory_are_planned_as_shards() -> None:
     assert make(rows=50_000_000).scratch_bytes > 0
     assert make(rows=50_000).scratch_bytes == 0
