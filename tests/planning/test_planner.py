@@ -134,6 +134,18 @@ def test_sums_of_shards_travel_and_rows_of_least_squares_do_not_go_to_every_node
     assert eight.network_bytes == pytest.approx(two.network_bytes, rel=0.01)
 
 
+def test_no_more_workers_add_up_rows_than_there_are_shards() -> None:
+    found = make(estimator="means", nodes=50, shards=True)
+    assert found.useful_workers == 2
+    assert any(limit.startswith("shards: 2 workers") for limit in found.limits)
+
+
+def test_a_driver_whose_model_does_not_fit_is_a_limit() -> None:
+    found = make(rows=5_000_000, trees=500, memory_per_node="64GiB", shards=True, nodes=50)
+    assert not found.fits
+    assert any(limit.startswith("driver: ") for limit in found.limits)
+
+
 def test_nothing_travels_on_one_machine() -> None:
     assert make(nodes=1).network_bytes == 0
 
@@ -142,6 +154,13 @@ def test_images_are_embedded_first() -> None:
     found = make(images=True)
     assert found.parts[0].name == "embedding images"
     assert found.one_core.expected - make().one_core.expected == pytest.approx(0.012 * 100_000)
+
+
+def test_no_more_workers_embed_images_than_there_are_shards() -> None:
+    found = make(images=True, nodes=50)
+    few = make(images=True, nodes=1, workers=2)
+    assert found.parts[0].seconds == pytest.approx(few.parts[0].seconds, rel=0.2)
+    assert any(limit.startswith("images: 800 workers share 2 shards") for limit in found.limits)
 
 
 def test_images_that_cannot_be_measured_are_said_to_be_left_out(

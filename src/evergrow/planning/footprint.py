@@ -49,6 +49,7 @@ class Footprint:
     results: int
     trees_per_task: int
     n_tasks: int
+    n_shards: int
     least_limit: int = 0
     row_budget: int = 0
 
@@ -108,9 +109,10 @@ def _of_forest(
         held = limit
         budget = room_for(growth, limit).row_budget if limit >= growth.least else 1
     trees = work.trees * tree_bytes(work, shape)
+    arriving = at_once * tree_bytes(work, shape)
     # Once as grown, once as arrays on their way.
-    private = _INTERPRETER_BYTES + held + 2 * at_once * tree_bytes(work, shape)
-    driver = _INTERPRETER_BYTES + 2 * trees + work.rows * _SAMPLE_BYTES
+    private = _INTERPRETER_BYTES + held + 2 * arriving
+    driver = _INTERPRETER_BYTES + trees + arriving + work.rows * _SAMPLE_BYTES
     return Footprint(
         private=round(private),
         shared=work.kept_bytes,
@@ -124,6 +126,7 @@ def _of_forest(
         results=round(trees),
         trees_per_task=at_once,
         n_tasks=-(-work.trees // at_once),
+        n_shards=_n_shards(work),
         least_limit=growth.least,
         row_budget=budget,
     )
@@ -147,7 +150,7 @@ def _growth_of(family: Family, work: Workload) -> Work:
 def _of_sums(
     family: Family, work: Workload, shape: Shape, cluster: Cluster, from_shards: bool
 ) -> Footprint:
-    n_shards = max(1, math.ceil(work.given_bytes / _SHARD_BYTES))
+    n_shards = _n_shards(work)
     rows_per_shard = -(-work.rows // n_shards)
     square = 0.0 if family.name == "means" else 8.0 * (work.features + 1) ** 2
     # Sums of classes that a shard has no row of do not travel.
@@ -169,6 +172,7 @@ def _of_sums(
         results=round(of_all),
         trees_per_task=1,
         n_tasks=n_shards,
+        n_shards=n_shards,
     )
 
 
@@ -194,8 +198,13 @@ def _of_words(
         results=0,
         trees_per_task=1,
         n_tasks=1,
+        n_shards=_n_shards(work),
     )
 
 
 def _shards(work: Workload) -> int:
     return work.given_bytes + _LABEL_BYTES * work.rows
+
+
+def _n_shards(work: Workload) -> int:
+    return max(1, math.ceil(work.given_bytes / _SHARD_BYTES))

@@ -172,6 +172,7 @@ def planned(
         footprint_of(family, work, shape, here, from_shards=False),
         rows_in=0,
         n_tasks=0,
+        n_shards=0,
         trees_per_task=1,
     )
     parts = parts_of(family, work, seconds, machine, cluster, needs)
@@ -198,7 +199,7 @@ def planned(
         network_bytes=needs.network(cluster.nodes),
         useful_workers=n_useful_workers(family, work, cluster, needs),
         limits=tuple(_limits(family, work, cluster, needs, parts, machine, in_use)),
-        fits=in_use <= cluster.memory_per_node
+        fits=max(in_use, needs.driver) <= cluster.memory_per_node
         and (cluster.memory_limit is None or cluster.memory_limit >= needs.least_limit),
     )
 
@@ -247,6 +248,11 @@ def _limits(
             f"memory: {said_bytes(in_use)} on a node of {said_bytes(cluster.memory_per_node)}; "
             f"it takes {advice}"
         )
+    if needs.driver > cluster.memory_per_node:
+        found.append(
+            f"driver: it needs {said_bytes(needs.driver)} for the model and what it is given, more "
+            "than a node has; larger leaves (min_samples_leaf) or fewer trees make a smaller model"
+        )
     total = sum(part.seconds for part in parts)
     largest = max(parts, key=lambda part: part.seconds)
     found.append(
@@ -254,10 +260,17 @@ def _limits(
         f"{said_seconds(total)}"
     )
     useful = n_useful_workers(family, work, cluster, needs)
-    if family.has_trees and useful < cluster.n_workers:
+    if useful < cluster.n_workers:
+        reason = (
+            "trees: {}, as one tree is grown by one worker"
+            if family.has_trees
+            else "shards: {}, as one shard is added up by one worker"
+        )
+        found.append(reason.format(f"{useful} workers would be as quick as {cluster.n_workers}"))
+    if work.images and needs.n_shards < cluster.n_workers:
         found.append(
-            f"trees: {useful} workers would be as quick as {cluster.n_workers}, as one tree is "
-            "grown by one worker"
+            f"images: {cluster.n_workers} workers share {needs.n_shards} shards, and one shard is "
+            "embedded by one worker; smaller shards (rows_per_shard) keep more of them busy"
         )
     if work.images and machine.image_seconds is None:
         found.append('images: embedding is not counted; install "evergrow[vision]" to measure it')

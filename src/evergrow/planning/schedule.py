@@ -47,11 +47,11 @@ def parts_of(
         divided[term.divided] += seconds[term.name]
     crowd = _crowding(machine, own) / own.core_speed
     rounds = _rounds(family, work, own, needs)
-    images = _image_seconds(work, machine) * crowd / own.n_workers
+    images = _image_seconds(work, machine) * crowd / _embedders(own, needs)
     found = [
         Part("embedding images", images, "processors"),
         *_moving(machine, own, needs),
-        Part("adding up rows", divided["rows"] * crowd / own.n_workers, "processors"),
+        Part("adding up rows", divided["rows"] * crowd / _adders(own, needs), "processors"),
         Part(
             "growing trees",
             rounds * needs.trees_per_task * divided["trees"] * crowd,
@@ -71,9 +71,19 @@ def n_useful_workers(family: Family, work: Workload, cluster: Cluster, needs: Fo
     """The fewest workers that are as quick: trees are not divided, so the rounds decide."""
     own = cluster if family.name != "erc" else _one_node(cluster)
     if not family.has_trees:
-        return own.n_workers
+        return _adders(own, needs)
     rounds = _rounds(family, work, own, needs)
     return -(-_n_groups(work, needs) // rounds)
+
+
+def _adders(cluster: Cluster, needs: Footprint) -> int:
+    """Workers that add up rows: one per shard, or threads where the work is not handed out."""
+    return min(cluster.n_workers, needs.n_tasks or cluster.n_workers)
+
+
+def _embedders(cluster: Cluster, needs: Footprint) -> int:
+    """Workers that embed images: one per shard that is written, or threads of one process."""
+    return min(cluster.n_workers, needs.n_shards or cluster.n_workers)
 
 
 def _n_groups(work: Workload, needs: Footprint) -> int:
