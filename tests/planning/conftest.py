@@ -13,11 +13,11 @@ from evergrow.planning.machine import Machine
 from evergrow.planning.shape import Law, ShapeLaws
 
 LAWS = ShapeLaws(
-    visits=Law(0.95, 0.0, 0.0, 0.0),
-    splits=Law(0.6, 1.0, 0.0, 0.0),
-    classes_per_node=Law(2.0, 0.0, 0.5, 0.0),
-    vectors=Law(2.0, 1.0, 0.0, 0.0),
-    other_bytes=Law(100.0, 1.0, 0.3, 0.0),
+    visits=Law(0.95, 0.0, 0.0, 0.0, 0.0),
+    splits=Law(0.6, 0.0, 0.0, 0.0, 0.0),
+    classes_per_node=Law(1.0, 0.0, -0.75, 0.0, 0.95),
+    vectors=Law(0.1, 0.0, 0.0, 0.0, 0.5),
+    other_bytes=Law(1.0, 0.0, 0.0, 0.0, 0.0),
 )
 MACHINE = Machine(copy_rate=1e10, hash_rate=1.5e9, write_rate=1e9, read_rate=2e9, crowding=1.2)
 

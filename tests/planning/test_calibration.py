@@ -7,11 +7,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from evergrow.planning.calibration import NO_SHAPE, Run, calibrate, fitted, total_seconds
+from evergrow.planning.calibration import Run, calibrate, fitted, total_seconds
 from evergrow.planning.families import FAMILIES, family_named
 from evergrow.planning.generated import generate
 from evergrow.planning.workload import Workload
-from tests.planning.conftest import LAWS, known_calibration
+from tests.planning.conftest import known_calibration
 
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))
@@ -19,9 +19,8 @@ def test_a_machine_of_known_speed_is_found_again(name: str) -> None:
     family = FAMILIES[name]
     truth = known_calibration(family)
     runs = []
-    for rows, features, classes, trees in family.sizes:
-        work = Workload(rows, features, classes, trees)
-        shape = LAWS.at(work) if family.has_shape else NO_SHAPE
+    for work in family.calibrated_by():
+        shape = truth.shape(family, work)
         runs.append(Run(work, shape, total_seconds(family, truth, work)))
     found = fitted(family, runs)
     large = Workload(1_200_000, 1000, 1000)

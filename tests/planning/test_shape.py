@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from evergrow import NCMForestClassifier
+from evergrow.forest.growth import centroids_per_node
 from evergrow.planning.generated import generate
 from evergrow.planning.shape import Law, ShapeLaws, measure_shape
 from evergrow.planning.workload import Workload
@@ -14,9 +15,9 @@ SIZES = [(2000, 32, 10), (8000, 32, 10), (2000, 32, 80), (8000, 32, 80), (4000, 
 
 
 def test_a_law_that_holds_is_found() -> None:
-    truth = Law(0.7, 1.0, 0.4, 0.1)
+    truth = Law(0.7, 1.0, 0.4, 0.1, 0.5)
     works = [Workload(*size) for size in SIZES]
-    found = Law.fitted(works, [truth.at(work) for work in works], (1.0, 0.4, 0.1))
+    found = Law.fitted(works, [truth.at(work) for work in works], (1.0, 0.4, 0.1, 0.5))
     assert found.at(Workload(64000, 256, 100)) == pytest.approx(truth.at(Workload(64000, 256, 100)))
 
 
@@ -51,17 +52,19 @@ def test_trees_of_8_times_the_rows_are_foretold(
     grown: tuple[list[Workload], list[NCMForestClassifier]],
 ) -> None:
     works, forests = grown
-    laws = ShapeLaws.fitted(works, [measure_shape(each._fitted.forest) for each in forests])
+    shapes = [measure_shape(each._fitted.forest) for each in forests]
+    laws = ShapeLaws.fitted(works, shapes, [centroids_per_node("sqrt", w.classes) for w in works])
     X, y = generate(32000, 32, 40)
     shape = measure_shape(NCMForestClassifier(1, random_state=0).fit(X, y)._fitted.forest)
-    expected = laws.at(Workload(32000, 32, 40))
+    expected = laws.at(Workload(32000, 32, 40), 7)
     assert expected.visits == pytest.approx(shape.visits, rel=0.2)
     assert expected.splits == pytest.approx(shape.splits, rel=0.3)
 
 
 def test_no_tree_has_more_splits_than_its_rows_allow() -> None:
-    laws = ShapeLaws(*(Law(1e6, 1.0, 0.0, 0.0),) * 5)
-    shape = laws.at(Workload(100, 8, 5))
+    laws = ShapeLaws(*(Law(1e6, 1.0, 0.0, 0.0, 0.0),) * 5)
+    shape = laws.at(Workload(100, 8, 5), 3)
     assert shape.splits <= 9
     assert shape.visits <= shape.splits
     assert shape.classes_per_node <= 5
+    assert shape.vectors <= 3 * shape.splits

@@ -165,7 +165,7 @@ def planned(
 ) -> Plan:
     """The plan for this machine, the first of the places, and for a cluster, the second."""
     here, cluster = places
-    shape, seconds = calibration.shape(work), calibration.seconds(family, work)
+    shape, seconds = calibration.shape(family, work), calibration.seconds(family, work)
     needs = footprint_of(family, work, shape, cluster, from_shards=from_shards)
     # Threads of one process look at one matrix, tree by tree: nothing is sent or handed out.
     needs_here = replace(
