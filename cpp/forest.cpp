@@ -18,9 +18,9 @@ struct Nursery {
         : grower(samples, plan.n_classes, plan.rules, n_log_n, plan.row_budget),
           tree(kind_of_split(plan.rules.proposer), samples.width()) {}
 
-    // The tree that was grown. Where memory is short it moves out: with a copy there would be two.
-    std::shared_ptr<const Tree> leave(bool moves) {
-        if (!moves) return std::make_shared<const Tree>(tree.packed());
+    // The tree that was grown, as a copy or as it is.
+    std::shared_ptr<const Tree> leave(bool is_packed) {
+        if (is_packed) return std::make_shared<const Tree>(tree.packed());
         auto grown = std::make_shared<const Tree>(std::move(tree));
         tree = Tree(grown->kind(), grown->width());
         return grown;
@@ -99,7 +99,7 @@ std::optional<Forest> grow_forest(std::shared_ptr<const Samples> samples, const 
             count_classes(*samples, rows, nursery.counts);
             nursery.tree.set_counts(kRoot, nursery.counts.data(), nursery.counts.size());
             nursery.grower.grow(nursery.tree, kRoot, rows, purpose_key(key, Purpose::kNodes), stop);
-            trees[index] = nursery.leave(plan.row_budget > 0);
+            trees[index] = nursery.leave(plan.packs_trees);
         },
         poll);
     if (!finished) return std::nullopt;

@@ -26,12 +26,21 @@ def anonymous_bytes(pid: int) -> int:
 
 
 def ray_workers() -> list[int]:
-    """Processes of this machine in which Ray runs tasks."""
+    """Processes of this machine in which Ray has run tasks of ours; others wait beside them."""
     return [
         process.pid
         for process in psutil.process_iter(["cmdline"])
-        if process.info["cmdline"] and process.info["cmdline"][0].startswith("ray::")
+        if process.info["cmdline"]
+        and process.info["cmdline"][0].startswith("ray::")
+        and _has_core(process.pid)
     ]
+
+
+def _has_core(pid: int) -> bool:
+    try:
+        return "evergrow/_core" in Path(f"/proc/{pid}/maps").read_text()
+    except (FileNotFoundError, PermissionError, ProcessLookupError):
+        return False
 
 
 class PeakMemory:
@@ -55,8 +64,8 @@ class PeakMemory:
 
     @property
     def growth(self) -> int:
-        """The most that any of the processes that were there before has grown."""
-        return max((self.peak.get(pid, 0) - size for pid, size in self.before.items()), default=0)
+        """The most that any process had, beyond the least that one had before."""
+        return max(self.peak.values(), default=0) - min(self.before.values(), default=0)
 
     def _watch(self) -> None:
         while not self._over.wait(_SECONDS_BETWEEN):

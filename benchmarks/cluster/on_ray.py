@@ -6,7 +6,7 @@ from typing import Any
 
 import evergrow
 from benchmarks.cluster.memory import PeakMemory, digest_of, ray_workers
-from benchmarks.data import Split, mixture
+from benchmarks.data import Split, image_features
 from benchmarks.measure import THREADS, Figure, median_seconds, report
 
 __all__ = ["run"]
@@ -14,7 +14,8 @@ __all__ = ["run"]
 
 def run(quick: bool) -> None:
     """Train the same forest both ways."""
-    split = mixture(8000, 64, 20, n_test=1) if quick else mixture(50_000, 256, 100, n_test=1)
+    split = image_features()
+    split = split.head(4000, 1) if quick else split
     forests = {name: _forest() for name in ("own", "ray")}
     own = median_seconds(lambda: forests["own"].fit(split.X, split.y))
     with evergrow.cluster("local", n_workers=2):

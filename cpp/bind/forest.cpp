@@ -92,7 +92,7 @@ ForestPtr forest_from_arrays(const SamplesPtr& samples, const std::vector<nb::di
 ForestPtr grow(const SamplesPtr& samples, std::size_t n_trees, std::size_t n_classes,
                std::uint64_t seed, std::size_t rows_per_tree, bool bootstrap, const nb::dict& rules,
                std::size_t n_threads, nb::object progress, std::size_t first_tree,
-               std::size_t row_budget) {
+               std::size_t row_budget, bool packs_trees) {
     if (samples->size() == samples->n_removed())
         throw std::invalid_argument("there are no samples");
     const ForestPlan plan{n_trees,
@@ -101,7 +101,8 @@ ForestPtr grow(const SamplesPtr& samples, std::size_t n_trees, std::size_t n_cla
                           RowSampling{rows_per_tree, bootstrap},
                           read_rules(rules, n_classes),
                           first_tree,
-                          row_budget};
+                          row_budget,
+                          packs_trees && row_budget == 0};
     std::optional<Forest> forest;
     run_interruptibly(std::move(progress), [&](const Poll& poll) {
         forest = grow_forest(samples, plan, n_threads, poll);
@@ -231,7 +232,7 @@ void bind_forest(nb::module_& m) {
     forest
         .def_static("grow", &grow, nb::kw_only(), "samples"_a, "n_trees"_a, "n_classes"_a, "seed"_a,
                     "rows_per_tree"_a, "bootstrap"_a, "rules"_a, "n_threads"_a, "progress"_a.none(),
-                    "first_tree"_a = 0, "row_budget"_a = 0)
+                    "first_tree"_a = 0, "row_budget"_a = 0, "packs_trees"_a = true)
         .def_static(
             "joined",
             [](const SamplesPtr& samples, const std::vector<ForestPtr>& forests) {

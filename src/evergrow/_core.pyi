@@ -100,6 +100,7 @@ class Forest:
         progress: Callable[[int], None] | None,
         first_tree: int = 0,
         row_budget: int = 0,
+        packs_trees: bool = True,
     ) -> Forest: ...
     # The trees of several forests as one; `samples` hold the rows of all.
     @staticmethod

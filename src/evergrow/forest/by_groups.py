@@ -41,7 +41,7 @@ def groups_of(n_trees: int, values_per_tree: int, n_threads: int) -> list[tuple[
     >>> groups_of(10, values_per_tree=1 << 24, n_threads=4)
     [(0, 4), (4, 4), (8, 2)]
     """
-    size = -(-_GROUP_VALUES // max(1, values_per_tree))
+    size = _GROUP_VALUES // max(1, values_per_tree)
     size = max(1, min(size, n_trees // _FEWEST_GROUPS))
     # Threads share the trees of their group.
     size = -(-size // n_threads) * n_threads

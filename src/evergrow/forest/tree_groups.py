@@ -28,7 +28,13 @@ def grow_over(group: Group, samples: _core.Samples, growth: dict[str, Any]) -> A
     """Grow some trees; ``growth`` is what the core is told besides samples and trees."""
     first_tree, n_trees = group
     forest = _core.Forest.grow(
-        samples=samples, n_trees=n_trees, first_tree=first_tree, progress=None, **growth
+        samples=samples,
+        n_trees=n_trees,
+        first_tree=first_tree,
+        progress=None,
+        # They are let go as soon as they are arrays.
+        packs_trees=False,
+        **growth,
     )
     return arrays_of(forest)
 
