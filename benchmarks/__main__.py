@@ -1,5 +1,5 @@
 """``python -m benchmarks fit|predict|memory|scaling|kernels|growing|linear|codebook|subcategory|
-service [--quick] [--only PART]``."""
+service|cluster [--quick] [--only PART]``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sklearn
 
 import evergrow
 from benchmarks import (
+    cluster,
     codebook,
     fit,
     growing,
@@ -37,8 +38,11 @@ BENCHMARKS = {
         codebook,
         subcategory,
         service,
+        cluster,
     )
 }
+# Benchmarks of which single parts can be asked for.
+PARTED = {"service": service, "cluster": cluster}
 
 
 @click.command()
@@ -49,24 +53,26 @@ BENCHMARKS = {
 @click.option(
     "--only",
     multiple=True,
-    type=click.Choice([*service.PARTS]),
-    help="This part of the benchmark service; may be given several times.",
+    type=click.Choice([part for module in PARTED.values() for part in module.PARTS]),
+    help="This part of the benchmark service or cluster; may be given several times.",
 )
 def main(names: tuple[str, ...], quick: bool, only: tuple[str, ...]) -> None:
     """Measure and print tables and one JSON line per figure.
 
     Uses the data in the folder EVERGROW_DATA when that variable is set, generated data otherwise.
     """
-    if only and names != ("service",):
-        raise click.UsageError("--only names parts of the benchmark service alone")
+    parted = PARTED.get(names[0]) if len(names) == 1 else None
+    if only and (parted is None or not {*only} <= {*parted.PARTS}):
+        listed = "; ".join(f"{name}: {', '.join(module.PARTS)}" for name, module in PARTED.items())
+        raise click.UsageError(f"--only names parts of one benchmark ({listed})")
     click.echo(
         f"evergrow {evergrow.__version__} ({_core.chosen_kernel()}), "
         f"scikit-learn {sklearn.__version__}, numpy {np.__version__}, "
         f"Python {platform.python_version()}, {_processor()}"
     )
     for name in names:
-        if only:
-            service.run(quick, only)
+        if parted is not None:
+            parted.run(quick, only)
         else:
             BENCHMARKS[name].run(quick)
 

@@ -40,6 +40,7 @@ class _Recorded:
         self.threads_per_worker = engine.threads_per_worker
         self.share = engine.share
         self.remember = engine.remember
+        self.on_every_node = engine.on_every_node
         self.n_bytes: list[int] = []
 
     def run(
@@ -107,8 +108,7 @@ def _shards(folder: str, n_rows: int, n_features: int) -> Shards:
 def _compared(shards: Shards) -> tuple[float, float, float, float]:
     """Seconds of one pass and on the engine in use, the largest difference, KiB per shard."""
     here, there, recorded = (RLSClassifier(regularization=1.0, recoding=0.0) for _ in range(3))
-    labels: Any = shards.labels
-    X: Any = shards
+    X, labels = shards, shards.labels
     # Workers begin, and look at the files, before anything is timed.
     evergrow.NCMClassifier().fit(X, labels)
     with using(None):

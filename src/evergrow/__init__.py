@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from evergrow.means import NCMClassifier, NCMMetric
     from evergrow.novelty import RejectingClassifier
     from evergrow.pipelines import save
+    from evergrow.planning import Plan, plan
     from evergrow.shards import Shards, open_shards, write_shards
     from evergrow.subcategory import SubcategoryForestClassifier
 
@@ -65,6 +66,7 @@ __all__ = [
     "NCMClassifier",
     "NCMForestClassifier",
     "NCMMetric",
+    "Plan",
     "RLSClassifier",
     "RejectingClassifier",
     "SVMForestClassifier",
@@ -78,6 +80,7 @@ __all__ = [
     "cluster",
     "load",
     "open_shards",
+    "plan",
     "save",
     "write_shards",
 ]
@@ -107,6 +110,7 @@ _HOMES = {
     "evergrow.means": ("NCMClassifier", "NCMMetric"),
     "evergrow.novelty": ("RejectingClassifier",),
     "evergrow.pipelines": ("save",),
+    "evergrow.planning": ("Plan", "plan"),
     "evergrow.shards": ("Shards", "open_shards", "write_shards"),
     "evergrow.subcategory": ("SubcategoryForestClassifier",),
 }

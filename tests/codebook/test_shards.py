@@ -11,7 +11,7 @@ import pytest
 import evergrow
 from evergrow import ERCForest, Shards
 from evergrow.codebook import BagOfWords, KMeansCodebook, RandomKDTrees
-from evergrow.engine import InProcess, using
+from evergrow.engine import using
 from evergrow.features import LocalFeatures, RaggedArray
 from evergrow.shards import StoredRows, row_parts
 from tests.codebook.cases import CODEBOOKS, two_kinds
@@ -38,9 +38,7 @@ BAGS: dict[str, dict[str, Any]] = {
 }
 every_codebook = pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
 every_bag = pytest.mark.parametrize("options", BAGS.values(), ids=BAGS)
-every_engine = pytest.mark.parametrize(
-    "engine", [None, InProcess(), Shuffled()], ids=["none", "in process", "shuffled"]
-)
+every_engine = pytest.mark.parametrize("engine", [None, Shuffled()], ids=["none", "shuffled"])
 
 
 @pytest.fixture(scope="module")

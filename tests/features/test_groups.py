@@ -38,6 +38,13 @@ def mean_colours(images: Any) -> list[Any]:
     return [image.mean(axis=(0, 1)) for image in images]
 
 
+class Knowing:
+    """A source that knows its name and what is wrong with it."""
+
+    def read(self, _: int) -> bytes:
+        raise ImageError("'holiday.jpg'", "it was lost")
+
+
 @pytest.fixture(autouse=True)
 def _small_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVERGROW_CACHE", str(tmp_path / "cache"))
@@ -94,11 +101,11 @@ def test_bad_images_are_left_out_and_named_as_they_were_given(
     engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    sources = [*IMAGES[:4], b"text", *IMAGES[4:], "missing.png", io.BytesIO(b"")]
+    sources = [*IMAGES[:4], b"text", *IMAGES[4:], "missing.png", io.BytesIO(b""), Knowing()]
     embedder = Embedder(mean_colours)
     with pytest.warns(BadImageWarning):
         expected = embedder.extract(sources, on_error="skip")
-    with using(engine), pytest.warns(BadImageWarning, match="3 images were left out"):
+    with using(engine), pytest.warns(BadImageWarning, match="4 images were left out"):
         found = embedder.extract(sources, on_error="skip")
     np.testing.assert_array_equal(found.features, expected.features)
     np.testing.assert_array_equal(found.kept, expected.kept)

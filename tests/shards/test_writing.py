@@ -61,7 +61,10 @@ def test_appending_keeps_all_rows_and_the_places_of_classes(tmp_path: Path) -> N
 
 
 def test_rows_without_labels_may_go_before_and_after_those_with(tmp_path: Path) -> None:
-    assert write_shards(tmp_path, [X[:3]]).labels is None
+    shards = write_shards(tmp_path, [X[:3]])
+    assert shards.classes is None
+    with pytest.raises(ShardError, match="has no labels"):
+        _ = shards.labels
     write_shards(tmp_path, [(X[:2], [7, 5])])
     shards = write_shards(tmp_path, [X[:1]])
     assert shards.labels.tolist() == [None, None, None, 7, 5, None]

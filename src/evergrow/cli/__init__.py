@@ -17,6 +17,7 @@ from evergrow.cli.forget import forget
 from evergrow.cli.group import Commands
 from evergrow.cli.info import info
 from evergrow.cli.options import examples
+from evergrow.cli.plan import plan
 from evergrow.cli.predict import predict
 from evergrow.cli.shard import shard
 from evergrow.cli.workspace.changing import merge, rename, split, undo, unsplit
@@ -62,6 +63,6 @@ _OF_WORKSPACES = (
     *(export, check, backup, token),
 )
 _OF_RESEARCH = (experiment, compare, download)
-_OF_CLUSTERS = (shard,)
+_OF_CLUSTERS = (shard, plan)
 for command in (*_OF_MODEL_FILES, *_OF_WORKSPACES, *_OF_RESEARCH, *_OF_CLUSTERS):
     main.add_command(command)

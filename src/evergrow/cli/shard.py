@@ -182,7 +182,7 @@ def _write_info(shards: Shards, folder: str, *, as_json: bool) -> None:
 def _described(shards: Shards, folder: str) -> dict[str, Any]:
     import numpy as np
 
-    labels, classes = shards.labels, None
+    labels, classes = None if shards.classes is None else shards.labels, None
     if labels is not None:
         counts = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.classes))
         named = zip(labels.classes.tolist(), counts.tolist(), strict=True)

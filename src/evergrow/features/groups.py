@@ -39,14 +39,14 @@ class ImageGroup:
 
 
 class _Unreadable:
-    """A source that could be read by nobody but who gave it, and that could not."""
+    """A source that only the process it was given to can read, and that could not."""
 
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
+    def __init__(self, error: ImageError) -> None:
+        self._said = error.source, error.reason
 
     def read(self, _: int) -> bytes:
         """Say again what was wrong."""
-        raise ImageError("image", self.reason)
+        raise ImageError(*self._said)
 
 
 def image_groups(
@@ -88,27 +88,31 @@ def done_in_order(
     shared: list[Shared] = [engine.share(value) for value in values]
     with closing(_run(engine, task, groups, shared, what, verbose)) as results:
         for place, found in _as_they_come(results):
-            bad = _bad_images(found, groups[place].first, sources)
+            bad = _bad_images(found, groups[place], sources)
             if bad and on_error == "raise":
                 raise ImageError(bad[0].source, bad[0].reason)
             yield groups[place], found, bad
 
 
 def bad_arrays(problems: Iterable[BadImage]) -> Arrays:
-    """Bad images as a task gives them: places in its group, and reasons."""
+    """Bad images as a task gives them: places in its group, names and reasons."""
     listed = list(problems)
-    reasons = np.array([problem.reason for problem in listed], dtype=np.str_)
-    places = np.array([problem.index for problem in listed], dtype=np.int64)
-    return {"bad": places, "reasons": reasons}
+    return {
+        "bad": np.array([problem.index for problem in listed], dtype=np.int64),
+        "names": np.array([problem.source for problem in listed], dtype=np.str_),
+        "reasons": np.array([problem.reason for problem in listed], dtype=np.str_),
+    }
 
 
-def _bad_images(found: Arrays, first: int, sources: Sequence[Any]) -> list[BadImage]:
-    places = (first + found["bad"]).tolist()
-    # Named as they were given: where they were read they may be called otherwise.
-    return [
-        BadImage(place, name_of(sources[place]), reason)
-        for place, reason in zip(places, found["reasons"].tolist(), strict=True)
-    ]
+def _bad_images(found: Arrays, group: ImageGroup, sources: Sequence[Any]) -> list[BadImage]:
+    bad = []
+    said = (found[name].tolist() for name in ("bad", "names", "reasons"))
+    for place, name, reason in zip(*said, strict=True):
+        sent, given = group.sources[place], sources[group.first + place]
+        # Named as they were given: where they were read they may be called otherwise.
+        known = name if sent is given or isinstance(sent, _Unreadable) else name_of(given)
+        bad.append(BadImage(group.first + place, known, reason))
+    return bad
 
 
 def _run(
@@ -147,4 +151,4 @@ def _travelling(source: Any, limits: ReadLimits) -> Any:
         # Files that are open, and memory of others, stay here: their content travels.
         return content_of(source, limits)
     except ImageError as error:
-        return _Unreadable(error.reason)
+        return _Unreadable(error)

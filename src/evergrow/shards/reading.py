@@ -131,11 +131,17 @@ class Shards(StoredRows):
         return self.manifest.digest
 
     @cached_property
-    def labels(self) -> ShardLabels | None:
-        """The label of each row, or of each image where images have several rows."""
+    def labels(self) -> ShardLabels:
+        """The label of each row, or of each image where images have several rows.
+
+        A ``ShardError`` if there are none; ``classes`` is None then.
+        """
         known = self.manifest.classes
         if known is None:
-            return None
+            raise ShardError(
+                f"{str(self.path)!r} has no labels: give an array with one per row, or write "
+                "shards with labels"
+            )
         codes = np.concatenate([self._codes(shard, known) for shard in self.manifest.shards])
         codes.setflags(write=False)
         return ShardLabels(codes, known.classes)

@@ -1,0 +1,27 @@
+"""What training past one machine must show: the same model, within its memory, whatever fails.
+
+``python -m benchmarks cluster --only NAME`` measures one part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from benchmarks.cluster import killing, limited, on_ray, planning, resuming, sums
+
+__all__ = ["PARTS", "run"]
+
+PARTS: dict[str, Callable[[bool], None]] = {
+    "limited": limited.run,
+    "on-ray": on_ray.run,
+    "killing": killing.run,
+    "resuming": resuming.run,
+    "sums": sums.run,
+    "plan": planning.run,
+}
+
+
+def run(quick: bool, only: Sequence[str] = ()) -> None:
+    """Measure all parts, or those that are named."""
+    for name in only or PARTS:
+        PARTS[name](quick)

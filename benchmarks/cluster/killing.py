@@ -1,0 +1,89 @@
+"""A worker that dies in the middle of its work costs time, not the result."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import psutil
+
+import evergrow
+from benchmarks.cluster.memory import digest_of, ray_workers
+from benchmarks.data import mixture
+from benchmarks.measure import Figure, report
+
+__all__ = ["run"]
+
+
+def run(quick: bool) -> None:
+    """Kill one of two workers at a random moment of each of several runs."""
+    n_runs = 3 if quick else 20
+    split = mixture(8000, 64, 20, n_test=1) if quick else mixture(30_000, 128, 100, n_test=1)
+    expected = digest_of(_forest().fit(split.X, split.y))
+    rng = np.random.default_rng(0)
+    n_same = n_hit = 0
+    with evergrow.cluster("local", n_workers=2):
+        start = time.perf_counter()
+        _forest().fit(split.X, split.y)
+        undisturbed = time.perf_counter() - start
+        times = []
+        for moment in rng.uniform(0.05, 0.9, n_runs):
+            killer = _Killer(moment * undisturbed)
+            start = time.perf_counter()
+            with killer:
+                forest = _forest().fit(split.X, split.y)
+            times.append(time.perf_counter() - start)
+            n_same += digest_of(forest) == expected
+            n_hit += killer.was_working
+    report(
+        "cluster",
+        f"{split.name}, 16 trees, kill -9 of one of two workers",
+        [
+            Figure("runs", float(n_runs)),
+            Figure("kills that hit a worker at work", float(n_hit)),
+            Figure("runs that finished with the same forest", float(n_same), float(n_runs)),
+            Figure("undisturbed, s", undisturbed),
+            Figure("with a kill, median, s", float(np.median(times))),
+            Figure("with a kill, longest, s", float(np.max(times))),
+        ],
+        bars=not quick,
+    )
+
+
+def _forest() -> Any:
+    return evergrow.NCMForestClassifier(16, n_jobs=2, random_state=0)
+
+
+class _Killer:
+    """Kills a worker some seconds after the block began, one that is at work if there is one."""
+
+    def __init__(self, seconds: float) -> None:
+        self.was_working = False
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._kill_later, args=(seconds,))
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _kill_later(self, seconds: float) -> None:
+        if self._over.wait(seconds):
+            return
+        workers = [(not _is_idle(pid), pid) for pid in ray_workers()]
+        if workers:
+            self.was_working, victim = max(workers)
+            os.kill(victim, signal.SIGKILL)
+
+
+def _is_idle(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).cmdline()[0].startswith("ray::IDLE"))
+    except (psutil.Error, IndexError):
+        return True

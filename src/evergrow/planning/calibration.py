@@ -1,0 +1,152 @@
+"""How long units of work take here: fitted to small runs of the learner itself.
+
+Times are those of the processor, the least of several: what else the machine does at the same time
+hardly shows in them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import nnls
+
+from evergrow.library_threads import one_blas_thread
+from evergrow.planning.families import Family
+from evergrow.planning.generated import generate
+from evergrow.planning.shape import Shape, ShapeLaws, measure_shape
+from evergrow.planning.workload import Workload
+from evergrow.progress import progress_bar
+
+__all__ = ["NO_SHAPE", "Calibration", "Run", "calibrate", "measure_run"]
+
+_REPEATS = 3
+NO_SHAPE = Shape(0.0, 0.0, 0.0, 0.0, 0.0)
+
+Data = Callable[[int, int, int], tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A small run: what was learnt, the shape of its trees, and seconds of one processor."""
+
+    work: Workload
+    shape: Shape
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Seconds per unit of each term of a learner, and laws of the shape of its trees.
+
+    ``error`` is the mean error, as a share, with which each run is foretold from the others;
+    ``largest`` the seconds that the longest run is foretold to take.
+    """
+
+    estimator: str
+    rates: tuple[float, ...]
+    laws: ShapeLaws | None
+    error: float
+    largest: float
+
+    def shape(self, family: Family, work: Workload) -> Shape:
+        """What a tree is expected to be like."""
+        return NO_SHAPE if self.laws is None else self.laws.at(work, family.most_vectors(work))
+
+    def seconds(self, family: Family, work: Workload) -> dict[str, float]:
+        """Seconds of one core per term; of one tree where trees divide the term."""
+        shape = self.shape(family, work)
+        return {
+            term.name: rate * term.amount(work, shape)
+            for term, rate in zip(family.terms, self.rates, strict=True)
+        }
+
+
+def calibrate(family: Family, *, data: Data = generate, verbose: int = 0) -> Calibration:
+    """Run a learner on small data of several sizes and find what the parts of its work cost."""
+    runs = []
+    with progress_bar(f"calibrating {family.name}", len(family.sizes), verbose) as progress:
+        for place, work in enumerate(family.calibrated_by()):
+            X, y = data(work.rows, work.features, work.classes)
+            runs.append(measure_run(family, work, X, y))
+            if progress is not None:
+                progress(place + 1)
+    return fitted(family, runs)
+
+
+def measure_run(
+    family: Family,
+    work: Workload,
+    X: npt.NDArray[np.float32],
+    y: npt.NDArray[np.int64],
+    repeats: int = _REPEATS,
+) -> Run:
+    """Fit once and again, and keep the least time: all above it is somebody else's."""
+    seconds = float("inf")
+    model = family.make(work.trees)
+    if family.has_shape:
+        model.set_params(min_samples_leaf=work.min_samples_leaf)
+    with one_blas_thread():
+        for _ in range(repeats):
+            start = time.process_time()
+            model.fit(X, y)
+            if not family.has_trees:
+                # Weights are solved for when they are first asked for.
+                model.predict(X[:1])
+            seconds = min(seconds, time.process_time() - start)
+    shape = measure_shape(model._fitted.forest) if family.has_shape else NO_SHAPE
+    return Run(work, shape, max(seconds, 1e-6))
+
+
+def fitted(family: Family, runs: Sequence[Run]) -> Calibration:
+    """Rates that explain the runs, none of them negative, each run counting the same."""
+    amounts = np.array([_amounts(family, run) for run in runs])
+    seconds = np.array([run.seconds for run in runs])
+    rates = _rates(amounts, seconds)
+    laws = None
+    if family.has_shape:
+        works = [run.work for run in runs]
+        most_vectors = [family.most_vectors(work) for work in works]
+        laws = ShapeLaws.fitted(works, [run.shape for run in runs], most_vectors)
+    calibration = Calibration(family.name, tuple(rates.tolist()), laws, 0.0, 0.0)
+    foretold = [total_seconds(family, calibration, run.work) for run in runs]
+    return Calibration(
+        family.name, calibration.rates, laws, _error(amounts, seconds), max(foretold)
+    )
+
+
+def total_seconds(family: Family, calibration: Calibration, work: Workload) -> float:
+    """Seconds of one core for all of the work."""
+    found = calibration.seconds(family, work)
+    return sum(
+        found[term.name] * (work.trees if term.divided == "trees" else 1) for term in family.terms
+    )
+
+
+def _amounts(family: Family, run: Run) -> list[float]:
+    return [
+        term.amount(run.work, run.shape) * (run.work.trees if term.divided == "trees" else 1)
+        for term in family.terms
+    ]
+
+
+def _rates(
+    amounts: npt.NDArray[np.float64], seconds: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    relative = amounts / seconds[:, None]
+    scale = np.maximum(relative.max(axis=0), 1e-300)
+    found, _ = nnls(relative / scale, np.ones(len(seconds)))
+    return np.asarray(found / scale, dtype=np.float64)
+
+
+def _error(amounts: npt.NDArray[np.float64], seconds: npt.NDArray[np.float64]) -> float:
+    """Root mean square error of each run as foretold from all others."""
+    errors = []
+    for out in range(len(seconds)):
+        others = np.arange(len(seconds)) != out
+        rates = _rates(amounts[others], seconds[others])
+        errors.append(float(amounts[out] @ rates / seconds[out] - 1))
+    return float(np.sqrt(np.mean(np.square(errors))))
