@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from evergrow import NCMClassifier, RejectingClassifier, RLSClassifier, Shards, write_shards
 from evergrow.codebook import ERCForest, HierarchicalKMeans, KMeansCodebook, RandomKDTrees
+from evergrow.examples import weighted
 from evergrow.linear import RebalancedRLSClassifier
 from evergrow.loading import _ESTIMATORS
 from evergrow.means import NCMMetric
@@ -150,11 +151,20 @@ def test_transformers_learn_what_they_learn_from_the_array(name: str, shards: Sh
 
 
 @pytest.mark.parametrize("name", ["NCMClassifier", "RLSClassifier"])
-def test_weights_choose_rows_that_stay_on_disk(name: str, shards: Shards) -> None:
-    weights = np.where(np.arange(N) % 3 == 0, 0.0, 1.5)
+@pytest.mark.parametrize("every", [3, 2])
+def test_weights_choose_rows_like_those_of_an_array(name: str, every: int, shards: Shards) -> None:
+    weights = np.where(np.arange(N) % every == 0, 0.0, 1.5)
     from_array = CLASSIFIERS[name]().fit(X, Y, weights)
     from_shards = CLASSIFIERS[name]().fit(shards, shards.labels, weights)
     np.testing.assert_array_equal(from_shards.predict_proba(X), from_array.predict_proba(X))
+
+
+def test_rows_without_weight_are_left_out_on_disk(shards: Shards) -> None:
+    weights = np.ones(N)
+    weights[7] = 0.0
+    rows, labels, _ = weighted(shards, shards.labels, weights)
+    assert isinstance(rows, StoredRows)
+    assert len(rows) == len(labels) == N - 1
 
 
 @pytest.mark.parametrize("name", ["NCMClassifier", "RLSClassifier", "RejectingClassifier"])
@@ -214,6 +224,18 @@ def test_labels_kept_as_numbers_go_with_an_array_too(shards: Shards) -> None:
     model = NCMClassifier().fit(X, shards.labels)
     assert model.classes_.tolist() == sorted(set(Y.tolist()))
     assert model.score(shards, shards.labels) == model.score(X, Y)
+
+
+def test_classes_are_sorted_whatever_the_order_in_which_they_came(tmp_path: Path) -> None:
+    order = ["yew", "ash", "oak", "elm", "fir"]
+    shards = write_shards(tmp_path, [(X[name == Y], [name] * sum(name == Y)) for name in order])
+    assert shards.classes.tolist() == order
+    model = NCMClassifier().fit(shards, shards.labels)
+    assert model.classes_.tolist() == sorted(order)
+    np.testing.assert_allclose(model.means_[0], X[Y == "ash"].mean(axis=0), rtol=1e-5)
+    grown = NCMClassifier().fit(X[Y == "oak"], Y[Y == "oak"]).partial_fit(shards, shards.labels)
+    assert grown.classes_.tolist() == ["oak", "ash", "elm", "fir", "yew"]
+    np.testing.assert_allclose(grown.means_[4], X[Y == "yew"].mean(axis=0), rtol=1e-5)
 
 
 def test_names_of_classes_are_never_made_into_one_array(

@@ -77,7 +77,7 @@ class Shards(StoredRows):
     - ``path``: the folder.
     - ``classes``: names of the classes, in the order in which they were first met, or None.
     - ``labels``: the label of each row, or of each image where images have several rows, as a
-      :class:`~evergrow.shards.ShardLabels` that ``fit`` takes as ``y``; None without any.
+      :class:`~evergrow.shards.ShardLabels` that ``fit`` takes as ``y``; an error without any.
     - ``images``: a sequence of matrices, one per image, where images have several rows.
     - ``parts``: the files one by one, as values that may be sent to other processes.
     - ``digest``: one hash that names all rows and labels.

@@ -1,0 +1,25 @@
+"""Images embedded by the workers of a cluster, a shard to a task."""
+
+from __future__ import annotations
+
+import evergrow
+from evergrow.features import Embedder
+from evergrow.sharding import Sharded, shard_images
+from tests.features.models import onnx_model
+from tests.imaging.pictures import folder_of
+
+
+def test_workers_write_the_shards_that_this_process_writes(two_nodes, tmp_path):
+    photos = folder_of(tmp_path / "photos", "red", "green", n=5)
+    (tmp_path / "small.onnx").write_bytes(onnx_model().SerializeToString())
+    embedder = Embedder(tmp_path / "small.onnx", cache=False)
+    shard_images(tmp_path / "here", photos, embedder=embedder, rows_per_shard=3)
+    with evergrow.cluster("auto"):
+        there = [
+            shard_images(tmp_path / "there", photos, embedder=embedder, rows_per_shard=3)
+            for _ in range(2)
+        ]
+    assert there == [Sharded(10, 0), Sharded(0, 10)]
+    shards = evergrow.open_shards(tmp_path / "there")
+    shards.verify()
+    assert shards.digest == evergrow.open_shards(tmp_path / "here").digest
