@@ -74,7 +74,7 @@ def test_parts_of_killed_workers_are_done_again(engine, tmp_path):
 def test_a_part_that_always_kills_its_worker_is_given_up(two_nodes):
     with (
         evergrow.cluster("auto", retries=1),
-        pytest.raises(ClusterError, match="dying was given up: .* lost 2 times"),
+        pytest.raises(ClusterError, match=r"dying was given up: .* lost 2 times"),
     ):
         list(engine_in_use().run(work.die, range(1), what="dying"))
 
@@ -88,7 +88,7 @@ def test_a_part_that_hangs_is_begun_again(two_nodes, tmp_path):
 def test_a_part_that_always_hangs_is_given_up(two_nodes):
     with (
         evergrow.cluster("auto", task_timeout=0.5, retries=1),
-        pytest.raises(ClusterError, match="longer than task_timeout=0.5 seconds in each of 2"),
+        pytest.raises(ClusterError, match=r"longer than task_timeout=0\.5 seconds in each of 2"),
     ):
         list(engine_in_use().run(work.hang, range(1), what="hanging"))
 
@@ -112,7 +112,7 @@ def test_after_the_block_there_is_no_engine(two_nodes):
     with evergrow.cluster("auto"):
         engine = engine_in_use()
     assert engine_in_use() is None
-    with pytest.raises(ClusterError, match="block of evergrow.cluster is over"):
+    with pytest.raises(ClusterError, match=r"block of evergrow\.cluster is over"):
         engine.share(1)
 
 
@@ -137,7 +137,7 @@ def test_a_cluster_that_was_there_before_stays(two_nodes):
 
 def test_a_second_cluster_is_refused_while_one_is_in_use(two_nodes):
     with (
-        pytest.raises(ClusterError, match="connected to Ray at .* one cluster only"),
+        pytest.raises(ClusterError, match=r"connected to Ray at .* one cluster only"),
         evergrow.cluster("local"),
     ):
         pass

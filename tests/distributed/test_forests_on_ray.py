@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,9 @@ import pytest
 import evergrow
 from evergrow import NCMForestClassifier, SubcategoryForestClassifier
 from evergrow.engine import engine_in_use
+from evergrow.errors import ShardError
+from evergrow.forest import by_groups
+from evergrow.forest.scratch import scratch_folder
 from tests.conftest import FORESTS
 from tests.distributed.conftest import rays_own_warnings, same_trees
 
@@ -77,14 +81,47 @@ def test_shards_are_learnt_as_the_array(two_nodes, rows, tmp_path):
     assert same_trees(there, here)
 
 
+def test_shards_beyond_the_memory_limit_are_one_file_on_a_node(
+    two_nodes, rows, tmp_path, monkeypatch
+):
+    X, y = np.tile(rows[0], (12, 1)), np.tile(rows[1], 12)
+    shards = evergrow.write_shards(tmp_path / "shards", [(X, y)])
+    removed = []
+    remove = by_groups.remove_rows
+    monkeypatch.setattr(by_groups, "remove_rows", lambda name: removed.append(name) or remove(name))
+    options = {"random_state": 1, "n_jobs": 1}
+    here = NCMForestClassifier(16, **options).fit(X, y)
+    with evergrow.cluster("auto"):
+        there = NCMForestClassifier(16, memory_limit="34MiB", **options)
+        there.fit(shards, shards.labels)
+    assert same_trees(there, here)
+    assert removed
+    assert list(Path(scratch_folder()).glob(f"evergrow-rows-{removed[0]}*")) == []
+
+
+def test_a_corrupt_shard_is_named_and_the_forest_stays(two_nodes, rows, tmp_path):
+    shards = evergrow.write_shards(tmp_path / "shards", [rows], rows_per_shard=500)
+    forest = NCMForestClassifier(6, random_state=1).fit(*rows)
+    before = forest._fitted
+    damaged = tmp_path / "shards" / "000003.npy"
+    content = bytearray(damaged.read_bytes())
+    content[-9] ^= 1
+    damaged.write_bytes(content)
+    with evergrow.cluster("auto"), pytest.raises(ShardError, match="000003"):
+        forest.fit(shards, shards.labels)
+    assert forest._fitted is before
+
+
 def test_a_failed_fit_leaves_the_forest_as_it_was(two_nodes, rows, monkeypatch):
     forest = NCMForestClassifier(6, random_state=1).fit(*rows)
     before = forest._fitted
     interrupt = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     X, y = np.tile(rows[0], (20, 5)), np.tile(rows[1], 20)
-    with evergrow.cluster("auto"), pytest.raises(KeyboardInterrupt):
+    forest.set_params(n_estimators=200)
+    with evergrow.cluster("auto"):
         interrupt.start()
-        forest.set_params(n_estimators=200).fit(X, y)
+        with pytest.raises(KeyboardInterrupt):
+            forest.fit(X, y)
     assert forest._fitted is before
 
 

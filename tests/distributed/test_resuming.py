@@ -23,13 +23,13 @@ from tests.distributed.conftest import same_trees
 def grown(monkeypatch):
     """The groups of trees that are grown in this process."""
     groups = []
-    grow = by_groups.grow_group
+    grow = by_groups.grow_over
 
     def noted(group, *shared):
         groups.append(group)
         return grow(group, *shared)
 
-    monkeypatch.setattr(by_groups, "grow_group", noted)
+    monkeypatch.setattr(by_groups, "grow_over", noted)
     return groups
 
 
@@ -81,6 +81,17 @@ def test_a_forest_without_a_seed_goes_on_with_the_seed_it_had(rows, tmp_path, gr
     assert same_trees(second, again_second)
     assert not same_trees(first, second)
     assert len(grown) == 16
+
+
+@pytest.mark.parametrize("options", [{"memory_limit": "33MiB"}, {"memory": "samples"}])
+def test_samples_on_disk_are_resumed_too(rows, tmp_path, monkeypatch, grown, options):
+    monkeypatch.chdir(tmp_path)
+    many = np.tile(rows[0], (12, 1)), np.tile(rows[1], 12)
+    for _ in range(2):
+        with evergrow.cluster(None, resume=tmp_path / "kept"):
+            resumed = _fit(many, n_jobs=1, **options)
+    assert len(grown) == 8
+    assert same_trees(resumed, _fit(many, n_jobs=1, **options))
 
 
 @pytest.mark.parametrize("damage", ["truncated", "changed", "foreign", "garbage"])

@@ -265,6 +265,51 @@ def test_nothing_is_left_of_the_file_that_has_no_name(
     assert os.listdir(tmp_path) == []
 
 
+ENDED = """
+import os, signal, sys
+from contextlib import contextmanager
+from evergrow import NCMForestClassifier
+from evergrow.forest import room, teach
+import numpy as np
+
+@contextmanager
+def ending(*args):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    def end(done):
+        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+    yield end
+
+room._SLACK = room._SLACK_PER_THREAD = 0
+room._LEAST_ROWS = 1000
+teach.progress_bar = ending
+X, y = np.random.default_rng(0).normal(size=(4000, 64)), np.arange(4000) % 20
+forest = NCMForestClassifier(200, memory_limit=900_000, random_state=0)
+try:
+    forest.fit(X, y)
+except KeyboardInterrupt:
+    assert not hasattr(forest, "classes_")
+    print("interrupted", os.listdir(os.environ["TMPDIR"]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize(("name", "said"), [("SIGKILL", ""), ("SIGINT", "interrupted []\n")])
+def test_a_process_that_is_ended_leaves_nothing_on_the_disk(
+    name: str, said: str, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ENDED, name],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert done.stdout == said, done.stderr
+    assert "Error" not in done.stderr
+    assert os.listdir(tmp_path) == []
+
+
 ACTIONS: dict[str, Callable[[Any, Path], Any]] = {
     "save": lambda forest, path: (forest.save(path / "model"), evergrow.load(path / "model"))[1],
     "pickle": lambda forest, path: pickle.loads(pickle.dumps(forest)),

@@ -120,6 +120,7 @@ BAD_BATCHES: dict[str, tuple[Any, type[Exception], str]] = {
     "mixed labels": ((X[:2], ["cat", 2]), TypeError, "all strings or all numbers"),
     "measured labels": ((X[:2], [0.5, 1.5]), TypeError, "integers or strings, got 0.5"),
     "flags as labels": ((X[:2], [True, False]), TypeError, "integers or strings"),
+    "labels that end in nothing": ((X[:2], ["cat", "cat\0"]), ValueError, "batch 1 has a label"),
     "ragged": (RaggedArray.of([X[:2]]), ValueError, "batch 1 has images of several rows"),
     "no features": (np.zeros((2, 0), np.float32), ValueError, "no features"),
 }

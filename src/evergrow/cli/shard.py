@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ from evergrow.cli.output import write_fields, write_json
 from evergrow.cli.said import several
 
 if TYPE_CHECKING:
+    from evergrow.sharding import Sharded
     from evergrow.shards import Shards
 
 __all__ = ["shard"]
@@ -87,41 +89,19 @@ def shard(
     if as_json and not info:
         raise click.UsageError("--json goes with --info")
     verbose = verbosity(quiet)
-
-    def say_waiting() -> None:
-        name = click.format_filename(folder)
-        click.echo(f"Waiting for another command that writes to {name!r}.", err=True)
-
+    of_images: dict[str, Any] = {"network": network, "jobs": jobs, "on_error": on_error}
+    of_tables: dict[str, Any] = {
+        "features_key": features_key,
+        "labels_key": labels_key,
+        "labels": labels,
+    }
+    of_both: dict[str, Any] = {"dtype": dtype, "rows_per_shard": rows_per_shard, "verbose": verbose}
     with _cluster(address):
         for source in sources:
             if os.path.isdir(source):
-                from evergrow.features import Embedder
-                from evergrow.sharding import shard_images
-
-                done = shard_images(
-                    folder,
-                    source,
-                    embedder=Embedder(network, n_jobs=jobs, verbose=verbose),
-                    on_error=on_error,
-                    dtype=dtype,
-                    rows_per_shard=rows_per_shard,
-                    say_waiting=say_waiting,
-                    verbose=verbose,
-                )
+                done = _append_images(folder, source, **of_images, **of_both)
             else:
-                from evergrow.sharding import shard_table
-
-                done = shard_table(
-                    folder,
-                    source,
-                    features_key=features_key,
-                    labels_key=labels_key,
-                    labels=labels,
-                    dtype=dtype,
-                    rows_per_shard=rows_per_shard,
-                    say_waiting=say_waiting,
-                    verbose=verbose,
-                )
+                done = _append_table(folder, source, **of_tables, **of_both)
             if not quiet:
                 _say_added(source, done)
     from evergrow.shards import open_shards
@@ -135,6 +115,30 @@ def shard(
         _write_info(shards, folder, as_json=as_json)
 
 
+def _append_images(
+    folder: str, source: str, *, network: str, jobs: int, verbose: int, **options: Any
+) -> Sharded:
+    from evergrow.features import Embedder
+    from evergrow.sharding import shard_images
+
+    embedder = Embedder(network, n_jobs=jobs, verbose=verbose)
+    say = partial(_say_waiting, folder)
+    return shard_images(
+        folder, source, embedder=embedder, verbose=verbose, say_waiting=say, **options
+    )
+
+
+def _append_table(folder: str, source: str, **options: Any) -> Sharded:
+    from evergrow.sharding import shard_table
+
+    return shard_table(folder, source, say_waiting=partial(_say_waiting, folder), **options)
+
+
+def _say_waiting(folder: str) -> None:
+    name = click.format_filename(folder)
+    click.echo(f"Waiting for another command that writes to {name!r}.", err=True)
+
+
 def _cluster(address: str | None) -> AbstractContextManager[Any]:
     if address is None:
         return nullcontext()
@@ -144,7 +148,7 @@ def _cluster(address: str | None) -> AbstractContextManager[Any]:
     return found
 
 
-def _say_added(source: str, done: Any) -> None:
+def _say_added(source: str, done: Sharded) -> None:
     from evergrow.naming import printable
 
     known = f", {done.n_present} known already" if done.n_present else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,17 @@ import numpy.typing as npt
 
 from evergrow import _core
 from evergrow.blocks import float_blocks
-from evergrow.engine import Arrays, Engine, engine_in_use
+from evergrow.engine import Engine, Task, engine_in_use
+from evergrow.forest.node_rows import NodeRows, remove_rows, samples_on_node
 from evergrow.forest.recipe import Recipe
+from evergrow.forest.room import Room
 from evergrow.forest.standardize import Standardization
-from evergrow.forest.storing import Batch
-from evergrow.forest.tree_groups import forest_of, grow_group
+from evergrow.forest.storing import Batch, room_to_grow, store_first
+from evergrow.forest.tree_groups import forest_of, grow_over, grow_over_rows, grow_over_shards
 from evergrow.shards import Shards
 from evergrow.version import __version__
 
-__all__ = ["groups_of", "grow_by_groups", "seed_of_work"]
+__all__ = ["can_grow_by_groups", "groups_of", "grow_by_groups", "seed_of_work"]
 
 # Features of all rows of a group: a fraction of a second of work, some hundred times what it costs
 # to hand it out.
@@ -45,32 +48,81 @@ def groups_of(n_trees: int, values_per_tree: int, n_threads: int) -> list[tuple[
     return [(first, min(size, n_trees - first)) for first in range(0, n_trees, size)]
 
 
+def can_grow_by_groups(engine: Engine, X: Any, recipe: Recipe, room: Room) -> bool:
+    """Whether tasks of an engine can read the rows.
+
+    Rows of a named file, and those beyond the memory limit, are on a disk of this machine; only
+    shards can be read elsewhere too.
+    """
+    elsewhere = recipe.memory is None and (not room.in_file or isinstance(X, Shards))
+    return elsewhere or not engine.is_remote
+
+
 def grow_by_groups(
     engine: Engine,
     batch: Batch,
     standardization: Standardization,
     growth: dict[str, Any],
     recipe: Recipe,
+    room: Room,
 ) -> _core.Forest:
     """The forest that the core would grow here; ``growth`` is what it is told besides samples."""
+    work = _Work(engine, batch, growth, recipe)
     X, codes, ids = batch.X, batch.codes, batch.ids
-    rows = _standardised(X, standardization, half=recipe.half_samples)
-    samples = _core.Samples.over(rows, codes, ids, n_features=X.shape[1])
-    n_threads = engine.threads_per_worker if engine.is_remote else recipe.n_threads
-    groups = groups_of(recipe.n_estimators, growth["rows_per_tree"] * X.shape[1], n_threads)
-    name = None
-    if engine.keeps_results:
-        told = {**growth, "half": recipe.half_samples, "standardize": recipe.standardize}
-        name = _name(X, codes, told, groups)
-    told = {**growth, "n_features": X.shape[1], "n_threads": n_threads}
-    shared = [engine.share(value) for value in (rows, codes, ids, told)]
-    found: list[Any] = [None] * len(groups)
-    what = "growing groups of trees"
-    for place, arrays in engine.run(
-        grow_group, groups, shared, what=what, verbose=recipe.verbose, name=name
-    ):
-        found[place] = _checked(arrays, samples, growth)
-    return _core.Forest.joined(samples, found)
+    if not engine.is_remote:
+        samples, _ = store_first(batch, standardization, recipe, room)
+        return work.run(grow_over, [samples], samples, recipe.n_threads, room)
+    n_threads = engine.threads_per_worker
+    if not room.in_file:
+        rows = _standardised(X, standardization, half=recipe.half_samples)
+        samples = _core.Samples.over(rows, codes, ids, n_features=X.shape[1])
+        return work.run(grow_over_rows, [rows, codes, ids, X.shape[1]], samples, n_threads, room)
+    # Each worker keeps to the limit, with the threads that it has.
+    room = room_to_grow(replace(recipe, n_threads=n_threads), X.shape, growth["n_classes"])
+    on_node = NodeRows(X, standardization, half=recipe.half_samples, chunk_bytes=room.chunk_bytes)
+    try:
+        samples = samples_on_node(on_node, codes, ids)
+        return work.run(grow_over_shards, [on_node, codes, ids], samples, n_threads, room)
+    finally:
+        engine.on_every_node(remove_rows, on_node.name)
+        remove_rows(on_node.name)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Growing one forest, however its rows are read."""
+
+    engine: Engine
+    batch: Batch
+    growth: dict[str, Any]
+    recipe: Recipe
+
+    def run(
+        self, task: Task, values: list[Any], samples: _core.Samples, n_threads: int, room: Room
+    ) -> _core.Forest:
+        """Hand out the groups; the task gets the values and what the core is told."""
+        engine, recipe = self.engine, self.recipe
+        n_values = self.growth["rows_per_tree"] * samples.n_features
+        groups = groups_of(recipe.n_estimators, n_values, n_threads)
+        told = {**self.growth, "n_threads": n_threads, "row_budget": room.row_budget}
+        found: list[Any] = [None] * len(groups)
+        for place, arrays in engine.run(
+            task,
+            groups,
+            [engine.share(value) for value in [*values, told]],
+            what="growing groups of trees",
+            verbose=recipe.verbose,
+            name=self._name(groups) if engine.keeps_results else None,
+        ):
+            proposer = told["rules"]["proposer"]
+            found[place] = forest_of(arrays, samples, proposer, told["n_classes"])
+        return _core.Forest.joined(samples, found)
+
+    def _name(self, groups: list[tuple[int, int]]) -> str:
+        # Rows of a named file are no centroids, see Samples.
+        recipe, named = self.recipe, self.recipe.memory is not None
+        about = {"half": recipe.half_samples, "standardize": recipe.standardize, "named": named}
+        return _name(self.batch.X, self.batch.codes, {**self.growth, **about}, groups)
 
 
 def seed_of_work(drawn: int, X: Any, codes: Codes, recipe: Recipe, n_classes: int) -> int:
@@ -92,10 +144,6 @@ def seed_of_work(drawn: int, X: Any, codes: Codes, recipe: Recipe, n_classes: in
     name = _name(X, codes, told, ["seed"])
     kept = engine.remember(name, lambda: {"seed": np.array([drawn], dtype=np.int64)})
     return int(kept["seed"][0])
-
-
-def _checked(arrays: Arrays, samples: _core.Samples, growth: dict[str, Any]) -> _core.Forest:
-    return forest_of(arrays, samples, growth["rules"]["proposer"], growth["n_classes"])
 
 
 def _standardised(X: Any, standardization: Standardization, *, half: bool) -> npt.NDArray[Any]:

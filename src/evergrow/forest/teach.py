@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from evergrow import _core
 from evergrow.engine import engine_in_use
-from evergrow.forest.by_groups import grow_by_groups
+from evergrow.forest.by_groups import can_grow_by_groups, grow_by_groups
 from evergrow.forest.fitted import FittedForest
 from evergrow.forest.growth import rows_per_tree
 from evergrow.forest.history import EarlySamples, History
@@ -106,11 +106,9 @@ def _grown(
     room: Room,
 ) -> _core.Forest:
     """The trees, by the engine in use if there is one and it is worth it."""
-    engine = engine_in_use()
-    # Files of samples are files of this machine.
-    in_memory = recipe.memory is None and not room.in_file
-    if engine is not None and in_memory and batch.X.shape[0] >= _SETTLED:
-        return grow_by_groups(engine, batch, standardization, growth, recipe)
+    engine = engine_in_use() if batch.X.shape[0] >= _SETTLED else None
+    if engine is not None and can_grow_by_groups(engine, batch.X, recipe, room):
+        return grow_by_groups(engine, batch, standardization, growth, recipe, room)
     samples, _ = store_first(batch, standardization, recipe, room)
     with progress_bar("growing trees", recipe.n_estimators, recipe.verbose) as progress:
         return _core.Forest.grow(

@@ -14,28 +14,42 @@ import numpy.typing as npt
 
 from evergrow import _core
 from evergrow.engine import Arrays
+from evergrow.forest.node_rows import NodeRows, samples_on_node
 
-__all__ = ["arrays_of", "forest_of", "grow_group"]
+__all__ = ["arrays_of", "forest_of", "grow_over", "grow_over_rows", "grow_over_shards"]
 
 Codes = npt.NDArray[np.int32]
 Ids = npt.NDArray[np.int64]
+# First tree, and number of trees.
+Group = tuple[int, int]
 
 
-def grow_group(
-    group: tuple[int, int],
+def grow_over(group: Group, samples: _core.Samples, growth: dict[str, Any]) -> Arrays:
+    """Grow some trees; ``growth`` is what the core is told besides samples and trees."""
+    first_tree, n_trees = group
+    forest = _core.Forest.grow(
+        samples=samples, n_trees=n_trees, first_tree=first_tree, progress=None, **growth
+    )
+    return arrays_of(forest)
+
+
+def grow_over_rows(
+    group: Group,
     rows: npt.NDArray[Any],
     codes: Codes,
     ids: Ids,
+    n_features: int,
     growth: dict[str, Any],
 ) -> Arrays:
-    """Grow some trees, ``group`` being (first tree, number of trees), over rows where they lie."""
-    first_tree, n_trees = group
-    told = dict(growth)
-    samples = _core.Samples.over(rows, codes, ids, n_features=told.pop("n_features"))
-    forest = _core.Forest.grow(
-        samples=samples, n_trees=n_trees, first_tree=first_tree, progress=None, **told
-    )
-    return arrays_of(forest)
+    """The same over rows of a shared matrix, where they lie."""
+    return grow_over(group, _core.Samples.over(rows, codes, ids, n_features=n_features), growth)
+
+
+def grow_over_shards(
+    group: Group, rows: NodeRows, codes: Codes, ids: Ids, growth: dict[str, Any]
+) -> Arrays:
+    """The same over shards, of which each node makes a file in the order that growing reads."""
+    return grow_over(group, samples_on_node(rows, codes, ids), growth)
 
 
 def arrays_of(forest: _core.Forest) -> Arrays:

@@ -26,7 +26,7 @@ from evergrow.features.finding import find_labelled, raise_first
 from evergrow.features.many import ON_ERROR, BadImage, warn_of
 from evergrow.learner import snapshot
 from evergrow.params import check_parameters
-from evergrow.sharding.commits import Commits
+from evergrow.sharding.commits import committing
 from evergrow.sharding.result import Sharded
 from evergrow.shards.cutting import Piece
 from evergrow.shards.finishing import FilesAside, write_files_aside
@@ -198,17 +198,16 @@ def _embedded(
     shared = [engine.share(value) for value in (worker, str(writer.folder), dtype.name, on_error)]
     bar = 0 if is_single else verbose
     results = engine.run(_embed_task, parts, shared, what="embedding shards", verbose=bar)
-    commits = Commits(writer)
-    for first, result in zip(firsts, _in_order(results), strict=True):
-        report = json.loads(result["report"].tobytes())
-        if report["files"] is not None:
-            files = _files_of(report["files"])
-            writer.adopt(files, n_features=n_features, dtype=dtype.name)
-            commits.perhaps()
-        bad = [BadImage(first + i, source, reason) for i, source, reason in report["problems"]]
-        yield (0 if report["files"] is None else files.n_rows), bad
-    if writer.manifest is not None or writer.has_finished:
-        writer.commit()
+    with committing(writer) as commit_now_and_then:
+        for first, result in zip(firsts, _in_order(results), strict=True):
+            report, n_rows = json.loads(result["report"].tobytes()), 0
+            if report["files"] is not None:
+                files = _files_of(report["files"])
+                n_rows = files.n_rows
+                writer.adopt(files, n_features=n_features, dtype=dtype.name)
+                commit_now_and_then()
+            bad = [BadImage(first + i, *told) for i, *told in report["problems"]]
+            yield n_rows, bad
 
 
 def _settled(embedder: Embedder, engine: Engine, verbose: int) -> Embedder:

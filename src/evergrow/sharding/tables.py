@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from evergrow.errors import ShardError
 from evergrow.progress import progress_bar
-from evergrow.sharding.commits import Commits
+from evergrow.sharding.commits import committing
 from evergrow.sharding.npy_stream import NpyStream
 from evergrow.sharding.result import Sharded
 from evergrow.shards.incoming import Incoming, label_values
@@ -202,14 +202,15 @@ def shard_table(
 def _append(
     writer: ShardWriter, table: Table, name: str, file: str, n_known: int, verbose: int
 ) -> None:
-    commits, first = Commits(writer), n_known
-    with progress_bar("reading rows", table.n_rows, verbose) as progress:
+    first = n_known
+    bar = progress_bar("reading rows", table.n_rows, verbose)
+    with bar as progress, committing(writer) as commit_now_and_then:
         for rows, labels in table.blocks(n_known):
             last = first + len(rows)
             what = f"rows {first} to {last - 1} of {file!r}"
             checked = None if labels is None else label_values(labels)
             writer.add(Incoming(rows, checked, None), what, name)
-            commits.perhaps()
+            commit_now_and_then()
             if progress is not None:
                 progress(last)
             first = last

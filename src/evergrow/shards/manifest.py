@@ -10,7 +10,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -48,6 +49,8 @@ _MAX_BYTES = 128 << 20
 _MOST_ROWS = 2**40
 _MOST_FEATURES = 2**24
 _MOST_SHARDS = 10**6
+_LONGEST_NAME = 10_000
+_MAX_NAMES_BYTES = 1 << 30
 _FILE = re.compile(r"[0-9]{6}\.npy")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -87,6 +90,11 @@ class Shard:
         """Names of all its files."""
         beside = [kind for kind in _BESIDE if getattr(self, kind) is not None]
         return [self.name, *(self.name_beside(kind) for kind in beside)]
+
+    def files_beside(self, folder: Path) -> list[ArrayFile]:
+        """All files that belong to the features."""
+        files = (self.file_beside(folder, kind) for kind in _BESIDE)
+        return [file for file in files if file is not None]
 
     def file_beside(self, folder: Path, kind: str) -> ArrayFile | None:
         """The file of labels, offsets or origins, if there is one."""
@@ -165,6 +173,7 @@ class Manifest:
     def write(self, folder: Path) -> None:
         """Replace the manifest of a folder by this one, whole or not at all."""
         content = self._content()
+        _check_lengths(content["classes"], ShardError)
         text = json.dumps({**content, "sha256": _hash(content)}, indent=1, sort_keys=True)
         if len(text) >= _MAX_BYTES:
             raise ShardError(
@@ -178,6 +187,19 @@ class Manifest:
     def read(cls, folder: Path) -> Manifest:
         """The manifest of a folder; a ``ShardError`` if it is damaged or lies."""
         return _Reader(folder).manifest()
+
+
+def _check_lengths(classes: Any, wrong: Callable[[str], ShardError]) -> None:
+    """Raise a ``ShardError`` for names so long that an array of them would fill the memory."""
+    values = classes.get("values") if isinstance(classes, dict) else None
+    names = [name for name in values if isinstance(name, str)] if isinstance(values, list) else []
+    longest = max((len(name) for name in names), default=0)
+    # In an array every name takes the room of the longest.
+    if longest > _LONGEST_NAME or 4 * longest * len(names) > _MAX_NAMES_BYTES:
+        raise wrong(
+            f"{len(names)} names of classes of up to {longest} characters are too much; one may "
+            f"have {_LONGEST_NAME}"
+        )
 
 
 def _hash(content: Mapping[str, Any]) -> str:
@@ -262,6 +284,7 @@ class _Reader:
     def _classes(self, content: dict[str, Any]) -> ClassList | None:
         if content.get("classes") is None:
             return None
+        _check_lengths(content["classes"], self.wrong)
         try:
             classes = class_list(content)
         except ModelFileError as error:
@@ -293,10 +316,9 @@ class _Reader:
     def _check_together(self, shards: tuple[Shard, ...], classes: ClassList | None) -> None:
         if not shards:
             raise self.wrong("it lists no shards")
-        numbers = [shard.number for shard in shards]
-        if len(set(numbers)) != len(numbers):
-            twice = next(number for number in numbers if numbers.count(number) > 1)
-            raise self.wrong(f"it lists the file '{twice:06d}.npy' twice")
+        (number, count), *_ = Counter(shard.number for shard in shards).most_common(1)
+        if count > 1:
+            raise self.wrong(f"it lists the file '{number:06d}.npy' twice")
         if len({shard.offsets is not None for shard in shards}) > 1:
             raise self.wrong("some shards have several rows per image and others do not")
         if classes is None and any(shard.labels is not None for shard in shards):

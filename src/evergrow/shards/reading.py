@@ -98,8 +98,10 @@ class Shards(StoredRows):
         self._mapped: OrderedDict[int, tuple[Any, npt.NDArray[Any]]] = OrderedDict()
         self._mapping = threading.Lock()
         self._files = [manifest.file_of(path, shard) for shard in manifest.shards]
-        for file in self._files:
+        for file, shard in zip(self._files, manifest.shards, strict=True):
             file.check_size()
+            for beside in shard.files_beside(path):
+                beside.check_size()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as where it is and what it holds, not as its rows."""

@@ -175,11 +175,6 @@ class ShardWriter:
         return sum(known.rows for known in self.manifest.sources if known.sha256 == source)
 
     @property
-    def has_finished(self) -> bool:
-        """Whether there are files that no manifest names yet."""
-        return bool(self._finished)
-
-    @property
     def dtype(self) -> np.dtype[Any] | None:
         """Type of the numbers, if it was said or is known from the folder."""
         return self._dtype
@@ -234,6 +229,8 @@ class ShardWriter:
             found = np.array(present, dtype=np.str_ if type(present[0]) is str else np.int64)
         except OverflowError as error:
             raise ValueError(f"{what} has a label too large for 64 bits") from error
+        if found.tolist() != present:
+            raise ValueError(f"{what} has a label that ends in the character of code 0")
         known = self.classes
         try:
             self.classes, placed = ClassList.of(found) if known is None else known.extend(found)
