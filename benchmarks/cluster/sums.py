@@ -40,6 +40,7 @@ class _Recorded:
         self.threads_per_worker = engine.threads_per_worker
         self.share = engine.share
         self.remember = engine.remember
+        self.on_every_node = engine.on_every_node
         self.n_bytes: list[int] = []
 
     def run(
