@@ -39,6 +39,10 @@ class Shuffled:
         """Give bytes."""
         return pickle.dumps(value)
 
+    def on_every_node(self, task: Task, part: Any) -> None:
+        """Do it here."""
+        task(part)
+
     def remember(self, name: str, make: Callable[[], Arrays]) -> Arrays:
         """What ``make`` gives."""
         return make()

@@ -106,7 +106,7 @@ class RebalancedRLSClassifier(LeastSquaresClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features.
+            Features, also as :class:`evergrow.Shards`.
         y : array-like of shape (n_samples,)
             Classes: integers or strings.
         sample_weight : array-like of shape (n_samples,), default=None

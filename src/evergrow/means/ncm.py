@@ -104,7 +104,8 @@ class NCMClassifier(MeansClassifier):
         ----------
         X : array-like of shape (n_samples, n_features)
             Features: floating point or integers of any size, in any memory order; a DataFrame;
-            a memory-mapped or read-only array.
+            a memory-mapped or read-only array; :class:`evergrow.Shards`, which are read once, a
+            block at a time.
         y : array-like of shape (n_samples,)
             Classes: integers or strings.
         sample_weight : array-like of shape (n_samples,), default=None

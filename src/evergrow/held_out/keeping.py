@@ -1,12 +1,8 @@
-"""Examples held out to choose or calibrate by: every n-th of each class, a bounded uniform choice.
-
-An example's fate is a function of the seed, its class's name and its number within the class, so
-the same examples are kept however they were split into calls.
-"""
+"""Examples that are held out and kept: a bounded uniform choice of each class, as a value."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,11 +12,11 @@ import numpy.typing as npt
 
 from evergrow.batches import Batch
 from evergrow.errors import ModelFileError
+from evergrow.held_out.choosing import Choice, choose
 from evergrow.labels import GONE
 from evergrow.modelfile import check_array
-from evergrow.priorities import priorities
 
-__all__ = ["Choice", "HeldOut"]
+__all__ = ["HeldOut"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -95,42 +91,6 @@ class _OfClass:
     def counts(self) -> tuple[int, int, int, int]:
         """The numbers as a file holds them."""
         return self.n_seen, self.n_gone, self.n_chosen, int(self.let_go)
-
-
-@dataclass(frozen=True, eq=False)
-class _ChosenOfClass:
-    """Which examples of a class may stay, by priority, and how many came and were held out."""
-
-    places: npt.NDArray[np.intp]
-    priorities: Integers
-    n_seen: int
-    n_chosen: int
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """Which of some examples are held out: a function of their classes and numbers alone.
-
-    Attributes
-    ----------
-    chosen : ndarray of shape (n_samples,), bool
-        Which were held out.
-    of_classes : dict of int to _ChosenOfClass
-        By column those that may stay, no more than the share.
-    n_classes, share : int
-        How many classes there are, and how many examples each may keep.
-    """
-
-    chosen: Mask
-    of_classes: Mapping[int, _ChosenOfClass]
-    n_classes: int
-    share: int
-
-    @cached_property
-    def places(self) -> Integers:
-        """Ascending places of those that may stay."""
-        every = [np.zeros(0, dtype=np.int64), *(one.places for one in self.of_classes.values())]
-        return np.sort(np.concatenate(every))
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,23 +173,8 @@ class HeldOut:
         """
         # One of each class at least, however many classes there are.
         share = min(self.share, max(1, max_held_out // len(names)))
-        known = self.with_classes(len(names)).classes
-        chosen = np.zeros(len(codes), dtype=bool)
-        of_classes: dict[int, _ChosenOfClass] = {}
-        # By class in one sort: a look at all examples for each of many classes would take long.
-        order = np.argsort(codes, kind="stable")
-        columns, firsts = np.unique(codes[order], return_index=True)
-        for column, mine in zip(columns.tolist(), np.split(order, firsts[1:]), strict=True):
-            numbers = known[column].n_seen + np.arange(len(mine))
-            taken = (numbers + 1) % every == 0
-            chosen[mine] = taken
-            ranks = priorities(f"{self.seed} {names[column]}", numbers[taken])
-            # More than the share cannot stay.
-            best = np.argsort(ranks, kind="stable")[:share]
-            of_classes[column] = _ChosenOfClass(
-                mine[taken][best], ranks[best], len(mine), int(taken.sum())
-            )
-        return Choice(chosen, of_classes, len(names), share)
+        n_seen = [held.n_seen for held in self.with_classes(len(names)).classes]
+        return choose(codes, names, n_seen, every=every, share=share, seed=self.seed)
 
     def with_chosen(self, choice: Choice, rows: npt.NDArray[Any], weights: Floats) -> HeldOut:
         """With the examples that were chosen.
