@@ -63,9 +63,14 @@ class RowView {
 
     // The row in single precision: where it lies, or unpacked into `space`.
     const float* read(std::int32_t row, float* space) const {
-        if (loaded_ != nullptr && loaded_->are_loaded()) return loaded_->read(row, space);
-        return samples_->read(row, space);
+        return loaded() != nullptr ? loaded()->read(row, space) : samples_->read(row, space);
     }
+
+    // Where rows are read now: the copies, null while there are none, or the samples.
+    const LoadedRows* loaded() const {
+        return loaded_ != nullptr && loaded_->are_loaded() ? loaded_ : nullptr;
+    }
+    const Samples& samples() const { return *samples_; }
 
   private:
     const Samples* samples_;
@@ -83,12 +88,22 @@ class RowReader {
     }
     // At most kBlock rows; valid until the next call.
     const float* const* read(const std::int32_t* rows, std::size_t n) {
-        for (std::size_t i = 0; i < n; ++i)
-            vectors_[i] = rows_.read(rows[i], space_.data() + i * rows_.width());
+        // Asked once for a block, not once for a row.
+        if (const LoadedRows* loaded = rows_.loaded())
+            read_from(*loaded, rows, n);
+        else
+            read_from(rows_.samples(), rows, n);
         return vectors_.data();
     }
 
   private:
+    template <class Source>
+    void read_from(const Source& source, const std::int32_t* rows, std::size_t n) {
+        const std::size_t width = rows_.width();
+        for (std::size_t i = 0; i < n; ++i)
+            vectors_[i] = source.read(rows[i], space_.data() + i * width);
+    }
+
     const RowView rows_;
     std::vector<const float*> vectors_;
     AlignedVector<float> space_;
