@@ -85,21 +85,26 @@ void check_values(const FlatTree& flat, SplitKind kind, const TreeLimits& limits
         require(within(row, 1, limits.n_samples), "a training row");
 }
 
-// What a splitting node holds is what its leaves hold.
+// What a splitting node holds is what its leaves hold. Counts are set once: what an edit leaves
+// behind would make the tree be copied once more.
 void add_up_counts(Tree& tree) {
-    std::vector<ClassCount> right;
+    std::vector<ClassCount> sum;
     for (auto i = number(tree.node_limit()); i-- > 0;) {
         const Node node = tree.node(i);
         if (node.is_leaf()) continue;
-        std::vector<ClassCount> sum;
-        for (std::size_t j = 0; j < static_cast<std::size_t>(tree.node(node.left).count_size); ++j)
-            sum.push_back(tree.count(tree.node(node.left), j));
-        right.clear();
-        const Node& other = tree.node(node.left + 1);
-        for (std::size_t j = 0; j < static_cast<std::size_t>(other.count_size); ++j)
-            right.push_back(tree.count(other, j));
+        sum.clear();
+        const Node &left = tree.node(node.left), &right = tree.node(node.left + 1);
+        const auto n_left = static_cast<std::size_t>(left.count_size);
+        const auto n_right = static_cast<std::size_t>(right.count_size);
+        for (std::size_t a = 0, b = 0; a < n_left || b < n_right;) {
+            const bool from_left = b == n_right || (a < n_left && tree.count(left, a).class_id <=
+                                                                      tree.count(right, b).class_id);
+            ClassCount next = from_left ? tree.count(left, a++) : tree.count(right, b++);
+            if (from_left && b < n_right && tree.count(right, b).class_id == next.class_id)
+                next.count += tree.count(right, b++).count;
+            sum.push_back(next);
+        }
         tree.set_counts(i, sum.data(), sum.size());
-        tree.change_counts(i, right);
     }
 }
 
@@ -143,7 +148,7 @@ void read_split(const FlatTree& flat, std::size_t from, Split& split) {
 }  // namespace
 
 FlatTree flatten(const Tree& tree) {
-    const Tree source = tree.packed();
+    const Tree source = tree.dead_share() > 0.0 ? tree.packed() : tree;
     FlatTree flat;
     const std::size_t n = source.node_limit();
     for (auto* v : {&flat.left, &flat.centroid_begin, &flat.centroid_size, &flat.count_begin,

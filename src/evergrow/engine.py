@@ -52,6 +52,9 @@ class Engine(Protocol):
     def share(self, value: Any) -> Shared:
         """Make a value available to tasks; arrays are not copied again for each."""
 
+    def on_every_node(self, task: Task, part: Any) -> None:
+        """Do something small on every machine that parts may have run on, if it can be reached."""
+
     def remember(self, name: str, make: Callable[[], Arrays]) -> Arrays:
         """What ``make`` gives, or gave under this name to a run that is resumed.
 
@@ -105,6 +108,10 @@ class InProcess:
         """Give the value itself."""
         shared: Shared = value
         return shared
+
+    def on_every_node(self, task: Task, part: Any) -> None:
+        """Do it here."""
+        task(part)
 
     def remember(self, name: str, make: Callable[[], Arrays]) -> Arrays:  # noqa: ARG002
         """What ``make`` gives."""

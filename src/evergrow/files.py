@@ -129,8 +129,13 @@ def _write_content(file: BinaryIO, header: Mapping[str, Any], tensors: Tensors) 
 
 
 def _chunks(array: npt.NDArray[Any]) -> Iterator[memoryview]:
-    """The bytes of an array in C order, little-endian, without a copy of all of it."""
-    array = np.atleast_1d(array)
+    """The bytes of an array in C order, little-endian, without a copy of all of it.
+
+    Besides arrays there may be what has their shape and type and gives slices of their rows.
+    """
+    # Not for others: rows that are read when asked for would all be read here.
+    if array.ndim == 0:
+        array = np.atleast_1d(array)
     dtype = array.dtype.newbyteorder("<")
     step = max(1, _CHUNK_BYTES // max(1, array[:1].nbytes))
     for first in range(0, len(array), step):

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from evergrow.distributed.failing import raised_elsewhere
-from evergrow.distributed.on_worker import report_versions
+from evergrow.distributed.on_worker import on_node, report_versions
 from evergrow.distributed.versions import Versions, check_nodes, versions_here
 from evergrow.errors import ClusterError
 
@@ -32,6 +32,9 @@ _VARIABLES = {
     # Statistics are sent by nobody who was not asked.
     "RAY_USAGE_STATS_ENABLED": "0",
 }
+
+# A worker imports its modules from a disk that may be cold or shared by many.
+_FIRST_WORKER_SECONDS = 60.0
 
 _TOKENS = (
     "it asks for a token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or ~/.ray/auth_token to the "
@@ -212,31 +215,36 @@ def _check_cluster(ray: Any, threads_per_worker: int, connect_timeout: float) ->
 def _versions_of(
     ray: Any, nodes: list[dict[str, Any]], connect_timeout: float
 ) -> dict[str, Versions]:
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    asked = {}
-    for node in nodes:
-        there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-        options = {"num_cpus": 0, "max_retries": 0, "scheduling_strategy": there}
-        name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
-        asked[ray.remote(**options)(report_versions).remote()] = (name, node["NodeID"][:8])
+    asked = {on_node(ray, node, report_versions): node for node in nodes}
     # A node starts its first worker only now, which takes seconds.
-    done, late = ray.wait(list(asked), num_returns=len(asked), timeout=max(30.0, connect_timeout))
+    patience = max(_FIRST_WORKER_SECONDS, connect_timeout)
+    done, _ = ray.wait(list(asked), num_returns=len(asked), timeout=patience)
     found: dict[str, Versions] = {}
-    for reference in [*done, *late]:
-        node_name, node_id = asked[reference]
-        label = f"{node_name}, node {node_id}"
+    for reference, node in asked.items():
         try:
-            found[label] = ray.get(reference, timeout=0 if reference in late else None)
-        except ray.exceptions.GetTimeoutError:
-            raise ClusterError(f"{label} does not start a worker") from None
-        except ray.exceptions.NodeDiedError:
-            # It left while it was asked; whoever is left does the work.
-            continue
+            found[_label(node)] = ray.get(reference, timeout=None if reference in done else 0)
         except ray.exceptions.RayError as error:
-            told = raised_elsewhere(error, "asking for versions", 0)
-            raise ClusterError(f"{label} cannot run Evergrow: {told}") from error
+            # Some leave while they are asked; those that are left do the work.
+            if _is_alive(ray, node):
+                raise ClusterError(f"{_label(node)} {_why_not(error, patience)}") from error
     return found
+
+
+def _why_not(error: Exception, patience: float) -> str:
+    from ray.exceptions import GetTimeoutError
+
+    if isinstance(error, GetTimeoutError):
+        return f"starts no worker within {patience:g} seconds"
+    return f"cannot run Evergrow: {raised_elsewhere(error, 'asking for versions', 0)}"
+
+
+def _label(node: dict[str, Any]) -> str:
+    where = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
+    return f"{where}, node {node['NodeID'][:8]}"
+
+
+def _is_alive(ray: Any, node: dict[str, Any]) -> bool:
+    return any(n["NodeID"] == node["NodeID"] and n["Alive"] for n in ray.nodes())
 
 
 def _leave(ray: Any) -> None:

@@ -102,6 +102,10 @@ class Resuming:
         """Make a value available to tasks."""
         return self._engine.share(value)
 
+    def on_every_node(self, task: Task, part: Any) -> None:
+        """Do something small on every machine."""
+        self._engine.on_every_node(task, part)
+
     def remember(self, name: str, make: Callable[[], Arrays]) -> Arrays:
         """What was made the last time, in this place of the program; else what is made now."""
         # The third forest of a program is the third one of the program that resumes it.

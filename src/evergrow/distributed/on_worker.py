@@ -7,7 +7,7 @@ from typing import Any
 from evergrow.distributed.versions import Versions, check_here, versions_here
 from evergrow.engine import Arrays, Join, Task
 
-__all__ = ["join_two", "perform", "report_versions"]
+__all__ = ["join_two", "on_node", "perform", "report_versions"]
 
 
 def perform(expected: Versions, task: Task, part: Any, *shared: Any) -> tuple[int, Arrays]:
@@ -30,6 +30,15 @@ def join_two(expected: Versions, join: Join, first: Arrays, second: Arrays) -> t
 def report_versions() -> Versions:
     """The versions of the process that is asked."""
     return versions_here()
+
+
+def on_node(ray: Any, node: dict[str, Any], function: Any, *values: Any) -> Any:
+    """Hand a function to Ray that is to run on one node; gives the reference to its result."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+    options = {"num_cpus": 0, "max_retries": 0, "scheduling_strategy": there}
+    return ray.remote(**options)(function).remote(*values)
 
 
 def _n_bytes(result: Arrays) -> int:

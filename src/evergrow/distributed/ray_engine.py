@@ -11,13 +11,16 @@ from importlib import import_module
 from typing import Any
 
 from evergrow.distributed.dispatch import Dispatcher, Job
-from evergrow.distributed.on_worker import join_two, perform
+from evergrow.distributed.on_worker import join_two, on_node, perform
 from evergrow.distributed.versions import versions_here
 from evergrow.engine import Arrays, Join, Shared, Task
 from evergrow.errors import ClusterError
 from evergrow.progress import progress_bar
 
 __all__ = ["RayEngine", "joining_order"]
+
+# How long a node may take for something small; one that is about to leave may never do it.
+_NODE_SECONDS = 10.0
 
 # Parts that wait at Ray for each that runs, so that no worker waits for us.
 _QUEUED_PER_WORKER = 1
@@ -89,6 +92,14 @@ class RayEngine:
         # Not remembered by identity: an array may have other values when it is shared again.
         shared: Shared = value if isinstance(value, _InStore) else _InStore(ray.put(value))
         return shared
+
+    def on_every_node(self, task: Task, part: Any) -> None:
+        """Do something small on every node that is there."""
+        ray: Any = import_module("ray")
+        if not self._is_open or not ray.is_initialized():
+            return
+        calls = [on_node(ray, node, task, part) for node in ray.nodes() if node["Alive"]]
+        ray.wait(calls, num_returns=len(calls), timeout=_NODE_SECONDS)
 
     def remember(self, name: str, make: Callable[[], Arrays]) -> Arrays:  # noqa: ARG002
         """What ``make`` gives."""

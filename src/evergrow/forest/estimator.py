@@ -19,6 +19,7 @@ from evergrow.forest.modelfile import forest_from_file, forest_to_file
 from evergrow.modelfile import Build
 from evergrow.params import check_parameters
 from evergrow.scoring import ScoringClassifier
+from evergrow.turns import turn_of_file
 
 __all__ = ["ForestClassifier"]
 
@@ -185,7 +186,10 @@ class ForestClassifier(ScoringClassifier):
         ...     evergrow.load(path).predict([[9]])
         array([1])
         """
-        write_model(path, *self._to_file(inference_only=inference_only))
+        samples = self._learnt("model to save").forest.samples
+        # Rows in a file are read while they are written, and must not change meanwhile.
+        with turn_of_file(samples.path):
+            write_model(path, *self._to_file(inference_only=inference_only))
 
     def _to_file(
         self, *, inference_only: bool = False

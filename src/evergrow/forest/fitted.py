@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from evergrow.blocks import float_blocks
 from evergrow.errors import ModelFileError
 from evergrow.forest.history import EarlySamples, History
 from evergrow.forest.standardize import Standardization
+from evergrow.forest.stored_rows import StoredRows, check_file
 from evergrow.labels import ClassList
 
 __all__ = ["FittedForest"]
@@ -60,12 +61,7 @@ class FittedForest:
 
     def check_memory(self) -> None:
         """Raise an ``OSError`` if the samples are in a file that is not as it was left."""
-        samples = self.forest.samples
-        if samples.problem:
-            raise OSError(
-                f"the samples of the forest cannot be used, their file {samples.path!r} changed: "
-                f"{samples.problem}; the forest still predicts"
-            )
+        check_file(self.forest.samples)
 
     def centroid(self, tree: int, node: int, index: int) -> npt.NDArray[np.float64]:
         """One class mean of a node, in the units of the input."""
@@ -115,6 +111,7 @@ class FittedForest:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as plain arrays."""
         header, tensors = self.to_tensors()
+        tensors["samples.rows"] = np.asarray(tensors["samples.rows"])
         return (FittedForest.from_tensors, (self.labels, header, tensors))
 
     def to_tensors(
@@ -138,7 +135,8 @@ class FittedForest:
         tensors: dict[str, npt.NDArray[Any]] = {
             "mean": self.standardization.mean,
             "scale": self.standardization.scale,
-            "samples.rows": _as_floats(samples.take(rows)),
+            # Read when they are written: they may be more than fit into memory.
+            "samples.rows": cast(npt.NDArray[Any], StoredRows(samples, rows)),
             "samples.classes": classes[rows],
             "samples.ids": samples.ids[rows],
             "n_comparisons": np.array(self.forest.n_comparisons, dtype=np.int64),
@@ -233,10 +231,6 @@ def _read_early(
     _require(bool(((codes >= 0) & (codes < n_classes)).all()), "early.codes")
     _require(ids.dtype == np.int64 and ids.shape == (len(X),), "early.ids")
     return EarlySamples(X, codes, ids)
-
-
-def _as_floats(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return rows.view(np.float16) if rows.dtype == np.uint16 else rows
 
 
 def _require(condition: bool, name: str) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
+from evergrow.forest.by_groups import seed_of_work
 from evergrow.forest.estimator import ForestClassifier
 from evergrow.forest.fitted import FittedForest
 from evergrow.forest.recipe import Recipe, check_growable, check_has_rows, check_updates
@@ -274,6 +275,8 @@ class GrowingForest(ForestClassifier):
         if few:
             recipe = recipe.for_few(X.shape[0])
         seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
+        if self.random_state is None:
+            seed = seed_of_work(seed, X, codes, recipe, len(labels))
         ids = np.arange(X.shape[0], dtype=np.int64)
         fitted, report = begin(labels, Batch(X, codes, ids), seed, recipe)
         self._become(fitted, names, sample_ids_=ids, update_report_=report)

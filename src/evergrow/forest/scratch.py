@@ -18,7 +18,14 @@ from evergrow import _core
 from evergrow.blocks import float_blocks
 from evergrow.forest.standardize import Standardization
 
-__all__ = ["ScratchRows", "scratch_folder"]
+__all__ = [
+    "ScratchRows",
+    "class_order",
+    "mapped_rows",
+    "scratch_folder",
+    "with_room",
+    "write_rows",
+]
 
 # Rows read and standardised at once.
 _BLOCK_BYTES = 4 << 20
@@ -53,20 +60,46 @@ class ScratchRows:
     ) -> None:
         width = _core.padded_width(len(standardization.mean))
         dtype = np.dtype(np.uint16 if half else np.float32)
-        # Stable: of one class the rows stay in the order in which they came.
-        order = np.argsort(codes, kind="stable")
-        self.places = np.empty(len(order), dtype=np.int32)
-        self.places[order] = np.arange(len(order), dtype=np.int32)
-        row_bytes = width * dtype.itemsize
-        chunk_rows = max(1, chunk_bytes // row_bytes)
-        with _scratch_file(len(order) * row_bytes) as file:
-            for first in range(0, len(order), chunk_rows):
-                chunk = order[first : first + chunk_rows]
-                _write(file, _chunk(read, chunk, standardization, (width, dtype)))
-                if progress is not None:
-                    progress(first + len(chunk))
-            mapping = mmap.mmap(file, len(order) * row_bytes, access=mmap.ACCESS_READ)
-        self.rows = np.frombuffer(mapping, dtype=dtype).reshape(len(order), width)
+        order, self.places = class_order(codes)
+        with _scratch_file(len(order) * width * dtype.itemsize) as file:
+            write_rows(file, read, order, standardization, dtype, chunk_bytes, progress)
+            self.rows = mapped_rows(file, (len(order), width), dtype)
+
+
+def class_order(
+    codes: npt.NDArray[np.int32],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """The numbers of rows in the order of their classes, and where each row lies then."""
+    # Stable: of one class the rows stay in the order in which they came.
+    order = np.argsort(codes, kind="stable")
+    places = np.empty(len(order), dtype=np.int32)
+    places[order] = np.arange(len(order), dtype=np.int32)
+    return order, places
+
+
+def write_rows(
+    file: int,
+    read: Read,
+    order: npt.NDArray[np.int64],
+    standardization: Standardization,
+    dtype: np.dtype[Any],
+    chunk_bytes: int,
+    progress: Callable[[int], None] | None = None,
+) -> None:
+    """Write rows to a file, standardised and padded."""
+    width = _core.padded_width(len(standardization.mean))
+    chunk_rows = max(1, chunk_bytes // (width * dtype.itemsize))
+    for first in range(0, len(order), chunk_rows):
+        chunk = order[first : first + chunk_rows]
+        _write(file, _chunk(read, chunk, standardization, (width, dtype)))
+        if progress is not None:
+            progress(first + len(chunk))
+
+
+def mapped_rows(file: int, shape: tuple[int, int], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """The rows of a file, read as memory."""
+    mapping = mmap.mmap(file, shape[0] * shape[1] * dtype.itemsize, access=mmap.ACCESS_READ)
+    return np.frombuffer(mapping, dtype=dtype).reshape(shape)
 
 
 def _chunk(
@@ -100,17 +133,22 @@ def scratch_folder() -> str:
 def _scratch_file(n_bytes: int) -> Iterator[int]:
     """The descriptor of a new file of this size without a name; the block may map it."""
     folder = scratch_folder()
+    with tempfile.TemporaryFile(prefix="evergrow-", dir=folder, buffering=0) as file:
+        with_room(file.fileno(), folder, n_bytes)
+        yield file.fileno()
+
+
+def with_room(file: int, folder: str, n_bytes: int) -> None:
+    """Take the room that a file will need, or say that there is too little."""
     free = shutil.disk_usage(folder).free
     if free < n_bytes:
         raise _too_full(folder, n_bytes, free)
-    with tempfile.TemporaryFile(prefix="evergrow-", dir=folder, buffering=0) as file:
-        # Taken now: a mapped file whose disk is full later would end the process.
-        if hasattr(os, "posix_fallocate"):
-            try:
-                os.posix_fallocate(file.fileno(), 0, n_bytes)
-            except OSError as error:
-                raise _too_full(folder, n_bytes, free) from error
-        yield file.fileno()
+    # Taken now: a mapped file whose disk is full later would end the process.
+    if hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(file, 0, n_bytes)
+        except OSError as error:
+            raise _too_full(folder, n_bytes, free) from error
 
 
 def _too_full(folder: str, n_bytes: int, free: int) -> OSError:

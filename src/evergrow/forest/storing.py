@@ -16,10 +16,11 @@ from evergrow.forest.recipe import Recipe
 from evergrow.forest.room import Room, Work, room_for
 from evergrow.forest.scratch import Read, ScratchRows
 from evergrow.forest.standardize import Standardization
+from evergrow.forest.stored_rows import as_floats
 from evergrow.progress import progress_bar
 from evergrow.shards import join_rows
 
-__all__ = ["Batch", "as_floats", "room_to_change", "room_to_grow", "store_first", "store_more"]
+__all__ = ["Batch", "Ids", "room_to_change", "room_to_grow", "store_first", "store_more"]
 
 Codes = npt.NDArray[np.int32]
 Ids = npt.NDArray[np.int64]
@@ -107,11 +108,6 @@ def store_more(
         return samples, _write(samples, batch, standardization)
     scratch = _scratch(batch, standardization, recipe, room)
     return samples, samples.add_over(scratch.rows, batch.codes, batch.ids, places=scratch.places)
-
-
-def as_floats(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Rows of the core as numbers: it gives half precision as its bits."""
-    return rows.view(np.float16) if rows.dtype == np.uint16 else rows
 
 
 def _write(samples: _core.Samples, batch: Batch, scale: Standardization) -> Codes:

@@ -15,12 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
+from evergrow.engine import engine_in_use
+from evergrow.forest.by_groups import can_grow_by_groups, grow_by_groups
 from evergrow.forest.fitted import FittedForest
 from evergrow.forest.growth import rows_per_tree
 from evergrow.forest.history import EarlySamples, History
 from evergrow.forest.recipe import Recipe
 from evergrow.forest.report import UpdateReport
 from evergrow.forest.reservoir import choose_evicted
+from evergrow.forest.room import Room
 from evergrow.forest.standardize import Standardization
 from evergrow.forest.storing import (
     Batch,
@@ -59,31 +62,26 @@ def begin(
     room = room_to_grow(recipe, batch.X.shape, len(labels))
     scaling = Standardization.of_each if recipe.standardize else Standardization.common
     standardization = scaling(batch.X)
-    samples, numbers = store_first(batch, standardization, recipe, room)
-    n_drawn = rows_per_tree(recipe.max_samples, len(numbers))
-    with progress_bar("growing trees", recipe.n_estimators, recipe.verbose) as progress:
-        forest = _core.Forest.grow(
-            samples=samples,
-            n_trees=recipe.n_estimators,
-            n_classes=len(labels),
-            seed=seed,
-            rows_per_tree=n_drawn,
-            bootstrap=recipe.bootstrap,
-            rules=recipe.split_rules(len(labels), samples.n_features),
-            n_threads=recipe.n_threads,
-            progress=progress,
-            row_budget=room.row_budget,
-        )
+    n_samples = batch.X.shape[0]
+    n_drawn = rows_per_tree(recipe.max_samples, n_samples)
+    growth = {
+        "n_classes": len(labels),
+        "seed": seed,
+        "rows_per_tree": n_drawn,
+        "bootstrap": recipe.bootstrap,
+        "rules": recipe.split_rules(len(labels), batch.X.shape[1]),
+    }
+    forest = _grown(batch, standardization, growth, recipe, room)
     early = None
-    if len(numbers) < _SETTLED:
+    if n_samples < _SETTLED:
         X = np.array(batch.X[:], dtype=np.float64)
         # A copy of the ids: the caller gets them as sample_ids_ and may change them.
         early = EarlySamples(X, batch.codes, batch.ids.copy())
     history = History(
         seed,
         0,
-        len(numbers) if n_seen is None else n_seen,
-        n_drawn / len(numbers),
+        n_samples if n_seen is None else n_seen,
+        n_drawn / n_samples,
         early=early,
     )
     fitted = FittedForest(labels, standardization, forest, history, recipe.proposer)
@@ -91,13 +89,36 @@ def begin(
     fitted.forest.samples.claim()
     report = UpdateReport(
         "fit",
-        len(numbers),
+        n_samples,
         n_new_classes=len(labels),
         n_added=n_drawn * recipe.n_estimators,
         n_comparisons=sum(fitted.forest.n_comparisons),
         seconds=time.perf_counter() - start,
     )
     return fitted, report
+
+
+def _grown(
+    batch: Batch,
+    standardization: Standardization,
+    growth: dict[str, Any],
+    recipe: Recipe,
+    room: Room,
+) -> _core.Forest:
+    """The trees, by the engine in use if there is one and it is worth it."""
+    engine = engine_in_use() if batch.X.shape[0] >= _SETTLED else None
+    if engine is not None and can_grow_by_groups(engine, batch.X, recipe, room):
+        return grow_by_groups(engine, batch, standardization, growth, recipe, room)
+    samples, _ = store_first(batch, standardization, recipe, room)
+    with progress_bar("growing trees", recipe.n_estimators, recipe.verbose) as progress:
+        return _core.Forest.grow(
+            samples=samples,
+            n_trees=recipe.n_estimators,
+            n_threads=recipe.n_threads,
+            progress=progress,
+            row_budget=room.row_budget,
+            **growth,
+        )
 
 
 def extend(

@@ -19,6 +19,7 @@ from evergrow.subcategory.fitted import FittedSubcategories
 from evergrow.subcategory.hierarchy import mixed_names
 from evergrow.subcategory.modelfile import from_file, to_file
 from evergrow.subcategory.truth import true_columns
+from evergrow.turns import turn_of_file
 
 __all__ = ["AnsweringForest", "LevelAnswers"]
 
@@ -318,7 +319,10 @@ class AnsweringForest(ScoringClassifier):
         ...     evergrow.load(path).predict([[9]])
         array([6])
         """
-        write_model(path, *self._to_file(inference_only=inference_only))
+        samples = self._learnt("model to save").forest.forest.samples
+        # Rows in a file are read while they are written, and must not change meanwhile.
+        with turn_of_file(samples.path):
+            write_model(path, *self._to_file(inference_only=inference_only))
 
     def _to_file(
         self, *, inference_only: bool = False

@@ -1,0 +1,387 @@
+"""A memory limit changes where samples lie, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evergrow
+from evergrow import NCMForestClassifier, SubcategoryForestClassifier
+from evergrow.forest import room, scratch, teach
+from evergrow.params import MemorySize
+from tests.conftest import FORESTS
+from tests.forest.blobs import CASES, Array, blobs, stored_ids
+from tests.forest.cores import equal_trees
+
+X_QUERY, _ = blobs(80, range(5), seed=77)
+
+
+@pytest.fixture
+def small_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count rows and nothing else, so that a few hundred small ones do not fit."""
+    monkeypatch.setattr(room, "_SLACK", 0)
+    monkeypatch.setattr(room, "_SLACK_PER_THREAD", 0)
+    monkeypatch.setattr(room, "_UNPACKED", 0)
+    monkeypatch.setattr(room, "_LEAST_ROWS", 640)
+    for name in ("_SHARED_PER_ROW", "_THREAD_PER_ROW"):
+        monkeypatch.setattr(room, name, {"fit": 0, "update": 0})
+    monkeypatch.setattr(room, "_EVICTED_PER_ROW", 0)
+    proposers = dict.fromkeys(room._PROPOSERS, lambda work: 0)
+    monkeypatch.setattr(room, "_PROPOSERS", proposers)
+
+
+def is_in_file(forest: Any) -> bool:
+    samples = forest._fitted.forest.samples
+    return bool(samples.own_nbytes == 0)
+
+
+def taught(kind: Any, limit: Any = None, **options: Any) -> Any:
+    options = {"min_samples_leaf": 3, "random_state": 0, **options}
+    return kind(3, memory_limit=limit, **options).fit(*blobs(150, [0, 1, 2]))
+
+
+@pytest.mark.usefixtures("small_work")
+@pytest.mark.parametrize(("kind", "update"), CASES)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"sample_dtype": "float16"}, {"keep_per_class": 20}, {"bootstrap": True, "n_jobs": 2}],
+    ids=str,
+)
+def test_a_forest_with_a_limit_is_the_one_without(
+    kind: Any, update: str, options: dict[str, Any]
+) -> None:
+    forests = []
+    for limit in (None, 1500):
+        forest = taught(kind, limit, update=update, refresh=0.4, **options)
+        forest.partial_fit(*blobs(90, [1, 3], seed=1))
+        forest.forget(classes=[0], samples=stored_ids(forest)[::9])
+        forest.partial_fit(*blobs(90, [0, 4], seed=2))
+        forest._fitted.forest.check()
+        forests.append(forest)
+    plain, limited = forests
+    assert is_in_file(limited)
+    assert not is_in_file(plain)
+    equal_trees(limited._fitted.forest, plain._fitted.forest)
+    np.testing.assert_array_equal(limited.stored_ids_, plain.stored_ids_)
+    np.testing.assert_array_equal(limited.predict_proba(X_QUERY), plain.predict_proba(X_QUERY))
+    equal_trees(limited.compact()._fitted.forest, plain.compact()._fitted.forest)
+
+
+@pytest.mark.usefixtures("small_work")
+def test_a_forest_of_coarse_and_fine_classes_is_the_same_too() -> None:
+    X, fine = blobs(150, range(6))
+    y = np.column_stack([fine // 2, 10 + fine])
+    forests = []
+    for limit in (None, 1500):
+        forest = SubcategoryForestClassifier(
+            3, min_samples_leaf=3, memory_limit=limit, random_state=0
+        )
+        forests.append(forest.fit(X, y).partial_fit(X[:40] + 0.1, y[:40]))
+    plain, limited = (forest._fitted.forest.forest for forest in forests)
+    assert limited.samples.own_nbytes == 0
+    equal_trees(limited, plain)
+
+
+@pytest.mark.parametrize("kind", FORESTS)
+def test_samples_within_the_limit_stay_in_memory(kind: Any) -> None:
+    plain, limited = taught(kind), taught(kind, "1GiB")
+    limited.partial_fit(*blobs(90, [1, 3], seed=1))
+    assert limited._fitted.forest.samples.own_nbytes > 240 * 64
+    equal_trees(
+        limited._fitted.forest, plain.partial_fit(*blobs(90, [1, 3], seed=1))._fitted.forest
+    )
+
+
+@pytest.mark.usefixtures("small_work")
+@pytest.mark.skipif(sys.platform == "win32", reason="no memory in a file there")
+def test_a_named_file_takes_the_samples_whatever_the_limit(tmp_path: Path) -> None:
+    forests = []
+    for limit in (None, 1500):
+        forest = taught(NCMForestClassifier, limit, memory=tmp_path / f"samples {limit}")
+        forests.append(forest.partial_fit(*blobs(90, [1, 3], seed=1)))
+        assert forest._fitted.forest.samples.path is not None
+    plain, limited = (forest._fitted.forest for forest in forests)
+    equal_trees(limited, plain)
+
+
+@pytest.mark.usefixtures("small_work")
+def test_a_loaded_forest_takes_its_samples_out_of_memory(tmp_path: Path) -> None:
+    plain, limited = taught(NCMForestClassifier), taught(NCMForestClassifier, 1500)
+    limited.save(tmp_path / "model")
+    loaded = evergrow.load(tmp_path / "model")
+    assert loaded.memory_limit == 1500
+    assert not is_in_file(loaded)
+    loaded.partial_fit(*blobs(90, [1, 3], seed=1))
+    assert is_in_file(loaded)
+    plain.partial_fit(*blobs(90, [1, 3], seed=1))
+    equal_trees(loaded._fitted.forest, plain._fitted.forest)
+
+
+class InFile:
+    """Rows of an array that are had by slices and by numbers that ascend, as those of shards."""
+
+    def __init__(self, X: Array, path: Path) -> None:
+        np.save(path, X)
+        self._rows = np.load(path, mmap_mode="r")
+        self.shape, self.dtype = X.shape, X.dtype
+        self.largest = 0
+
+    def __getitem__(self, rows: Any) -> Array:
+        if not isinstance(rows, slice):
+            assert (np.diff(rows) > 0).all()
+        found: Array = np.array(self._rows[rows])
+        self.largest = max(self.largest, len(found))
+        return found
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.uint8])
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("chunk", [1, 1000, 10**9])
+def test_rows_go_to_the_file_in_the_order_of_their_classes(
+    dtype: Any, half: bool, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scratch, "_BLOCK_BYTES", 16 * 8 * 7)
+    X, y = blobs(100, range(4))
+    X = (10 * X + 100).astype(dtype)
+    source = InFile(X, tmp_path / "rows.npy")
+    scale = scratch.Standardization.of_each(X)
+    seen: list[int] = []
+    found = scratch.ScratchRows(
+        source.__getitem__,
+        y.astype(np.int32),
+        scale,
+        half=half,
+        chunk_bytes=chunk,
+        progress=seen.append,
+    )
+    expected = np.zeros((100, 16), dtype=np.uint16 if half else np.float32)
+    block = X.astype(np.float32 if dtype == np.float16 else np.float64)
+    evergrow._core.standardize_rows(block, scale.core, expected)
+    np.testing.assert_array_equal(found.rows[found.places], expected)
+    assert (np.diff(y[np.argsort(found.places)]) >= 0).all()
+    assert not found.rows.flags.writeable
+    assert source.largest <= 7
+    assert seen[-1] == 100
+
+
+@pytest.mark.usefixtures("small_work")
+def test_a_memory_mapped_array_gives_the_same_forest(tmp_path: Path) -> None:
+    X, y = blobs(150, [0, 1, 2])
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    limited = taught(NCMForestClassifier, 1500).fit(mapped, y)
+    equal_trees(limited._fitted.forest, taught(NCMForestClassifier)._fitted.forest)
+
+
+def test_too_small_a_limit_says_the_least_that_works() -> None:
+    with pytest.raises(ValueError, match=r"memory_limit must be at least \d+MiB for 150 samples"):
+        taught(NCMForestClassifier, "1MiB")
+
+
+@pytest.mark.parametrize("kind", FORESTS)
+def test_the_least_that_is_said_works(kind: Any) -> None:
+    with pytest.raises(ValueError, match="memory_limit must be at least") as refused:
+        taught(kind, 1)
+    least = str(refused.value).split("at least ")[1].split(" ")[0]
+    equal_trees(taught(kind, least)._fitted.forest, taught(kind)._fitted.forest)
+
+
+def test_a_limit_that_became_too_small_leaves_the_model_as_it_was() -> None:
+    forest = taught(NCMForestClassifier)
+    state = dict(vars(forest))
+    forest.memory_limit = state["memory_limit"] = "1MiB"
+    for change in (
+        lambda: forest.partial_fit(*blobs(90, [1, 3], seed=1)),
+        lambda: forest.forget(samples=[0]),
+    ):
+        with pytest.raises(ValueError, match="memory_limit must be at least"):
+            change()
+    assert vars(forest) == state
+
+
+@pytest.mark.parametrize(
+    "limit", ["", "4", "4 XiB", "-1GiB", "0MiB", "many", 0, -5, 1.5, True, b"4GiB"]
+)
+def test_what_is_no_size_is_refused(limit: Any) -> None:
+    with pytest.raises(ValueError, match="memory_limit must be None or a size such as '4GiB'"):
+        taught(NCMForestClassifier, limit)
+
+
+@pytest.mark.parametrize(
+    "size", ["4GiB", "4 GiB", "600MiB", "2GB", "1.5TB", "7B", "64KB", "64kB", 9]
+)
+def test_sizes_have_many_forms(size: Any) -> None:
+    assert MemorySize().admits(size)
+
+
+@pytest.mark.usefixtures("small_work")
+def test_a_disk_that_is_too_full_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(scratch, "shutil", FullDisk)
+    with pytest.raises(OSError, match="set TMPDIR") as refused:
+        taught(NCMForestClassifier, 1500)
+    assert refused.value.filename == str(tmp_path)
+
+
+class FullDisk:
+    """Stands for a module that looks at disks."""
+
+    free = 1000
+
+    @classmethod
+    def disk_usage(cls, folder: str) -> Any:
+        assert folder
+        return cls
+
+
+@pytest.mark.usefixtures("small_work")
+def test_nothing_is_left_of_the_file_that_has_no_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+    @contextmanager
+    def broken(*args: object) -> Any:
+        assert os.listdir(tmp_path) == []
+        yield None
+        raise RuntimeError("display broke")
+
+    forest = taught(NCMForestClassifier, 1500)
+    assert is_in_file(forest)
+    assert os.listdir(tmp_path) == []
+    with monkeypatch.context() as patch:
+        patch.setattr(teach, "progress_bar", broken)
+        with pytest.raises(RuntimeError, match="display broke"):
+            forest.partial_fit(*blobs(90, [1, 3], seed=1))
+    assert os.listdir(tmp_path) == []
+
+
+ENDED = """
+import os, signal, sys
+from contextlib import contextmanager
+from evergrow import NCMForestClassifier
+from evergrow.forest import room, teach
+import numpy as np
+
+@contextmanager
+def ending(*args):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    def end(done):
+        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+    yield end
+
+room._SLACK = room._SLACK_PER_THREAD = 0
+room._LEAST_ROWS = 1000
+teach.progress_bar = ending
+X, y = np.random.default_rng(0).normal(size=(4000, 64)), np.arange(4000) % 20
+forest = NCMForestClassifier(200, memory_limit=900_000, random_state=0)
+try:
+    forest.fit(X, y)
+except KeyboardInterrupt:
+    assert not hasattr(forest, "classes_")
+    print("interrupted", os.listdir(os.environ["TMPDIR"]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize(("name", "said"), [("SIGKILL", ""), ("SIGINT", "interrupted []\n")])
+def test_a_process_that_is_ended_leaves_nothing_on_the_disk(
+    name: str, said: str, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ENDED, name],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert done.stdout == said, done.stderr
+    assert "Error" not in done.stderr
+    assert os.listdir(tmp_path) == []
+
+
+ACTIONS: dict[str, Callable[[Any, Path], Any]] = {
+    "save": lambda forest, path: (forest.save(path / "model"), evergrow.load(path / "model"))[1],
+    "pickle": lambda forest, path: pickle.loads(pickle.dumps(forest)),
+}
+
+
+@pytest.mark.usefixtures("small_work")
+@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_a_forest_in_a_file_can_be_kept(action: str, dtype: Any, tmp_path: Path) -> None:
+    forest = taught(NCMForestClassifier, 1500, sample_dtype=dtype).forget(samples=[3, 5])
+    kept = ACTIONS[action](forest, tmp_path)
+    np.testing.assert_array_equal(kept.predict_proba(X_QUERY), forest.predict_proba(X_QUERY))
+    answers = [
+        model.partial_fit(*blobs(90, [1, 3], seed=1)).predict_proba(X_QUERY)
+        for model in (kept, forest)
+    ]
+    np.testing.assert_array_equal(*answers)
+
+
+PEAK = """
+import sys, threading, time
+import numpy as np
+from evergrow import NCMForestClassifier
+
+def private():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("RssAnon")) / 1024
+
+X, y = np.load(sys.argv[1], mmap_mode="r"), np.arange(40000) % 100
+NCMForestClassifier(2, random_state=0).fit(X[:300], y[:300])
+peak = [0.0]
+
+def watch():
+    while True:
+        peak[0] = max(peak[0], private())
+        time.sleep(0.005)
+
+def growth(function):
+    before = peak[0] = private()
+    function()
+    return peak[0] - before
+
+threading.Thread(target=watch, daemon=True).start()
+forest = NCMForestClassifier(3, memory_limit="56MiB", n_jobs=2, random_state=0)
+fitting, saving = growth(lambda: forest.fit(X, y)), growth(lambda: forest.save(sys.argv[2]))
+assert forest._fitted.forest.samples.own_nbytes == 0
+model = forest.nbytes / 2**20
+print(fitting - model, saving - model)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much memory is private")
+def test_training_and_saving_stay_within_the_limit(tmp_path: Path) -> None:
+    X = np.lib.format.open_memmap(
+        tmp_path / "X.npy", mode="w+", dtype=np.float32, shape=(40000, 640)
+    )
+    random = np.random.default_rng(0)
+    centres = random.normal(size=(100, 640)).astype(np.float32)
+    for first in range(0, 40000, 4000):
+        X[first : first + 4000] = random.standard_normal((4000, 640), dtype=np.float32)
+        X[first : first + 4000] += centres[np.arange(first, first + 4000) % 100]
+    X.flush()
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, tmp_path / "X.npy", tmp_path / "model"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    fitting, saving = map(float, done.stdout.split())
+    # The rows take 100 MiB. Saving has every tree twice, and some rows at a time.
+    assert fitting < 56
+    assert saving < 56
