@@ -67,14 +67,19 @@ class Calibration:
 
 def calibrate(family: Family, *, data: Data = generate, verbose: int = 0) -> Calibration:
     """Run a learner on small data of several sizes and find what the parts of its work cost."""
-    runs = []
-    with progress_bar(f"calibrating {family.name}", len(family.sizes), verbose) as progress:
-        for place, work in enumerate(family.calibrated_by()):
-            X, y = data(work.rows, work.features, work.classes)
-            runs.append(measure_run(family, work, X, y))
+    works = family.calibrated_by()
+    best: list[Run | None] = [None] * len(works)
+    n_runs = _REPEATS * len(works)
+    with progress_bar(f"calibrating {family.name}", n_runs, verbose) as progress:
+        # One size after the other, then all again: what disturbs one of a size is over by the next.
+        for done in range(n_runs):
+            place = done % len(works)
+            work, before = works[place], best[place]
+            run = measure_run(family, work, *data(work.rows, work.features, work.classes))
+            best[place] = run if before is None or run.seconds < before.seconds else before
             if progress is not None:
-                progress(place + 1)
-    return fitted(family, runs)
+                progress(done + 1)
+    return fitted(family, [run for run in best if run is not None])
 
 
 def measure_run(
@@ -82,9 +87,9 @@ def measure_run(
     work: Workload,
     X: npt.NDArray[np.float32],
     y: npt.NDArray[np.int64],
-    repeats: int = _REPEATS,
+    repeats: int = 1,
 ) -> Run:
-    """Fit once and again, and keep the least time: all above it is somebody else's."""
+    """Fit as often as asked, and keep the least time: all above it is somebody else's."""
     seconds = float("inf")
     model = family.make(work.trees)
     if family.has_shape:

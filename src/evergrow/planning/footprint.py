@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from evergrow.forest.by_groups import groups_of
 from evergrow.forest.room import Work, room_for
 from evergrow.planning.families import Family
 from evergrow.planning.shape import Shape
@@ -16,8 +17,8 @@ __all__ = ["Footprint", "footprint_of", "model_bytes", "trees_per_task"]
 _INTERPRETER_BYTES = 120 << 20
 # Bytes per row: class and id of a sample; and what growing words holds of each.
 _SAMPLE_BYTES, _WORD_BYTES = 12, 24
-# Trees that go out together: as many as make a task worth handing out, but enough tasks for all.
-_GROUP_VALUES, _FEWEST_GROUPS = 1 << 24, 8
+# Images of a shard, where those take no more bytes.
+_IMAGES_PER_SHARD = 2048
 # Size of the shards that are written unless another is asked for.
 _SHARD_BYTES = 64 << 20
 # Blocks of rows in double precision that sums are made from: one as it was read, one converted.
@@ -94,8 +95,8 @@ def trees_per_task(work: Workload) -> int:
     >>> trees_per_task(Workload(1_200_000, 1000, 1000)), trees_per_task(Workload(1000, 64, 10))
     (1, 6)
     """
-    wanted = -(-_GROUP_VALUES // (work.rows * work.features))
-    return max(1, min(wanted, work.trees // _FEWEST_GROUPS))
+    groups = groups_of(work.trees, work.rows * work.features, n_threads=1)
+    return groups[0][1]
 
 
 def _of_forest(
@@ -207,4 +208,5 @@ def _shards(work: Workload) -> int:
 
 
 def _n_shards(work: Workload) -> int:
-    return max(1, math.ceil(work.given_bytes / _SHARD_BYTES))
+    by_bytes = math.ceil(work.given_bytes / _SHARD_BYTES)
+    return max(by_bytes, -(-work.rows // _IMAGES_PER_SHARD)) if work.images else by_bytes

@@ -270,7 +270,7 @@ def _limits(
     if work.images and needs.n_shards < cluster.n_workers:
         found.append(
             f"images: {cluster.n_workers} workers share {needs.n_shards} shards, and one shard is "
-            "embedded by one worker; smaller shards (rows_per_shard) keep more of them busy"
+            "embedded by one worker; smaller shards (--rows-per-shard) keep more of them busy"
         )
     if work.images and machine.image_seconds is None:
         found.append('images: embedding is not counted; install "evergrow[vision]" to measure it')

@@ -47,11 +47,12 @@ def parts_of(
         divided[term.divided] += seconds[term.name]
     crowd = _crowding(machine, own) / own.core_speed
     rounds = _rounds(family, work, own, needs)
-    images = _image_seconds(work, machine) * crowd / _embedders(own, needs)
+    images = _image_seconds(work, machine) * crowd * _busiest(own, needs.n_shards)
+    rows_each = _busiest(own, needs.n_tasks)
     found = [
         Part("embedding images", images, "processors"),
         *_moving(machine, own, needs),
-        Part("adding up rows", divided["rows"] * crowd / _adders(own, needs), "processors"),
+        Part("adding up rows", divided["rows"] * crowd * rows_each, "processors"),
         Part(
             "growing trees",
             rounds * needs.trees_per_task * divided["trees"] * crowd,
@@ -68,22 +69,20 @@ def parts_of(
 
 
 def n_useful_workers(family: Family, work: Workload, cluster: Cluster, needs: Footprint) -> int:
-    """The fewest workers that are as quick: trees are not divided, so the rounds decide."""
+    """The fewest workers that are as quick: a tree or a shard is one worker's, so rounds decide."""
     own = cluster if family.name != "erc" else _one_node(cluster)
-    if not family.has_trees:
-        return _adders(own, needs)
-    rounds = _rounds(family, work, own, needs)
-    return -(-_n_groups(work, needs) // rounds)
+    n_parts = _n_groups(work, needs) if family.has_trees else needs.n_tasks
+    return -(-n_parts // -(-n_parts // own.n_workers))
 
 
-def _adders(cluster: Cluster, needs: Footprint) -> int:
-    """Workers that add up rows: one per shard, or threads where the work is not handed out."""
-    return min(cluster.n_workers, needs.n_tasks or cluster.n_workers)
+def _busiest(cluster: Cluster, n_parts: int) -> float:
+    """The share of the busiest worker, each part being one worker's.
 
-
-def _embedders(cluster: Cluster, needs: Footprint) -> int:
-    """Workers that embed images: one per shard that is written, or threads of one process."""
-    return min(cluster.n_workers, needs.n_shards or cluster.n_workers)
+    Without parts the work is that of threads, which share it evenly.
+    """
+    if n_parts == 0:
+        return 1 / cluster.n_workers
+    return -(-n_parts // cluster.n_workers) / n_parts
 
 
 def _n_groups(work: Workload, needs: Footprint) -> int:
