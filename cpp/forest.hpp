@@ -46,8 +46,8 @@ struct ForestPlan {
     std::size_t first_tree = 0;
     // Bytes of rows that each thread may copy, where they lie in a file; 0 where in memory.
     std::size_t row_budget = 0;
-    // Copies every tree to memory of its exact size. Trees that are soon let go need none, and where
-    // memory is short there is none for a copy.
+    // Copies every tree to memory of its exact size. Trees that are soon let go need none, and
+    // where memory is short there is none for a copy.
     bool packs_trees = true;
 };
 
