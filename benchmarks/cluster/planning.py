@@ -23,8 +23,8 @@ __all__ = ["run"]
 
 _BAR = 30.0
 
-# Rows, features, classes and trees. The first is one that is calibrated by, the others have 8 times
-# its rows, or 8 times its work by features or classes.
+# Rows, features, classes and trees: 8 times the rows, or the work by features or classes, of one of
+# the calibrated sizes. Others of those are nearer (docs/planning.md).
 _FOREST = {
     "8 times the rows": (192000, 256, 300, 2),
     "8 times the features": (24000, 2048, 300, 2),

@@ -2,8 +2,9 @@
 
 How deep trees grow and how many classes meet in a node depends on how classes overlap. Features of
 networks have a few directions in which classes differ much and many in which they differ little,
-and some images are further from their class than others. The constants below were chosen so that
-trees are as deep and as large as on CIFAR-100 features of EfficientNet-Lite0.
+and some images are further from their class than others. The constants below were chosen by hand
+among a few, so that NCM trees come near those on CIFAR-100 features of EfficientNet-Lite0: they are
+6 % deeper and have 20 % more nodes.
 """
 
 from __future__ import annotations

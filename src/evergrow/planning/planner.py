@@ -22,10 +22,10 @@ __all__ = ["plan"]
 
 # What the core can count in one tree.
 _MOST_ROWS = 2**28
-# How far apart trees on different data of the same size are, as a share of their time: measured on
-# image features (docs/planning.md).
+# How far apart trees on different data of the same size are, as a share of their time. A choice:
+# some real features are further off (docs/planning.md).
 _DATA_SPREAD = 0.15
-# What every doubling beyond the largest calibrated run adds.
+# What every doubling beyond the largest calibrated run adds; a choice as well.
 _DOUBLING_SPREAD = 0.02
 
 
