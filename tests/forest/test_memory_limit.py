@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -283,60 +282,3 @@ def test_a_forest_in_a_file_can_be_kept(action: str, dtype: Any, tmp_path: Path)
         for model in (kept, forest)
     ]
     np.testing.assert_array_equal(*answers)
-
-
-PEAK = """
-import sys, threading, time
-import numpy as np
-from evergrow import NCMForestClassifier
-
-def private():
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("RssAnon")) / 1024
-
-X, y = np.load(sys.argv[1], mmap_mode="r"), np.arange(40000) % 100
-NCMForestClassifier(2, random_state=0).fit(X[:300], y[:300])
-peak = [0.0]
-
-def watch():
-    while True:
-        peak[0] = max(peak[0], private())
-        time.sleep(0.005)
-
-def growth(function):
-    before = peak[0] = private()
-    function()
-    return peak[0] - before
-
-threading.Thread(target=watch, daemon=True).start()
-forest = NCMForestClassifier(3, memory_limit="56MiB", n_jobs=2, random_state=0)
-fitting, saving = growth(lambda: forest.fit(X, y)), growth(lambda: forest.save(sys.argv[2]))
-assert forest._fitted.forest.samples.own_nbytes == 0
-model = forest.nbytes / 2**20
-print(fitting - model, saving - model)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much memory is private")
-def test_training_and_saving_stay_within_the_limit(tmp_path: Path) -> None:
-    X = np.lib.format.open_memmap(
-        tmp_path / "X.npy", mode="w+", dtype=np.float32, shape=(40000, 640)
-    )
-    random = np.random.default_rng(0)
-    centres = random.normal(size=(100, 640)).astype(np.float32)
-    for first in range(0, 40000, 4000):
-        X[first : first + 4000] = random.standard_normal((4000, 640), dtype=np.float32)
-        X[first : first + 4000] += centres[np.arange(first, first + 4000) % 100]
-    X.flush()
-    done = subprocess.run(
-        [sys.executable, "-c", PEAK, tmp_path / "X.npy", tmp_path / "model"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    fitting, saving = map(float, done.stdout.split())
-    # The rows take 100 MiB. Saving has every tree twice, and some rows at a time.
-    assert fitting < 56
-    assert saving < 56

@@ -16,6 +16,7 @@ __all__ = ["Standardization"]
 
 # Rows whose quantiles are taken for the rest.
 _QUANTILE_BYTES = 16 << 20
+_FEATURES_AT_ONCE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +60,16 @@ class Standardization:
         n_rows = max(256, _QUANTILE_BYTES // (8 * X.shape[1]))
         step = -(-X.shape[0] // n_rows)
         sample = np.asarray(X[::step], dtype=np.float64)
-        centre = np.median(sample, axis=0)
-        spread = np.quantile(np.abs(sample - centre), 0.99, axis=0).max()
-        if not spread > 0:
-            # Nearly all values are the centre; the few others decide.
-            spread = np.abs(sample - centre).max()
+        centre, common, most = np.empty(X.shape[1]), 0.0, 0.0
+        # Some features at a time: each step makes a copy.
+        for first in range(0, X.shape[1], _FEATURES_AT_ONCE):
+            columns = slice(first, first + _FEATURES_AT_ONCE)
+            centre[columns] = np.median(sample[:, columns], axis=0)
+            away = np.abs(sample[:, columns] - centre[columns])
+            common = max(common, float(np.quantile(away, 0.99, axis=0).max()))
+            most = max(most, float(away.max()))
+        # Where nearly all values are the centre, the few others decide.
+        spread = common if common > 0 else most
         return cls(centre, np.full(X.shape[1], 1.0 / spread if spread > 0 else 1.0))
 
     def undo(self, x: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
