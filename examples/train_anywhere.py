@@ -19,7 +19,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("shards", help="a folder made by evergrow shard")
     parser.add_argument("--address", help='"auto", "host:port" or "ray://host:port"')
-    parser.add_argument("--resume", help="a folder for what is finished, to go on from after a stop")
+    parser.add_argument("--resume", help="a folder for finished trees, to go on after a stop")
     parser.add_argument("--trees", type=int, default=50)
     parser.add_argument("--memory-limit", help='such as "4GiB"')
     parser.add_argument("--output", default="forest.evergrow")

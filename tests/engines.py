@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ class Shuffled:
     """
 
     n_workers = 3
+    threads_per_worker = 1
     is_remote = True
 
     def __init__(self, seed: int = 0, *, keeps_results: bool = False) -> None:
@@ -37,6 +38,10 @@ class Shuffled:
     def share(self, value: Any) -> Shared:
         """Give bytes."""
         return pickle.dumps(value)
+
+    def remember(self, name: str, make: Callable[[], Arrays]) -> Arrays:
+        """What ``make`` gives."""
+        return make()
 
     def run(
         self,

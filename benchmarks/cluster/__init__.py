@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from benchmarks.cluster import killing, limited, on_ray, planning, resuming
+from benchmarks.cluster import killing, limited, on_ray, planning, resuming, sums
 
 __all__ = ["PARTS", "run"]
 
@@ -16,6 +16,7 @@ PARTS: dict[str, Callable[[bool], None]] = {
     "on-ray": on_ray.run,
     "killing": killing.run,
     "resuming": resuming.run,
+    "sums": sums.run,
     "plan": planning.run,
 }
 

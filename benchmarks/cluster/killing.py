@@ -84,6 +84,6 @@ class _Killer:
 
 def _is_idle(pid: int) -> bool:
     try:
-        return psutil.Process(pid).cmdline()[0].startswith("ray::IDLE")
+        return bool(psutil.Process(pid).cmdline()[0].startswith("ray::IDLE"))
     except (psutil.Error, IndexError):
         return True

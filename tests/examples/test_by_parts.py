@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from evergrow import NCMClassifier, RLSClassifier
+import evergrow
+from evergrow import NCMClassifier, NCMMetric, RLSClassifier
 from evergrow.engine import InProcess, using
+from evergrow.examples import by_parts
 from evergrow.linear import RFF, RebalancedRLSClassifier
 from evergrow.shards import row_parts
 from tests.engines import Shuffled
@@ -42,10 +46,13 @@ def sorted_digits(digits: Any) -> tuple[Any, Any, Any]:
 
 
 def fitted(model: Any, X: Any, y: Any, engine: Any = None, **options: Any) -> Any:
-    from sklearn.base import clone
-
     with using(engine):
         return clone(model).fit(X, y, **options)
+
+
+def fitted_now(model: Any, X: Any, y: Any) -> Any:
+    """A fit by whatever engine is in use."""
+    return clone(model).fit(X, y)
 
 
 def check_same(model: Any, expected: Any, X: Any) -> None:
@@ -211,3 +218,49 @@ def test_what_travels_to_answer_is_weights_and_not_sums() -> None:
     X, y = rng.normal(size=(3000, 60)), rng.integers(0, 3, 3000)
     model = RLSClassifier(random_state=0, keep_class_statistics=True).fit(X, y)
     assert len(pickle.dumps(model._travelling_scores())) < 8 * 3 * 61 + 2000
+
+
+def test_a_metric_projects_part_by_part(digits: Any) -> None:
+    X, y, _ = sorted_digits(digits)
+    metric, engine = NCMMetric(5, max_iter=2, random_state=0), Shuffled()
+    with using(engine):
+        projected = metric.fit(X, y).transform(X)
+    expected = NCMMetric(5, max_iter=2, random_state=0).fit(X, y).transform(X)
+    np.testing.assert_allclose(projected, expected, rtol=1e-5, atol=1e-5)
+    assert engine.works == ["adding examples", "projecting"]
+
+
+def test_work_that_was_stopped_goes_on_with_the_parts_that_are_done(
+    digits: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y, X_test = sorted_digits(digits)
+    model = RLSClassifier(n_random_features=30)
+    plain, done = by_parts.sums_of_part, []
+
+    def stopping(part: Any, *shared: Any) -> Any:
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        done.append(part)
+        return plain(part, *shared)
+
+    monkeypatch.setattr(by_parts, "sums_of_part", stopping)
+    with pytest.raises(KeyboardInterrupt), evergrow.cluster(None, resume=tmp_path):
+        fitted_now(model, X, y)
+    n_parts = len(row_parts.row_parts(X))
+
+    def counting(part: Any, *shared: Any) -> Any:
+        done.append(part)
+        return plain(part, *shared)
+
+    monkeypatch.setattr(by_parts, "sums_of_part", counting)
+    with evergrow.cluster(None, resume=tmp_path):
+        first = fitted_now(model, X, y)
+    assert len(done) == n_parts
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("a part was done again")
+
+    monkeypatch.setattr(by_parts, "sums_of_part", refuse)
+    with evergrow.cluster(None, resume=tmp_path):
+        second = fitted_now(model, X, y)
+    np.testing.assert_array_equal(first.predict_proba(X_test), second.predict_proba(X_test))

@@ -10,13 +10,13 @@ import pytest
 
 import evergrow
 from evergrow import NCMClassifier, RLSClassifier, Shards
-from evergrow.engine import InProcess, using
+from evergrow.engine import using
 from evergrow.errors import ShardError
 from evergrow.shards import StoredRows
 from tests.engines import Shuffled
 from tests.examples.test_by_parts import MODELS, check_same, fitted
 
-ENGINES = [None, InProcess(), Shuffled()]
+ENGINES = [None, Shuffled()]
 
 
 @pytest.fixture(scope="module")
@@ -52,19 +52,18 @@ def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=["none", "in process", "shuffled"])
+@pytest.mark.parametrize("engine", ENGINES, ids=["none", "shuffled"])
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_a_model_of_shards_is_that_of_the_array(model: Any, engine: Any, stored: Any) -> None:
     shards, X, y = stored
     check_same(fitted(model, shards, shards.labels, engine), fitted(model, X, y), X)
 
 
-@pytest.mark.parametrize("engine", ENGINES[1:], ids=["in process", "shuffled"])
-def test_rows_of_weight_zero_are_left_out_of_shards(engine: Any, stored: Any) -> None:
+def test_rows_of_weight_zero_are_left_out_of_shards(stored: Any) -> None:
     shards, X, y = stored
     weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
     model = RLSClassifier(random_state=0)
-    found = fitted(model, shards, shards.labels, engine, sample_weight=weights)
+    found = fitted(model, shards, shards.labels, Shuffled(), sample_weight=weights)
     check_same(found, fitted(model, X, y, sample_weight=weights), X)
 
 
@@ -97,7 +96,7 @@ def test_more_shards_join_what_was_known(stored: Any, tmp_path: Path) -> None:
     check_same(model, expected, X)
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=["none", "in process", "shuffled"])
+@pytest.mark.parametrize("engine", ENGINES, ids=["none", "shuffled"])
 def test_a_damaged_shard_is_named_and_leaves_the_model_as_it_was(
     engine: Any, stored: Any, tmp_path: Path
 ) -> None:

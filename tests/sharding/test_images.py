@@ -150,7 +150,7 @@ def test_a_bad_image_stops_the_run_and_what_was_finished_stays(
     assert len(open_shards(tmp_path / "shards")) == 12
     with pytest.warns(BadImageWarning, match="1 image was left out"):
         done = shard(tmp_path, photos, network, on_error="skip")
-    assert (done.n_added, done.n_known, len(done.problems)) == (2, 12, 1)
+    assert (done.n_added, done.n_present, len(done.problems)) == (2, 12, 1)
 
 
 def test_an_image_that_was_bad_is_added_once_it_is_mended(

@@ -137,7 +137,7 @@ def test_other_rows_of_one_file_are_another_source(tmp_path: Path) -> None:
 def test_rows_without_labels_are_unlabelled(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", X)
     shard_table(tmp_path / "shards", tmp_path / "a.npy")
-    assert open_shards(tmp_path / "shards").labels is None
+    assert open_shards(tmp_path / "shards").classes is None
 
 
 def test_missing_labels_of_parquet_are_unlabelled_rows(tmp_path: Path) -> None:

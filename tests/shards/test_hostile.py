@@ -65,6 +65,10 @@ LIES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no classes": (lambda m: m.update(classes=None), "labels but no classes"),
     "a class twice": (lambda m: m["classes"]["values"].append("cat"), "twice"),
     "fewer classes": (lambda m: m["classes"]["values"].pop(), r"labels\.npy.*from -1 to 2"),
+    "a name without end": (
+        lambda m: m["classes"]["values"].append("x" * 20_000),
+        "up to 20000 characters are too much",
+    ),
     "mixed classes": (lambda m: m["classes"]["values"].append(3), "mixed"),
     "classes by number with a point": (
         lambda m: m["classes"].update(dtype="<f8", values=[0.0, 1.0, 2.0, 3.0]),
@@ -220,6 +224,45 @@ def test_damaged_labels_are_named(name: str, tmp_path: Path) -> None:
     with pytest.raises(ShardError, match=r"000001\.labels\.npy"):
         read_all(tmp_path)
     assert not Bomb.exploded
+
+
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.binary(min_size=1, max_size=130), st.integers(0, 120))
+def test_whatever_stands_in_a_header_nothing_but_a_shard_error_comes_of_it(
+    tmp_path: Path, content: bytes, place: int
+) -> None:
+    if not (tmp_path / "shards").exists():
+        folder_of_shards(tmp_path / "shards")
+    file = tmp_path / "shards" / "000000.npy"
+    original = file.read_bytes()
+    spoilt = original[:place] + content + original[place + len(content) :]
+    try:
+        file.write_bytes(spoilt)
+        with pytest.raises(ShardError) if spoilt != original else contextlib.nullcontext():
+            read_all(tmp_path / "shards")
+    finally:
+        file.write_bytes(original)
+
+
+EVIL_HEADERS = {
+    "many digits": b"1" * 3900,
+    "many dimensions": b"1, " * 1300,
+    "deep": b"(" * 3900,
+    "an expression": b"__import__('os').getpid(), 6",
+}
+
+
+@pytest.mark.parametrize("name", EVIL_HEADERS)
+def test_a_header_made_to_cost_time_is_refused_at_once(name: str, tmp_path: Path) -> None:
+    folder_of_shards(tmp_path)
+    text = b"{'descr': '<f4', 'fortran_order': False, 'shape': (" + EVIL_HEADERS[name] + b"), }\n"
+    content = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+    size = (tmp_path / "000000.npy").stat().st_size
+    (tmp_path / "000000.npy").write_bytes(content.ljust(size, b"\0"))
+    with pytest.raises(ShardError, match=r"000000\.npy"):
+        open_shards(tmp_path)[:1]
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:

@@ -61,7 +61,10 @@ def test_appending_keeps_all_rows_and_the_places_of_classes(tmp_path: Path) -> N
 
 
 def test_rows_without_labels_may_go_before_and_after_those_with(tmp_path: Path) -> None:
-    assert write_shards(tmp_path, [X[:3]]).labels is None
+    shards = write_shards(tmp_path, [X[:3]])
+    assert shards.classes is None
+    with pytest.raises(ShardError, match="has no labels"):
+        _ = shards.labels
     write_shards(tmp_path, [(X[:2], [7, 5])])
     shards = write_shards(tmp_path, [X[:1]])
     assert shards.labels.tolist() == [None, None, None, 7, 5, None]
@@ -120,6 +123,7 @@ BAD_BATCHES: dict[str, tuple[Any, type[Exception], str]] = {
     "mixed labels": ((X[:2], ["cat", 2]), TypeError, "all strings or all numbers"),
     "measured labels": ((X[:2], [0.5, 1.5]), TypeError, "integers or strings, got 0.5"),
     "flags as labels": ((X[:2], [True, False]), TypeError, "integers or strings"),
+    "labels that end in nothing": ((X[:2], ["cat", "cat\0"]), ValueError, "batch 1 has a label"),
     "ragged": (RaggedArray.of([X[:2]]), ValueError, "batch 1 has images of several rows"),
     "no features": (np.zeros((2, 0), np.float32), ValueError, "no features"),
 }

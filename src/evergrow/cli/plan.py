@@ -28,6 +28,11 @@ def count(value: str) -> int:
     return int(number)
 
 
+def amount(value: str) -> int | str:
+    """A number of bytes, or one with a unit, which the library reads."""
+    return int(value) if value.isdecimal() and len(value) < 20 else value
+
+
 @click.command(
     epilog=examples(
         "evergrow plan --rows 1.2e6 --features 1000 --classes 1000",
@@ -65,18 +70,30 @@ def count(value: str) -> int:
 @click.option("--nodes", type=count, default=1, show_default=True, help="Machines of the cluster.")
 @click.option("--cores-per-node", type=count, help="Cores of each; as many as here.")
 @click.option("--workers", type=count, help="Processes at work at the same time; one per core.")
-@click.option("--memory-per-node", help="Memory of each, such as 64GiB; as much as here.")
-@click.option("--memory-limit", help="The most a worker of a forest has to itself, such as 2GiB.")
+@click.option(
+    "--memory-per-node", type=amount, help="Memory of each, such as 64GiB; as much as here."
+)
+@click.option(
+    "--memory-limit", type=amount, help="The most a worker of a forest has to itself, such as 2GiB."
+)
 @click.option(
     "--shards/--no-shards",
     default=None,
     help="Whether data are shards on shared storage; by default if they must be.",
 )
 @click.option(
-    "--network", default="1.25GB", show_default=True, help="What a machine receives in a second."
+    "--network",
+    type=amount,
+    default="1.25GB",
+    show_default=True,
+    help="What a machine receives in a second.",
 )
 @click.option(
-    "--storage", default="1GB", show_default=True, help="What it reads of shards in a second."
+    "--storage",
+    type=amount,
+    default="1GB",
+    show_default=True,
+    help="What it reads of shards in a second.",
 )
 @click.option(
     "--core-speed",

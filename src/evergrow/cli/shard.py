@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ from evergrow.cli.output import write_fields, write_json
 from evergrow.cli.said import several
 
 if TYPE_CHECKING:
+    from evergrow.sharding import Sharded
     from evergrow.shards import Shards
 
 __all__ = ["shard"]
@@ -48,7 +50,9 @@ __all__ = ["shard"]
     help="Round numbers to this type; without it they are kept as they are.",
 )
 @click.option(
-    "--rows-per-shard", type=click.IntRange(1), help="Rows in a file; without it about 64 MiB."
+    "--rows-per-shard",
+    type=click.IntRange(1),
+    help="Rows in a file; 64 MiB, or 2048 images.",
 )
 @click.option("--cluster", "address", metavar="ADDRESS", help="Embed on a Ray cluster, or auto.")
 @click.option("--verify", is_flag=True, help="Read all shards and check their hashes.")
@@ -85,34 +89,19 @@ def shard(
     if as_json and not info:
         raise click.UsageError("--json goes with --info")
     verbose = verbosity(quiet)
+    of_images: dict[str, Any] = {"network": network, "jobs": jobs, "on_error": on_error}
+    of_tables: dict[str, Any] = {
+        "features_key": features_key,
+        "labels_key": labels_key,
+        "labels": labels,
+    }
+    of_both: dict[str, Any] = {"dtype": dtype, "rows_per_shard": rows_per_shard, "verbose": verbose}
     with _cluster(address):
         for source in sources:
             if os.path.isdir(source):
-                from evergrow.features import Embedder
-                from evergrow.sharding import shard_images
-
-                done = shard_images(
-                    folder,
-                    source,
-                    embedder=Embedder(network, n_jobs=jobs, verbose=verbose),
-                    on_error=on_error,
-                    dtype=dtype,
-                    rows_per_shard=rows_per_shard,
-                    verbose=verbose,
-                )
+                done = _append_images(folder, source, **of_images, **of_both)
             else:
-                from evergrow.sharding import shard_table
-
-                done = shard_table(
-                    folder,
-                    source,
-                    features_key=features_key,
-                    labels_key=labels_key,
-                    labels=labels,
-                    dtype=dtype,
-                    rows_per_shard=rows_per_shard,
-                    verbose=verbose,
-                )
+                done = _append_table(folder, source, **of_tables, **of_both)
             if not quiet:
                 _say_added(source, done)
     from evergrow.shards import open_shards
@@ -126,6 +115,30 @@ def shard(
         _write_info(shards, folder, as_json=as_json)
 
 
+def _append_images(
+    folder: str, source: str, *, network: str, jobs: int, verbose: int, **options: Any
+) -> Sharded:
+    from evergrow.features import Embedder
+    from evergrow.sharding import shard_images
+
+    embedder = Embedder(network, n_jobs=jobs, verbose=verbose)
+    say = partial(_say_waiting, folder)
+    return shard_images(
+        folder, source, embedder=embedder, verbose=verbose, say_waiting=say, **options
+    )
+
+
+def _append_table(folder: str, source: str, **options: Any) -> Sharded:
+    from evergrow.sharding import shard_table
+
+    return shard_table(folder, source, say_waiting=partial(_say_waiting, folder), **options)
+
+
+def _say_waiting(folder: str) -> None:
+    name = click.format_filename(folder)
+    click.echo(f"Waiting for another command that writes to {name!r}.", err=True)
+
+
 def _cluster(address: str | None) -> AbstractContextManager[Any]:
     if address is None:
         return nullcontext()
@@ -135,10 +148,10 @@ def _cluster(address: str | None) -> AbstractContextManager[Any]:
     return found
 
 
-def _say_added(source: str, done: Any) -> None:
+def _say_added(source: str, done: Sharded) -> None:
     from evergrow.naming import printable
 
-    known = f", {done.n_known} known already" if done.n_known else ""
+    known = f", {done.n_present} known already" if done.n_present else ""
     left_out = f", {len(done.problems)} left out" if done.problems else ""
     rows = several(done.n_added, "row")
     click.echo(f"{printable(source)}: {rows} added{known}{left_out}.", err=True)
@@ -169,7 +182,7 @@ def _write_info(shards: Shards, folder: str, *, as_json: bool) -> None:
 def _described(shards: Shards, folder: str) -> dict[str, Any]:
     import numpy as np
 
-    labels, classes = shards.labels, None
+    labels, classes = None if shards.classes is None else shards.labels, None
     if labels is not None:
         counts = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.classes))
         named = zip(labels.classes.tolist(), counts.tolist(), strict=True)

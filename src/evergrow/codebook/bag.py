@@ -17,6 +17,7 @@ from evergrow.features.many import ON_ERROR, check_sources
 from evergrow.files import write_model
 from evergrow.params import check_parameters
 from evergrow.ragged import RaggedArray
+from evergrow.shards import Shards
 
 __all__ = ["BagOfWords"]
 
@@ -115,9 +116,11 @@ class BagOfWords(BagEstimator):
 
         Parameters
         ----------
-        images : RaggedArray or sequence
+        images : RaggedArray, Shards or sequence
             Descriptors of each image, arrays of shape (n_patches, n_features), of which some may
-            be empty; with ``features`` the images themselves.
+            be empty; with ``features`` the images themselves. Of :class:`evergrow.Shards` only the
+            descriptors that the codebook is learnt from are read; ``"mutual_information"`` then
+            goes through all of them once.
         y : array-like of shape (n_images,), default=None
             Class of each image, which its descriptors get too. Some codebooks and
             ``pooling="mutual_information"`` need it.
@@ -189,6 +192,8 @@ class BagOfWords(BagEstimator):
         fitted = self._learnt()
         self._check_parameters()
         check_images(images, fitted.features)
+        if isinstance(images, Shards):
+            images = images.images
         counts = fitted.counts(images, n_jobs=self.n_jobs, verbose=self.verbose)
         if not counts.shape[0]:
             raise ValueError("there must be at least one image")

@@ -90,7 +90,7 @@ class BagEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @one_at_a_time
     def _learn(
-        self, images: list[Any], y: npt.ArrayLike | None, masks: Sequence[Any] | None
+        self, images: Sequence[Any], y: npt.ArrayLike | None, masks: Sequence[Any] | None
     ) -> tuple[FittedBag, sparse.csr_array | None]:
         """Take what was learnt; the counts of the images too, if they were needed."""
         self._check_parameters()

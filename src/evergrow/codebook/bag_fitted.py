@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from evergrow.codebook.bag_groups import CountedImages, count_by_groups
 from evergrow.codebook.counting import count_words
 from evergrow.codebook.pooling import POOLINGS, Thresholds, mutual_information_thresholds
 from evergrow.codebook.vocabulary import Vocabulary
@@ -67,14 +68,23 @@ class FittedBag:
         """Counts of words of each image; no rows if there is none."""
         total = operator.length_hint(images)
         if self.features is None:
-            return self._counted(iter(images), total, n_jobs, verbose)
+            return self._counted(images, total, n_jobs, verbose)
+        options: dict[str, Any] = {"on_error": "raise", "verbose": verbose}
+        elsewhere = count_by_groups(self.features, self.codebook, images, **options)
+        if elsewhere is not None:
+            return elsewhere[0]
         found = self.features.iterate(images, on_error="raise")
         return self._counted((one for _, one in found), total, n_jobs, verbose)
 
     def counts_of_readable(
         self, images: Iterable[Any], *, on_error: str, n_jobs: int | None, verbose: int
-    ) -> tuple[sparse.csr_array, npt.NDArray[np.int64], tuple[BadImage, ...]]:
+    ) -> CountedImages:
         """Counts of words of those images that can be read, their places, and the others."""
+        options: dict[str, Any] = {"on_error": on_error, "verbose": verbose}
+        elsewhere = count_by_groups(self.features, self.codebook, images, **options)
+        if elsewhere is not None:
+            warn_of(elsewhere[2])
+            return elsewhere
         kept: list[int] = []
         problems: list[BadImage] = []
 
@@ -91,14 +101,17 @@ class FittedBag:
         return counts, np.array(kept, dtype=np.int64), tuple(problems)
 
     def _counted(
-        self, images: Iterator[npt.NDArray[Any]], total: int, n_jobs: int | None, verbose: int
+        self, images: Iterable[Any], total: int, n_jobs: int | None, verbose: int
     ) -> sparse.csr_array:
-        first = next(images, None)
-        if first is None:
-            return sparse.csr_array((0, self.codebook.n_words_), dtype=np.int32)
+        if not isinstance(images, Sized) or not len(images):
+            # Of what has no length only a look tells whether there is anything.
+            every = iter(images)
+            first = next(every, None)
+            if first is None:
+                return sparse.csr_array((0, self.codebook.n_words_), dtype=np.int32)
+            images = chain([first], every)
         with progress_bar("coding images", total, verbose) as finished:
-            every = chain([first], images)
-            return count_words(self.codebook, every, n_jobs=n_jobs, finished=finished)
+            return count_words(self.codebook, images, n_jobs=n_jobs, finished=finished)
 
     def to_file(self) -> tuple[dict[str, Any], Tensors]:
         """Entries of a header and arrays; those of codebook and features among them."""

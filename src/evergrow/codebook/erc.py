@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from evergrow.codebook.erc_estimator import ClusteringForest
-from evergrow.codebook.erc_fitted import Batch, FittedERC, Growth, single
+from evergrow.codebook.erc_fitted import Batch, FittedERC, Growth
+from evergrow.codebook.rows import single_matrix
 from evergrow.codebook.trials import choose_max_trials, square_root
-from evergrow.codebook.vocabulary import as_rows, is_ragged
+from evergrow.codebook.vocabulary import as_images, as_rows, is_ragged
 from evergrow.labels import ClassList, as_classes
+from evergrow.learner import checked_rows
 from evergrow.progress import progress_bar
-from evergrow.ragged import RaggedArray
 from evergrow.turns import one_at_a_time
 
 __all__ = ["ERCForest"]
@@ -135,6 +135,7 @@ class ERCForest(ClusteringForest):
         ----------
         D : array-like of shape (n_descriptors, n_features), or descriptors of each image
             Descriptors. Of images, a :class:`evergrow.features.RaggedArray` or a list of matrices.
+            :class:`evergrow.Shards` are read once, into a matrix in single precision.
         y : array-like of shape (n_descriptors,) or (n_images,)
             Class of each descriptor, or of each image. May be left out with ``supervised=False``.
 
@@ -226,7 +227,7 @@ class ERCForest(ClusteringForest):
         labels, codes = known.labels.extend_with(per_row, as_classes(classes))
         growth = self._growth(known.max_trials)
         with progress_bar("growing trees", int(self.n_estimators), int(self.verbose)) as progress:
-            fitted = known.more(labels, Batch(single(checked), codes), growth, progress)
+            fitted = known.more(labels, Batch(single_matrix(checked), codes), growth, progress)
         self._become(fitted, getattr(self, "feature_names_in_", None))
         return self
 
@@ -237,15 +238,17 @@ class ERCForest(ClusteringForest):
         rows, per_row = as_rows(D, y)
         if y is None and not self.supervised:
             learner = self._snapshot()
-            rows = validate_data(learner, rows, ensure_min_features=1)
+            rows = checked_rows(learner, rows, ensure_min_features=1)
             names = getattr(learner, "feature_names_in_", None)
             labels, codes = None, np.zeros(len(rows), dtype=np.int32)
         else:
             rows, per_row, names = self._checked_first(rows, per_row, min_samples=1)
             labels, codes = self._first_labels(per_row, classes)
-        batch = Batch(single(rows), codes)
-        n_images = np.arange(len(RaggedArray.of(D)) if is_ragged(D) else len(codes))
-        images = RaggedArray.of(D).per_row(n_images) if is_ragged(D) else n_images
+        batch = Batch(single_matrix(rows), codes)
+        images = np.arange(len(codes))
+        if is_ragged(D):
+            lengths = as_images(D).lengths
+            images = np.repeat(np.arange(len(lengths)), lengths)
         return labels, batch, images, names
 
     def _trials(

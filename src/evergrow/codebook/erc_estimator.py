@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.base import TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from evergrow.codebook.coding import words_of_all
 from evergrow.codebook.erc_fitted import MOST_TRIALS, FittedERC
-from evergrow.codebook.vocabulary import Vocabulary, as_rows, is_ragged
+from evergrow.codebook.vocabulary import Vocabulary, as_images, as_rows, is_ragged
 from evergrow.errors import ModelFileError
 from evergrow.files import write_model
-from evergrow.learner import GrowingClassifier
+from evergrow.learner import GrowingClassifier, checked_rows
 from evergrow.modelfile import (
     Build,
     class_list,
@@ -35,6 +36,7 @@ from evergrow.params import (
     check_parameters,
 )
 from evergrow.ragged import RaggedArray
+from evergrow.shards import ShardImages
 
 __all__ = ["ClusteringForest"]
 
@@ -61,7 +63,13 @@ class ClusteringForest(TransformerMixin, Vocabulary, GrowingClassifier):  # type
         """Descriptors, and the forest as it is now; whether they are finite is seen on the way."""
         reader = self._snapshot()
         check_is_fitted(reader)
-        return reader, validate_data(reader, X, reset=False, ensure_all_finite=False)
+        return reader, checked_rows(reader, X, reset=False, ensure_all_finite=False)
+
+    def _travelling(self) -> Self:
+        """One look at the forest, without its training descriptors."""
+        reader = self._snapshot()
+        reader._fitted = reader._fitted.without_descriptors()
+        return reader
 
     def transform(self, D: Any) -> npt.NDArray[np.int32]:
         """The word of each descriptor in each tree.
@@ -85,7 +93,8 @@ class ClusteringForest(TransformerMixin, Vocabulary, GrowingClassifier):  # type
         """
         rows, _ = as_rows(D)
         reader, checked = self._checked_query(rows)
-        return reader._fitted.words(checked, effective_n_jobs(self.n_jobs))
+        coder = reader._fitted.without_descriptors()
+        return words_of_all(coder, checked, effective_n_jobs(self.n_jobs))
 
     def predict_proba(self, D: Any) -> npt.NDArray[np.float64]:
         """The trees' own vote: mean over the trees of the class shares of the word.
@@ -113,7 +122,7 @@ class ClusteringForest(TransformerMixin, Vocabulary, GrowingClassifier):  # type
         if reader._fitted.labels is None:
             raise ValueError("the forest was fitted without labels and cannot tell classes")
         votes = reader._fitted.probabilities(checked, effective_n_jobs(self.n_jobs))
-        return _per_image(votes, RaggedArray.of(D)) if is_ragged(D) else votes
+        return _per_image(votes, as_images(D)) if is_ragged(D) else votes
 
     def predict(self, D: Any) -> npt.NDArray[Any]:
         """The class that the trees vote for: what the codebook does without a vocabulary.
@@ -231,7 +240,9 @@ class ClusteringForest(TransformerMixin, Vocabulary, GrowingClassifier):  # type
         return tags
 
 
-def _per_image(votes: npt.NDArray[np.float64], images: RaggedArray) -> npt.NDArray[np.float64]:
+def _per_image(
+    votes: npt.NDArray[np.float64], images: RaggedArray | ShardImages
+) -> npt.NDArray[np.float64]:
     n_classes = votes.shape[1]
     mean = np.full((len(images), n_classes), 1.0 / n_classes)
     some = images.lengths > 0

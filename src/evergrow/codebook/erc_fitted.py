@@ -14,12 +14,13 @@ import numpy.typing as npt
 from evergrow._core import WordTrees
 from evergrow.blocks import float_blocks
 from evergrow.codebook.counting import word_offsets
+from evergrow.codebook.rows import single
 from evergrow.codebook.word_trees import trees_from_tensors, trees_to_tensors
 from evergrow.errors import ModelFileError
 from evergrow.labels import ClassList
 from evergrow.modelfile import check_array
 
-__all__ = ["MOST_TRIALS", "Batch", "FittedERC", "Growth", "single"]
+__all__ = ["MOST_TRIALS", "Batch", "FittedERC", "Growth"]
 
 MOST_TRIALS = 1 << 30
 
@@ -200,7 +201,7 @@ class FittedERC:
         kept = None if self.kept is None else (self.kept + batch).kept()
         return replace(self, labels=labels, counts=counts, kept=kept, n_updates=self.n_updates + 1)
 
-    def words(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.int32]:
+    def words_of(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.int32]:
         """The word of each row in each tree; a ``ValueError`` for rows that are not finite."""
         words = np.empty((X.shape[0], len(self.trees.words_per_tree)), dtype=np.int32)
         # One thread looks at a block that is still in the cache; several want enough to share.
@@ -223,7 +224,7 @@ class FittedERC:
     def probabilities(self, X: npt.NDArray[Any], n_threads: int) -> Floats:
         """Mean over the trees of the class shares of each row's word."""
         offsets = word_offsets(self.words_per_tree)[:-1]
-        columns = self.columns[self.words(X, n_threads) + offsets]
+        columns = self.columns[self.words_of(X, n_threads) + offsets]
         total = np.zeros((len(columns), self.counts.shape[1]))
         for column in columns.T:
             total += self.counts[column] / self._totals[column][:, None]
@@ -271,20 +272,6 @@ class FittedERC:
             raise ModelFileError("the model file is inconsistent: it began with too many classes")
         kept = _kept(tensors, trees.n_features, max(1, n_classes))
         return cls(labels, trees, columns, counts, kept, **numbers)
-
-
-def single(block: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """In single precision, which the trees compare; a ``ValueError`` for what is too large."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        rows = np.ascontiguousarray(block, dtype=np.float32)
-        # The sum is a number unless one of them is not, or they are very large.
-        suspect = not np.isfinite(rows.sum())
-    if suspect and not np.isfinite(rows).all():
-        raise ValueError(
-            "descriptors must not be NaN or infinite and must fit in single precision "
-            "(up to 3.4e38)"
-        )
-    return rows
 
 
 def _grown_columns(columns: Ints, before: Ints, now: list[int]) -> Ints:

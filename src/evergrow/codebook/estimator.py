@@ -12,8 +12,10 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from evergrow.codebook.coding import words_of_all
+from evergrow.codebook.rows import checked_descriptors, single_matrix
 from evergrow.codebook.vocabulary import Vocabulary, as_rows
 from evergrow.files import write_model
 from evergrow.learner import snapshot, swap_learnt
@@ -74,7 +76,9 @@ class Codebook(Vocabulary, TransformerMixin, BaseEstimator, ABC):  # type: ignor
         Parameters
         ----------
         D : array-like of shape (n_descriptors, n_features), RaggedArray, or list of such arrays
-            Descriptors, in one matrix or image by image. Learning holds a copy in single precision.
+            Descriptors, in one matrix or image by image. Learning holds a copy in single precision;
+            :class:`evergrow.Shards` are read into it once. For more descriptors than memory holds
+            see :class:`BagOfWords`, which learns from a choice.
         y : ignored
             The words do not depend on classes.
 
@@ -92,7 +96,7 @@ class Codebook(Vocabulary, TransformerMixin, BaseEstimator, ABC):  # type: ignor
         self._check_parameters()
         # Validation writes on the estimator it is given: not on this one before all went well.
         learner = clone(self)
-        rows = validate_data(learner, as_rows(D)[0], dtype=np.float32, order="C")
+        rows = single_matrix(checked_descriptors(learner, as_rows(D)[0]))
         fitted = self._learn(rows, check_random_state(self.random_state))
         self._become(fitted, getattr(learner, "feature_names_in_", None))
         return self
@@ -120,11 +124,8 @@ class Codebook(Vocabulary, TransformerMixin, BaseEstimator, ABC):  # type: ignor
         """
         reader = self._snapshot()
         check_is_fitted(reader)
-        rows = validate_data(reader, as_rows(D)[0], dtype=np.float32, order="C", reset=False)
-        words: npt.NDArray[np.int32] = reader._fitted.words_of(
-            rows, effective_n_jobs(getattr(self, "n_jobs", None))
-        )
-        return words
+        rows = checked_descriptors(reader, as_rows(D)[0], reset=False)
+        return words_of_all(reader._fitted, rows, effective_n_jobs(getattr(self, "n_jobs", None)))
 
     @property
     def words_per_tree_(self) -> npt.NDArray[np.int64]:  # type: ignore[override]

@@ -13,6 +13,7 @@ from evergrow.features.many import check_listed, check_sources
 from evergrow.labels import ClassList, check_label_types
 from evergrow.learner import check_targets
 from evergrow.ragged import RaggedArray
+from evergrow.shards import ShardImages, Shards, StoredRows
 
 __all__ = [
     "check_images",
@@ -64,7 +65,7 @@ def draw_descriptors(
     """
     _check_masks(images, masks, features)
     if features is None:
-        drawn, places = _rows(_matrices(images), total, random), np.arange(len(images))
+        drawn, places = _drawn(images, total, random), np.arange(len(images))
     else:
         drawn, places = _patches(features, images, total, random, masks)
     if not len(drawn.values):
@@ -81,6 +82,18 @@ def _rows(
         image[np.sort(random.permutation(len(image))[:quota])]
         for image, quota in zip(images, quotas, strict=True)
     )
+
+
+def _drawn(images: Sequence[Any], total: int, random: np.random.RandomState) -> RaggedArray:
+    if not isinstance(images, (RaggedArray, ShardImages)):
+        return _rows(_matrices(images), total, random)
+    quotas = even_quotas(images.lengths, total, random)
+    # Which rows is known before any is read: no others need to be in memory.
+    chosen = [
+        first + np.sort(random.permutation(length)[:quota])
+        for first, length, quota in zip(images.offsets, images.lengths, quotas, strict=False)
+    ]
+    return RaggedArray(images.values[np.concatenate(chosen)], np.cumsum([0, *quotas]))
 
 
 def _patches(
@@ -105,17 +118,26 @@ def _patches(
     return _rows([descriptors for _, descriptors in found], total, random), places
 
 
-def listed(images: Iterable[Any], features: Any) -> list[Any]:
+def listed(images: Iterable[Any], features: Any) -> Sequence[Any]:
     """The images, of which there must be one; without features they are descriptors."""
     check_images(images, features)
-    every = list(images)
+    every: Any = images
+    if isinstance(images, Shards):
+        every = images.images
+    elif not isinstance(images, (RaggedArray, ShardImages)):
+        every = list(images)
     if not every:
         raise ValueError("there must be at least one image")
-    return every
+    return every  # type: ignore[no-any-return]
 
 
 def check_images(images: Iterable[Any], features: Any) -> None:
     """Raise a ``TypeError`` for one image where several are expected."""
+    if features is not None and isinstance(images, (StoredRows, ShardImages)):
+        raise TypeError(
+            "shards hold descriptors: with features the images themselves are wanted, set "
+            "features=None"
+        )
     # A stack of matrices of three descriptors in bytes looks like one image.
     (check_listed if features is None else check_sources)(images)
 

@@ -13,14 +13,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from evergrow.codebook.counting import count_words
 from evergrow.ragged import RaggedArray
+from evergrow.shards import ShardImages, ShardLabels, Shards, StoredRows
 
-__all__ = ["Vocabulary", "as_rows", "is_ragged"]
+__all__ = ["Vocabulary", "as_images", "as_rows", "is_ragged"]
 
 
 def is_ragged(D: Any) -> bool:
     """Whether descriptors come image by image, rather than as one matrix."""
-    if isinstance(D, RaggedArray):
+    if isinstance(D, (RaggedArray, ShardImages)):
         return True
+    if isinstance(D, StoredRows):
+        return isinstance(D, Shards) and D.offsets is not None
     listed = isinstance(D, (list, tuple))
     if isinstance(D, np.ndarray):
         listed = D.ndim == 1 and D.dtype == object
@@ -32,6 +35,13 @@ def is_ragged(D: Any) -> bool:
     # A list of lists of numbers is one matrix.
     nested = isinstance(first, (list, tuple)) and len(first) > 0
     return nested and (isinstance(first[0], (list, tuple)) or getattr(first[0], "ndim", 0) == 1)
+
+
+def as_images(D: Any) -> RaggedArray | ShardImages:
+    """Descriptors image by image; those on disk stay there."""
+    if isinstance(D, Shards):
+        return D.images
+    return D if isinstance(D, ShardImages) else RaggedArray.of(D)
 
 
 def as_rows(D: Any, y: npt.ArrayLike | None = None) -> tuple[Any, Any]:
@@ -49,8 +59,18 @@ def as_rows(D: Any, y: npt.ArrayLike | None = None) -> tuple[Any, Any]:
     """
     if not is_ragged(D):
         return D, y
-    images = RaggedArray.of(D)
-    return images.values, None if y is None else images.per_row(y)
+    images = as_images(D)
+    return images.values, None if y is None else _per_row(images, y)
+
+
+def _per_row(images: RaggedArray | ShardImages, y: Any) -> Any:
+    if isinstance(images, RaggedArray):
+        return images.per_row(y)
+    if len(y) != len(images):
+        raise ValueError(f"there are {len(images)} images, got {len(y)} values")
+    if isinstance(y, ShardLabels):
+        return ShardLabels(np.repeat(y.codes, images.lengths), y.classes)
+    return np.repeat(np.asarray(y), images.lengths)
 
 
 class Vocabulary(ClassNamePrefixFeaturesOutMixin):  # type: ignore[misc]
@@ -84,8 +104,9 @@ class Vocabulary(ClassNamePrefixFeaturesOutMixin):  # type: ignore[misc]
 
         Parameters
         ----------
-        images : RaggedArray, or iterable of arrays of shape (n_patches, n_features)
-            Descriptors of each image; an image may have none.
+        images : RaggedArray, Shards, or iterable of arrays of shape (n_patches, n_features)
+            Descriptors of each image; an image may have none. Of :class:`evergrow.Shards` a few
+            images are in memory at a time.
 
         Returns
         -------
@@ -101,4 +122,8 @@ class Vocabulary(ClassNamePrefixFeaturesOutMixin):  # type: ignore[misc]
         ([1, 2], 4)
         """
         check_is_fitted(self)
-        return count_words(self, images)
+        return count_words(self, images.images if isinstance(images, Shards) else images)
+
+    def _travelling(self) -> Any:
+        """One look at what codes, without what only learning needs."""
+        return self._snapshot()

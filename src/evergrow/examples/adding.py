@@ -13,7 +13,6 @@ from evergrow.examples.by_parts import add_by_parts
 from evergrow.examples.passing import (
     AS_THEY_ARE,
     NONE,
-    Floats,
     Mapping,
     Picked,
     Places,
@@ -43,7 +42,7 @@ def add_picking(
     *,
     places: Places = NONE,
     verbose: int = 0,
-) -> tuple[Moments, Floats]:
+) -> tuple[Moments, npt.NDArray[Any]]:
     """Sums with these examples in them, and the inputs at some places, from one pass.
 
     Parameters
@@ -68,7 +67,7 @@ def add_picking(
     parts = [] if engine is None or n_rows < FEW else row_parts(new.rows)
     if engine is not None and len(parts) > 1:
         return add_by_parts(engine, parts, moments, new, mapping, places, verbose)
-    picked = Picked(places, new.rows.shape[1])
+    picked = Picked(places, new.rows)
     if n_rows < FEW:
         for few in mapped_batches(new, mapping, picked):
             moments = moments.add(few)

@@ -43,7 +43,7 @@ def add_by_parts(
     mapping: Mapping,
     places: Places,
     verbose: int,
-) -> tuple[Moments, Floats]:
+) -> tuple[Moments, npt.NDArray[Any]]:
     """Sums with these examples, and the inputs at some ascending places."""
     wanted = _Wanted(
         mapping, moments.n_features, moments.settled is not None, moments.class_settled is not None
@@ -89,7 +89,7 @@ def sums_of_part(
     none = Moments.none(
         wanted.n_features, len(columns), gram=wanted.gram, per_class=wanted.per_class
     )
-    picked = Picked(places - where.first, rows.shape[1])
+    picked = Picked(places - where.first, rows)
     batch = Batch(rows, own_codes.reshape(-1).astype(np.int32), own_weights)
     moments = none.add_all(mapped_batches(batch, wanted.mapping, picked))
     arrays: Arrays = {

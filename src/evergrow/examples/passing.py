@@ -50,16 +50,19 @@ AS_THEY_ARE: Mapping = _AsTheyAre()
 class Picked:
     """Rows at some ascending places, collected while blocks pass by.
 
-    >>> picked = Picked(np.array([1, 4]), 1)
+    >>> picked = Picked(np.array([1, 4]), np.zeros((6, 1)))
     >>> picked.take(slice(0, 3), np.array([[5.0], [6.0], [7.0]]))
     >>> picked.take(slice(3, 6), np.array([[8.0], [9.0], [9.5]]))
     >>> picked.rows.ravel().tolist()
     [6.0, 9.0]
     """
 
-    def __init__(self, places: Places, n_features: int) -> None:
+    def __init__(self, places: Places, X: npt.NDArray[Any]) -> None:
         self._places = places
-        self.rows = np.empty((len(places), n_features))
+        # What blocks are: single precision stays that, and takes half the way.
+        is_single = X.dtype in (np.float16, np.float32)
+        dtype = np.float32 if is_single else np.float64
+        self.rows: npt.NDArray[Any] = np.empty((len(places), X.shape[1]), dtype=dtype)
 
     def take(self, rows: slice, block: npt.NDArray[Any]) -> None:
         """Copy those that lie in a block of these rows."""

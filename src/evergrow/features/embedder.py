@@ -14,6 +14,7 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from evergrow.engine import engine_in_use
 from evergrow.features.cache_folder import cache_folder
 from evergrow.features.embedder_file import (
     CacheFolder,
@@ -25,7 +26,9 @@ from evergrow.features.embedder_file import (
 )
 from evergrow.features.embedding import EmbeddingTask
 from evergrow.features.embedding_cache import EmbeddingCache
+from evergrow.features.embedding_groups import IMAGES_PER_TASK, embed_by_groups
 from evergrow.features.extraction import Extraction
+from evergrow.features.groups import image_groups
 from evergrow.features.many import JOBS, ON_ERROR, check_sources, warn_of
 from evergrow.features.networks import CallableNetwork, Network, OnnxModel, OnnxNetwork
 from evergrow.features.onnx_check import read_onnx
@@ -77,7 +80,8 @@ class Embedder(
     limits : ReadLimits, default=None
         How large images may be; None for the limits of :func:`read_image`.
     n_jobs : int, default=None
-        Threads that read, and threads that compute; None for one, -1 for one per processor.
+        Threads that read, and threads that compute; None for one, -1 for one per processor. Workers
+        of a cluster have as many as :func:`evergrow.cluster` says.
     verbose : int, default=0
         Show a progress bar when positive.
 
@@ -199,8 +203,26 @@ class Embedder(
         """
         check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
         check_sources(images)
-        network = self.network()
         sources = list(images)
+        extraction = self._extract_elsewhere(sources, on_error)
+        if extraction is None:
+            extraction = self._extract_here(sources, on_error)
+        warn_of(extraction.problems)
+        return extraction
+
+    def _extract_elsewhere(self, sources: list[Any], on_error: str) -> Extraction | None:
+        """Vectors of many images by the engine in use; None for few, and where there is none."""
+        engine = engine_in_use()
+        if engine is None or len(sources) <= IMAGES_PER_TASK:
+            return None
+        limits = self.limits or DEFAULT_LIMITS
+        groups = image_groups(
+            sources, most=IMAGES_PER_TASK, is_remote=engine.is_remote, limits=limits
+        )
+        return embed_by_groups(engine, groups, self, sources, on_error)
+
+    def _extract_here(self, sources: list[Any], on_error: str) -> Extraction:
+        network = self.network()
         with contextlib.ExitStack() as stack:
             cache = self._open_cache(network)
             if cache is not None:
@@ -213,9 +235,7 @@ class Embedder(
                 skip_bad=on_error == "skip",
             )
             bar = progress_bar("Embedding images", len(sources), int(self.verbose))
-            extraction = task.run(sources, effective_n_jobs(self.n_jobs), stack.enter_context(bar))
-        warn_of(extraction.problems)
-        return extraction
+            return task.run(sources, effective_n_jobs(self.n_jobs), stack.enter_context(bar))
 
     def network(self) -> Network:
         """The network, made when it is first needed.

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from evergrow.errors import ImageError
 from evergrow.features.ahead import in_order_ahead
 from evergrow.features.describing import Describing, pairs, seed_of
+from evergrow.features.describing_groups import describe_by_groups, describing_groups
 from evergrow.features.descriptors import DESCRIPTORS, AnyFunction, Descriptor, custom_descriptor
 from evergrow.features.extraction import Extraction
 from evergrow.features.local_file import features_from_json, features_to_json
@@ -282,9 +283,16 @@ class LocalFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> LocalFeatures().extract(images, masks=[mask, None]).kept
         array([0, 1])
         """
-        stream = self.iterate(images, masks=masks, on_error=on_error)
+        # Masks are for a few images to learn from: those are described here.
+        elsewhere = describing_groups(self, images) if masks is None else None
+        verbose = self.verbose if elsewhere is None else 0
+        if elsewhere is None:
+            stream = self.iterate(images, masks=masks, on_error=on_error)
+        else:
+            check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
+            stream = describe_by_groups(*elsewhere, on_error)
         total = len(images) if isinstance(images, Sized) else 0
-        with progress_bar("Describing images", total, self.verbose) as show:
+        with progress_bar("Describing images", total, verbose) as show:
             extraction = collect(stream, self.n_features_out_, show)
         warn_of(extraction.problems)
         return extraction

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
+from evergrow.engine import engine_in_use
 from evergrow.files import write_model
 from evergrow.held_out import HeldOut
 from evergrow.labels import ClassList
@@ -260,7 +261,7 @@ class LeastSquaresClassifier(ScoringClassifier):
         *,
         per_class: bool = False,
     ) -> FittedRLS:
-        seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
+        seed = self._seed(X)
         features = FeatureMap.plain(X.shape[1])
         if self.n_random_features:
             wanted = resolve_map(self.feature_map)
@@ -273,6 +274,15 @@ class LeastSquaresClassifier(ScoringClassifier):
             per_class=per_class,
         )
         return FittedRLS(labels, features, bool(self.fit_intercept), moments, held_out)
+
+    def _seed(self, X: npt.NDArray[Any]) -> int:
+        drawn = check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64)
+        engine = engine_in_use()
+        if engine is None or self.random_state is not None:
+            return int(drawn)
+        # Work that is resumed goes on with the random features and held-out examples it began with.
+        name = f"seed of {type(self).__name__} for {X.shape[0]} x {X.shape[1]}"
+        return int(engine.remember(name, lambda: {"seed": np.array([drawn])})["seed"][0])
 
     def _recipe(self) -> teach.Recipe:
         return teach.Recipe(

@@ -64,7 +64,7 @@ class _Data:
     codes: Codes
     weights: Floats
 
-    def at(self, index: npt.NDArray[Any]) -> _Data:
+    def at(self, index: npt.NDArray[Any] | slice) -> _Data:
         return _Data(self.rows[index], self.codes[index], self.weights[index])
 
 
@@ -123,12 +123,18 @@ def learn_metric(
         learnt_from = ~held_out
     moments = _moments(choose_rows(X, learnt_from), codes[learnt_from], weights[learnt_from])
     centre, basis = _discriminants(moments, plan.shrinkage)
+    means = ((moments.means - centre) @ basis.T).astype(np.float32)
+    # Those to learn from first, so that both parts are views of the one copy.
+    order = np.argsort(~learnt_from, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
     rows = np.empty(X.shape, dtype=np.float32)
     for part, block in float_blocks(X):
-        rows[part] = (block - centre) @ basis.T
-    means = ((moments.means - centre) @ basis.T).astype(np.float32)
-    data = _Data(rows, codes, (weights / weights.mean()).astype(np.float32))
-    training, validation = data.at(np.flatnonzero(learnt_from)), data.at(np.flatnonzero(held_out))
+        rows[place[part]] = (block - centre) @ basis.T
+    data = _Data(rows, codes[order], (weights / weights.mean()).astype(np.float32)[order])
+    n_learnt_from = int(learnt_from.sum())
+    training = data.at(slice(n_learnt_from))
+    validation = training if held_out is learnt_from else data.at(slice(n_learnt_from, None))
     projection, likelihoods = _ascend(means, training, validation, plan, random)
     return FittedMetric(projection.astype(np.float64) @ basis, np.array(likelihoods))
 

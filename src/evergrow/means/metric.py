@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from evergrow.blocks import float_blocks
+from evergrow.engine import Arrays, engine_in_use
 from evergrow.errors import ModelFileError
 from evergrow.examples import check_size, weighted
 from evergrow.files import write_model
@@ -39,6 +40,7 @@ from evergrow.modelfile import (
     plain_parameters,
 )
 from evergrow.params import Flag, Integer, Nothing, Number, RandomState, Rule, check_parameters
+from evergrow.shards.row_parts import RowPart, gathered, row_parts
 from evergrow.turns import one_at_a_time
 
 __all__ = ["NCMMetric"]
@@ -165,7 +167,9 @@ class NCMMetric(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features. Learning holds a copy in single precision.
+            Features. Learning goes through them many times and in random order, so it holds a copy
+            in single precision, also of :class:`evergrow.Shards`: for more than memory has room
+            for, learn from a choice of rows, ``shards.choose(rows)``.
         y : array-like of shape (n_samples,)
             Classes: integers or strings.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -261,11 +265,12 @@ class NCMMetric(
         reader = self._snapshot()
         check_is_fitted(reader, "components_")
         checked = checked_rows(reader, X, reset=False)
-        components = reader.components_
-        projected = np.empty((checked.shape[0], len(components)))
-        for rows, block in float_blocks(checked):
-            projected[rows] = block @ components.T
-        return projected
+        engine = engine_in_use()
+        parts = [] if engine is None else row_parts(checked)
+        if engine is not None and len(parts) > 1:
+            values = (reader.components_,)
+            return gathered(engine, parts, project_part, checked, values, what="projecting")
+        return _projected(checked, reader.components_)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the metric to a file that :func:`evergrow.load` reads.
@@ -335,3 +340,17 @@ class NCMMetric(
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def project_part(
+    part: RowPart, matrix: npt.NDArray[Any] | None, components: npt.NDArray[np.float64]
+) -> Arrays:
+    """The projection of some rows."""
+    return {"rows": _projected(part.read(matrix), components)}
+
+
+def _projected(X: npt.NDArray[Any], components: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    projected = np.empty((X.shape[0], len(components)))
+    for rows, block in float_blocks(X):
+        projected[rows] = block @ components.T
+    return projected

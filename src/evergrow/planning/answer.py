@@ -66,7 +66,7 @@ class Plan:
     limits : tuple of str
         What limits: sentences, the most important one first.
     fits : bool
-        Whether memory suffices.
+        Whether memory suffices, of the driver and of every node.
     """
 
     estimator: str

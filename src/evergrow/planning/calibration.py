@@ -52,13 +52,13 @@ class Calibration:
     error: float
     largest: float
 
-    def shape(self, work: Workload) -> Shape:
+    def shape(self, family: Family, work: Workload) -> Shape:
         """What a tree is expected to be like."""
-        return NO_SHAPE if self.laws is None else self.laws.at(work)
+        return NO_SHAPE if self.laws is None else self.laws.at(work, family.most_vectors(work))
 
     def seconds(self, family: Family, work: Workload) -> dict[str, float]:
         """Seconds of one core per term; of one tree where trees divide the term."""
-        shape = self.shape(work)
+        shape = self.shape(family, work)
         return {
             term.name: rate * term.amount(work, shape)
             for term, rate in zip(family.terms, self.rates, strict=True)
@@ -69,9 +69,8 @@ def calibrate(family: Family, *, data: Data = generate, verbose: int = 0) -> Cal
     """Run a learner on small data of several sizes and find what the parts of its work cost."""
     runs = []
     with progress_bar(f"calibrating {family.name}", len(family.sizes), verbose) as progress:
-        for place, (rows, features, classes, trees) in enumerate(family.sizes):
-            X, y = data(rows, features, classes)
-            work = Workload(rows, features, classes, trees)
+        for place, work in enumerate(family.calibrated_by()):
+            X, y = data(work.rows, work.features, work.classes)
             runs.append(measure_run(family, work, X, y))
             if progress is not None:
                 progress(place + 1)
@@ -88,6 +87,8 @@ def measure_run(
     """Fit once and again, and keep the least time: all above it is somebody else's."""
     seconds = float("inf")
     model = family.make(work.trees)
+    if family.has_shape:
+        model.set_params(min_samples_leaf=work.min_samples_leaf)
     with one_blas_thread():
         for _ in range(repeats):
             start = time.process_time()
@@ -107,7 +108,9 @@ def fitted(family: Family, runs: Sequence[Run]) -> Calibration:
     rates = _rates(amounts, seconds)
     laws = None
     if family.has_shape:
-        laws = ShapeLaws.fitted([run.work for run in runs], [run.shape for run in runs])
+        works = [run.work for run in runs]
+        most_vectors = [family.most_vectors(work) for work in works]
+        laws = ShapeLaws.fitted(works, [run.shape for run in runs], most_vectors)
     calibration = Calibration(family.name, tuple(rates.tolist()), laws, 0.0, 0.0)
     foretold = [total_seconds(family, calibration, run.work) for run in runs]
     return Calibration(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from evergrow.planning.shape import Shape
@@ -24,6 +24,8 @@ _ASSIGNMENTS, _ALL_OF = 1024, 11
 _MACHINES, _TRAINED_ROWS = 20, 2000
 # What least squares holds out to choose by, and the penalties it chooses from.
 _HELD_OUT, _HELD_OUT_EVERY, _PENALTIES = 2000, 6, 10
+# The cache that a core has to itself; how many times more there is decides, not the number itself.
+_NEAR_BYTES = 1 << 20
 # Bytes of the blocks of rows whose products, and whose sums, are added up at once.
 _PRODUCT_BLOCK_BYTES, _MEAN_BLOCK_BYTES = 64 << 20, 8 << 20
 
@@ -46,16 +48,26 @@ class Family:
     """A learner that can be planned.
 
     ``make`` gives an estimator of so many trees; ``sizes`` are the rows, features, classes and
-    trees of the runs that it is calibrated by. ``has_shape`` tells that its trees are those of the
-    core, which can be looked at.
+    trees of the runs that it is calibrated by, and the rows of a leaf where they are not ten.
+    ``has_shape`` tells that its trees are those of the core, which can be looked at, and
+    ``most_vectors`` how many vectors a node of theirs stores at most.
     """
 
     name: str
     make: Callable[[int], Any]
     terms: tuple[Term, ...]
-    sizes: tuple[tuple[int, int, int, int], ...]
+    sizes: tuple[tuple[int, ...], ...]
     has_trees: bool = True
     has_shape: bool = True
+    most_vectors: Callable[[Workload], int] = lambda _: 1
+
+    def calibrated_by(self) -> list[Workload]:
+        """The sizes as workloads."""
+        found = []
+        for rows, features, classes, trees, *leaf in self.sizes:
+            work = Workload(rows, features, classes, trees)
+            found.append(replace(work, min_samples_leaf=leaf[0]) if leaf else work)
+        return found
 
 
 def _centroids(work: Workload) -> int:
@@ -76,11 +88,13 @@ def _visited(work: Workload, shape: Shape) -> float:
 
 def _coloured(work: Workload, shape: Shape) -> float:
     """Counts that are added up to score the colourings of a tree's nodes."""
-    k = _centroids(work)
+    classes = shape.classes_per_node
+    k = min(float(_centroids(work)), classes)
     if k <= _ALL_OF:
-        return shape.splits * float(1 << k) * shape.classes_per_node
-    rows_per_node = _visited(work, shape) / shape.splits
-    return shape.splits * _ASSIGNMENTS * (k + shape.classes_per_node + rows_per_node)
+        return shape.splits * math.pow(2, k) * classes
+    # A class reaches no more means than it has rows.
+    reached = min(_visited(work, shape) / shape.splits, classes * k)
+    return shape.splits * _ASSIGNMENTS * (k + classes + reached)
 
 
 def _trained(work: Workload, shape: Shape) -> float:
@@ -102,6 +116,15 @@ def _levels(work: Workload, _: Shape) -> float:
 def _far(n_rows: int, row_bytes: float) -> float:
     """Rows that come from memory and not from the cache: those of nodes too large for it."""
     return n_rows * max(0.0, math.log2(n_rows * row_bytes / cache_bytes()))
+
+
+def _tests(work: Workload, shape: Shape) -> float:
+    return _levels(work, shape) * math.sqrt(work.features)
+
+
+def _misses(work: Workload) -> float:
+    """How far a number is away when every node reads other columns, none of them in order."""
+    return math.log2(1 + 4.0 * work.rows * work.features / _NEAR_BYTES)
 
 
 def _held_out(work: Workload) -> int:
@@ -184,9 +207,8 @@ _MEANS = (
 _ERC = (
     Term("turning columns", "not", lambda w, _: w.rows * w.features),
     Term("handling rows", "trees", _levels),
-    Term("tests", "trees", lambda w, s: _levels(w, s) * math.sqrt(w.features)),
-    Term("tests far away", "trees", lambda w, _: _far(w.rows, 4) * math.sqrt(w.features)),
-    Term("handling nodes", "trees", lambda w, _: w.rows * w.features),
+    Term("tests", "trees", _tests),
+    Term("tests far away", "trees", lambda w, s: _tests(w, s) * _misses(w)),
 )
 
 _FOREST_SIZES = (
@@ -204,6 +226,10 @@ _FOREST_SIZES = (
     (24000, 256, 300, 2),
     (48000, 512, 100, 1),
     (96000, 128, 300, 1),
+    (16000, 128, 100, 2, 2),
+    (16000, 128, 100, 2, 50),
+    (32000, 64, 400, 1, 40),
+    (16000, 64, 400, 1, 3),
 )
 _SLOW_SIZES = (
     (1500, 32, 20, 1),
@@ -216,6 +242,8 @@ _SLOW_SIZES = (
     (2000, 1024, 50, 1),
     (4000, 64, 400, 1),
     (16000, 64, 50, 1),
+    (4000, 64, 50, 1, 3),
+    (8000, 64, 50, 1, 40),
 )
 _SUM_SIZES = (
     (4000, 64, 50, 1),
@@ -240,6 +268,7 @@ _WORD_SIZES = (
     (60000, 128, 20, 2),
     (96000, 32, 100, 2),
     (64000, 128, 300, 1),
+    (120000, 128, 100, 1),
 )
 
 
@@ -288,7 +317,7 @@ def _erc(n_trees: int) -> Any:
 FAMILIES = {
     family.name: family
     for family in (
-        Family("ncm_forest", _ncm_forest, _NCM, _FOREST_SIZES),
+        Family("ncm_forest", _ncm_forest, _NCM, _FOREST_SIZES, most_vectors=_centroids),
         Family("axis", _axis_forest, _AXIS, _FOREST_SIZES),
         Family("linear", _linear_forest, _LINEAR, _FOREST_SIZES),
         Family("svm", _svm_forest, _SVM, _SLOW_SIZES),

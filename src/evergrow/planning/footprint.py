@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from evergrow.forest.room import Work, room_for
 from evergrow.planning.families import Family
 from evergrow.planning.shape import Shape
 from evergrow.planning.workload import Cluster, Workload
 
-__all__ = ["Footprint", "footprint_of", "model_bytes", "tree_bytes"]
+__all__ = ["Footprint", "footprint_of", "model_bytes", "trees_per_task"]
 
 # Python, NumPy, scikit-learn and the package, before anything is learnt.
 _INTERPRETER_BYTES = 120 << 20
-# Bytes per row: class and id of a sample; the table of n log n; a thread's row numbers (twice while
-# they are divided), nearest mean and score.
-_SAMPLE_BYTES, _TABLE_BYTES, _THREAD_BYTES = 12, 8, 14
+# Bytes per row: class and id of a sample; and what growing words holds of each.
+_SAMPLE_BYTES, _WORD_BYTES = 12, 24
+# Trees that go out together: as many as make a task worth handing out, but enough tasks for all.
+_GROUP_VALUES, _FEWEST_GROUPS = 1 << 24, 8
 # Size of the shards that are written unless another is asked for.
 _SHARD_BYTES = 64 << 20
 # Blocks of rows in double precision that sums are made from: one as it was read, one converted.
@@ -31,8 +33,8 @@ class Footprint:
     ``private`` is what a worker has to itself and ``shared`` what all workers of a machine look at
     together; ``is_mapped`` tells that the latter is a file whose pages may leave the memory again.
     ``rows_in`` is what a machine receives of the rows, ``joined`` what workers send each other of
-    their results and ``results`` what the driver receives; ``n_tasks`` is in how many parts the
-    work goes out.
+    their results and ``results`` what the driver receives. ``least_limit`` is the least memory
+    limit that works and ``row_budget`` what the limit leaves for copies of rows.
     """
 
     private: int
@@ -45,7 +47,11 @@ class Footprint:
     rows_in: int
     joined: int
     results: int
+    trees_per_task: int
     n_tasks: int
+    n_shards: int
+    least_limit: int = 0
+    row_budget: int = 0
 
     def network(self, n_nodes: int) -> int:
         """Bytes that cross between machines, storage among them; none on a single one."""
@@ -82,17 +88,31 @@ def footprint_of(
     return measure(family, work, shape, cluster, from_shards)
 
 
+def trees_per_task(work: Workload) -> int:
+    """How many trees a worker grows at a time.
+
+    >>> trees_per_task(Workload(1_200_000, 1000, 1000)), trees_per_task(Workload(1000, 64, 10))
+    (1, 6)
+    """
+    wanted = -(-_GROUP_VALUES // (work.rows * work.features))
+    return max(1, min(wanted, work.trees // _FEWEST_GROUPS))
+
+
 def _of_forest(
     family: Family, work: Workload, shape: Shape, cluster: Cluster, from_shards: bool
 ) -> Footprint:
-    n_busy = min(cluster.n_workers, work.trees)
-    trees_each = -(-work.trees // n_busy)
-    rows = work.rows * (_SAMPLE_BYTES + _TABLE_BYTES + _THREAD_BYTES)
-    if cluster.memory_limit is not None:
-        rows = min(rows, cluster.memory_limit)
-    private = _INTERPRETER_BYTES + rows + trees_each * tree_bytes(work, shape)
+    at_once = trees_per_task(work)
+    growth = _growth_of(family, work)
+    held, limit = growth.shared + growth.per_thread, cluster.memory_limit
+    budget = 0
+    if limit is not None:
+        held = limit
+        budget = room_for(growth, limit).row_budget if limit >= growth.least else 1
     trees = work.trees * tree_bytes(work, shape)
-    driver = _INTERPRETER_BYTES + trees + work.rows * _SAMPLE_BYTES
+    arriving = at_once * tree_bytes(work, shape)
+    # Once as grown, once as arrays on their way.
+    private = _INTERPRETER_BYTES + held + 2 * arriving
+    driver = _INTERPRETER_BYTES + trees + arriving + work.rows * _SAMPLE_BYTES
     return Footprint(
         private=round(private),
         shared=work.kept_bytes,
@@ -104,14 +124,33 @@ def _of_forest(
         rows_in=_shards(work) if from_shards else work.kept_bytes,
         joined=0,
         results=round(trees),
-        n_tasks=n_busy * max(1, math.ceil(trees_each / 4)),
+        trees_per_task=at_once,
+        n_tasks=-(-work.trees // at_once),
+        n_shards=_n_shards(work),
+        least_limit=growth.least,
+        row_budget=budget,
+    )
+
+
+def _growth_of(family: Family, work: Workload) -> Work:
+    """One thread of a worker, as the forest itself counts what it holds."""
+    return Work(
+        kind="fit",
+        n_rows=work.rows,
+        n_new=work.rows,
+        width=work.width,
+        half=False,
+        n_classes=work.classes,
+        n_threads=1,
+        rules=family.make(work.trees)._split_rules(work.classes, work.features),
+        evicts=False,
     )
 
 
 def _of_sums(
     family: Family, work: Workload, shape: Shape, cluster: Cluster, from_shards: bool
 ) -> Footprint:
-    n_shards = max(1, math.ceil(work.given_bytes / _SHARD_BYTES))
+    n_shards = _n_shards(work)
     rows_per_shard = -(-work.rows // n_shards)
     square = 0.0 if family.name == "means" else 8.0 * (work.features + 1) ** 2
     # Sums of classes that a shard has no row of do not travel.
@@ -131,7 +170,9 @@ def _of_sums(
         rows_in=-(-_shards(work) // cluster.nodes) if from_shards else work.given_bytes,
         joined=round((n_shards - 1) * of_shard),
         results=round(of_all),
+        trees_per_task=1,
         n_tasks=n_shards,
+        n_shards=n_shards,
     )
 
 
@@ -143,7 +184,7 @@ def _of_words(
     from_shards: bool,
 ) -> Footprint:
     columns = 4 * work.rows * work.features
-    private = _INTERPRETER_BYTES + columns + work.rows * (_TABLE_BYTES + _THREAD_BYTES)
+    private = _INTERPRETER_BYTES + columns + work.rows * _WORD_BYTES
     return Footprint(
         private=private,
         shared=0 if from_shards else work.given_bytes,
@@ -155,9 +196,15 @@ def _of_words(
         rows_in=_shards(work) if from_shards else 0,
         joined=0,
         results=0,
+        trees_per_task=1,
         n_tasks=1,
+        n_shards=_n_shards(work),
     )
 
 
 def _shards(work: Workload) -> int:
     return work.given_bytes + _LABEL_BYTES * work.rows
+
+
+def _n_shards(work: Workload) -> int:
+    return max(1, math.ceil(work.given_bytes / _SHARD_BYTES))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import numbers
+from dataclasses import replace
 from typing import Any
 
-from evergrow.planning.amounts import as_bytes, said_bytes, said_seconds
+from evergrow.params import bytes_of, check_parameters
+from evergrow.planning.amounts import said_bytes, said_seconds
 from evergrow.planning.answer import Plan, Seconds
 from evergrow.planning.calibration import Calibration
 from evergrow.planning.families import Family, family_named
@@ -14,10 +16,12 @@ from evergrow.planning.footprint import Footprint, footprint_of
 from evergrow.planning.kept import Kept
 from evergrow.planning.machine import Machine
 from evergrow.planning.schedule import Part, core_seconds, n_useful_workers, parts_of
-from evergrow.planning.workload import Cluster, Workload, this_machine
+from evergrow.planning.workload import CLUSTER_RULES, Cluster, Workload, this_machine
 
 __all__ = ["plan"]
 
+# What the core can count in one tree.
+_MOST_ROWS = 2**28
 # How far apart trees on different data of the same size are, as a share of their time: measured on
 # image features (docs/planning.md).
 _DATA_SPREAD = 0.15
@@ -41,8 +45,8 @@ def plan(
     memory_per_node: int | str | None = None,
     memory_limit: int | str | None = None,
     shards: bool | None = None,
-    network: float | str = "1.25GB",
-    storage: float | str = "1GB",
+    network: int | str = "1.25GB",
+    storage: int | str = "1GB",
     core_speed: float = 1.0,
     calibrate: bool = False,
     verbose: int = 0,
@@ -85,7 +89,7 @@ default="ncm_forest"
     shards : bool, default=None
         Whether the data are shards on storage that all machines reach, instead of an array in the
         memory of one; None for shards where there is a memory limit or the array would not fit.
-    network, storage : float or str
+    network, storage : int or str
         Bytes per second that a machine receives from others, and reads from the storage of shards.
     core_speed : float, default=1.0
         How fast a core of the cluster is, in cores of this machine.
@@ -121,18 +125,21 @@ default="ncm_forest"
     )
     cores, memory = this_machine()
     here = Cluster(1, cores, memory)
-    cluster = Cluster(
-        nodes=_whole(nodes),
-        cores_per_node=cores if cores_per_node is None else _whole(cores_per_node),
-        memory_per_node=memory
-        if memory_per_node is None
-        else as_bytes(memory_per_node, "memory_per_node"),
-        workers=None if workers is None else _whole(workers),
-        memory_limit=None if memory_limit is None else as_bytes(memory_limit, "memory_limit"),
-        network=float(as_bytes(network, "network")),
-        storage=float(as_bytes(storage, "storage")),
-        core_speed=core_speed,
-    )
+    asked = {
+        "nodes": _whole(nodes),
+        "cores_per_node": cores if cores_per_node is None else _whole(cores_per_node),
+        "memory_per_node": memory if memory_per_node is None else _whole(memory_per_node),
+        "workers": _whole(workers),
+        "memory_limit": _whole(memory_limit),
+        "network": _whole(network),
+        "storage": _whole(storage),
+        "core_speed": core_speed,
+    }
+    check_parameters(asked, CLUSTER_RULES)
+    sizes = {
+        name: asked[name] for name in ("memory_per_node", "memory_limit", "network", "storage")
+    }
+    cluster = Cluster(**asked | {name: size and bytes_of(size) for name, size in sizes.items()})
     if shards is None:
         in_memory = work.given_bytes + work.kept_bytes
         shards = cluster.memory_limit is not None or in_memory > cluster.memory_per_node
@@ -158,19 +165,21 @@ def planned(
 ) -> Plan:
     """The plan for this machine, the first of the places, and for a cluster, the second."""
     here, cluster = places
-    shape, seconds = calibration.shape(work), calibration.seconds(family, work)
+    shape, seconds = calibration.shape(family, work), calibration.seconds(family, work)
     needs = footprint_of(family, work, shape, cluster, from_shards=from_shards)
-    needs_here = footprint_of(family, work, shape, here, from_shards=False)
+    # Threads of one process look at one matrix, tree by tree: nothing is sent or handed out.
+    needs_here = replace(
+        footprint_of(family, work, shape, here, from_shards=False),
+        rows_in=0,
+        n_tasks=0,
+        n_shards=0,
+        trees_per_task=1,
+    )
     parts = parts_of(family, work, seconds, machine, cluster, needs)
-    # Threads of one process look at one matrix: nothing is shared or sent.
-    parts_here = [
-        part
-        for part in parts_of(family, work, seconds, machine, here, needs_here)
-        if part.name not in ("sharing rows", "handing out tasks")
-    ]
+    parts_here = parts_of(family, work, seconds, machine, here, needs_here)
     alone = core_seconds(family, work, seconds, machine)
     spread = _spread(family, calibration, alone)
-    n_busy = min(cluster.workers_per_node, n_useful_workers(family, work, cluster))
+    n_busy = min(cluster.workers_per_node, n_useful_workers(family, work, cluster, needs))
     in_use = n_busy * needs.private + (0 if needs.is_mapped else needs.shared)
     return Plan(
         estimator=family.name,
@@ -188,9 +197,10 @@ def planned(
         scratch_bytes=needs.scratch,
         model_bytes=needs.model,
         network_bytes=needs.network(cluster.nodes),
-        useful_workers=n_useful_workers(family, work, cluster),
+        useful_workers=n_useful_workers(family, work, cluster, needs),
         limits=tuple(_limits(family, work, cluster, needs, parts, machine, in_use)),
-        fits=in_use <= cluster.memory_per_node,
+        fits=max(in_use, needs.driver) <= cluster.memory_per_node
+        and (cluster.memory_limit is None or cluster.memory_limit >= needs.least_limit),
     )
 
 
@@ -221,6 +231,13 @@ def _limits(
 ) -> list[str]:
     """Sentences, what stops the work before what slows it down."""
     found = []
+    if family.has_shape and work.rows > _MOST_ROWS:
+        found.append(f"rows: a tree holds at most {_MOST_ROWS}, which max_samples can see to")
+    if cluster.memory_limit is not None and cluster.memory_limit < needs.least_limit:
+        found.append(
+            f"memory_limit: {said_bytes(cluster.memory_limit)} is too little; "
+            f"it takes {said_bytes(needs.least_limit)}"
+        )
     if in_use > cluster.memory_per_node:
         advice = (
             "fewer workers, or larger machines"
@@ -231,17 +248,29 @@ def _limits(
             f"memory: {said_bytes(in_use)} on a node of {said_bytes(cluster.memory_per_node)}; "
             f"it takes {advice}"
         )
+    if needs.driver > cluster.memory_per_node:
+        found.append(
+            f"driver: it needs {said_bytes(needs.driver)} for the model and what it is given, more "
+            "than a node has; larger leaves (min_samples_leaf) or fewer trees make a smaller model"
+        )
     total = sum(part.seconds for part in parts)
     largest = max(parts, key=lambda part: part.seconds)
     found.append(
         f"{largest.limited_by}: {largest.name} takes {said_seconds(largest.seconds)} of "
         f"{said_seconds(total)}"
     )
-    useful = n_useful_workers(family, work, cluster)
-    if family.has_trees and useful < cluster.n_workers:
+    useful = n_useful_workers(family, work, cluster, needs)
+    if useful < cluster.n_workers:
+        reason = (
+            "trees: {}, as one tree is grown by one worker"
+            if family.has_trees
+            else "shards: {}, as one shard is added up by one worker"
+        )
+        found.append(reason.format(f"{useful} workers would be as quick as {cluster.n_workers}"))
+    if work.images and needs.n_shards < cluster.n_workers:
         found.append(
-            f"trees: {useful} workers would be as quick as {cluster.n_workers}, as one tree is "
-            "grown by one worker"
+            f"images: {cluster.n_workers} workers share {needs.n_shards} shards, and one shard is "
+            "embedded by one worker; smaller shards (rows_per_shard) keep more of them busy"
         )
     if work.images and machine.image_seconds is None:
         found.append('images: embedding is not counted; install "evergrow[vision]" to measure it')

@@ -46,13 +46,17 @@ def parts_of(
     for term in family.terms:
         divided[term.divided] += seconds[term.name]
     crowd = _crowding(machine, own) / own.core_speed
-    rounds = -(-work.trees // own.n_workers)
-    images = _image_seconds(work, machine) * crowd / own.n_workers
+    rounds = _rounds(family, work, own, needs)
+    images = _image_seconds(work, machine) * crowd / _embedders(own, needs)
     found = [
         Part("embedding images", images, "processors"),
         *_moving(machine, own, needs),
-        Part("adding up rows", divided["rows"] * crowd / own.n_workers, "processors"),
-        Part("growing trees", rounds * divided["trees"] * crowd, "processors"),
+        Part("adding up rows", divided["rows"] * crowd / _adders(own, needs), "processors"),
+        Part(
+            "growing trees",
+            rounds * needs.trees_per_task * divided["trees"] * crowd,
+            "processors",
+        ),
         *_streaming(work, machine, own, needs),
         Part("work of one core", divided["not"] / own.core_speed, "one core"),
     ]
@@ -63,13 +67,32 @@ def parts_of(
     return [part for part in found if part.seconds > 0]
 
 
-def n_useful_workers(family: Family, work: Workload, cluster: Cluster) -> int:
+def n_useful_workers(family: Family, work: Workload, cluster: Cluster, needs: Footprint) -> int:
     """The fewest workers that are as quick: trees are not divided, so the rounds decide."""
     own = cluster if family.name != "erc" else _one_node(cluster)
     if not family.has_trees:
-        return own.n_workers
-    rounds = -(-work.trees // own.n_workers)
-    return -(-work.trees // rounds)
+        return _adders(own, needs)
+    rounds = _rounds(family, work, own, needs)
+    return -(-_n_groups(work, needs) // rounds)
+
+
+def _adders(cluster: Cluster, needs: Footprint) -> int:
+    """Workers that add up rows: one per shard, or threads where the work is not handed out."""
+    return min(cluster.n_workers, needs.n_tasks or cluster.n_workers)
+
+
+def _embedders(cluster: Cluster, needs: Footprint) -> int:
+    """Workers that embed images: one per shard that is written, or threads of one process."""
+    return min(cluster.n_workers, needs.n_shards or cluster.n_workers)
+
+
+def _n_groups(work: Workload, needs: Footprint) -> int:
+    return -(-work.trees // needs.trees_per_task)
+
+
+def _rounds(family: Family, work: Workload, cluster: Cluster, needs: Footprint) -> int:
+    """How many groups of trees the busiest worker grows, one after the other."""
+    return -(-_n_groups(work, needs) // cluster.n_workers) if family.has_trees else 0
 
 
 def _one_node(cluster: Cluster) -> Cluster:
@@ -118,7 +141,7 @@ def _streaming(work: Workload, machine: Machine, cluster: Cluster, needs: Footpr
     room = cluster.memory_per_node - cluster.workers_per_node * needs.private
     if needs.shared <= room:
         return []
-    levels = 1 + max(0.0, math.log2(needs.shared / cluster.memory_limit))
+    levels = 1 + max(0.0, math.log2(needs.shared / max(1, needs.row_budget)))
     trees_per_node = -(-work.trees // cluster.nodes)
     seconds = trees_per_node * levels * needs.shared / machine.read_rate
     return [Part("streaming large nodes", seconds, "storage")]

@@ -6,7 +6,16 @@ import functools
 import os
 from dataclasses import asdict, dataclass
 
-from evergrow.params import Choice, Flag, Integer, Nothing, Number, Rule, check_parameters
+from evergrow.params import (
+    Choice,
+    Flag,
+    Integer,
+    MemorySize,
+    Nothing,
+    Number,
+    Rule,
+    check_parameters,
+)
 
 __all__ = ["CLUSTER_RULES", "WORKLOAD_RULES", "Cluster", "Workload", "cache_bytes", "this_machine"]
 
@@ -27,6 +36,10 @@ CLUSTER_RULES: dict[str, list[Rule]] = {
     "nodes": [Integer(1, 2**16)],
     "cores_per_node": [Integer(1, 2**12)],
     "workers": [Nothing(), Integer(1, 2**20)],
+    "memory_per_node": [MemorySize()],
+    "memory_limit": [Nothing(), MemorySize()],
+    "network": [MemorySize()],
+    "storage": [MemorySize()],
     "core_speed": [Number(0.0, 1000.0, open_low=True)],
 }
 
@@ -86,8 +99,8 @@ class Cluster:
     memory_per_node: int
     workers: int | None = None
     memory_limit: int | None = None
-    network: float = 1.25e9
-    storage: float = 1.0e9
+    network: int = 1_250_000_000
+    storage: int = 1_000_000_000
     core_speed: float = 1.0
 
     def __post_init__(self) -> None:

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from evergrow.shards.writing import ShardWriter
 
-__all__ = ["Commits"]
+__all__ = ["committing"]
 
 # A manifest of many shards takes a while to write: not after each of them.
 _PAUSE_SECONDS = 2.0
 
 
-class Commits:
-    """Commits what a writer has finished, now and then: an interrupted run loses no more."""
+@contextmanager
+def committing(writer: ShardWriter) -> Iterator[Callable[[], None]]:
+    """Give a function that commits finished shards if the last time was long enough ago.
 
-    def __init__(self, writer: ShardWriter) -> None:
-        self._writer = writer
-        self._last = time.monotonic()
+    At the end, also that of an interruption, all that is finished is committed: whoever is killed
+    loses what came in the last seconds, whoever is interrupted loses nothing.
+    """
+    last = time.monotonic()
 
-    def perhaps(self) -> None:
-        """Commit if the last time was long enough ago."""
-        if time.monotonic() - self._last >= _PAUSE_SECONDS:
-            self._writer.commit(all_rows=False)
-            self._last = time.monotonic()
+    def perhaps() -> None:
+        nonlocal last
+        if time.monotonic() - last >= _PAUSE_SECONDS:
+            writer.commit(all_rows=False)
+            last = time.monotonic()
+
+    try:
+        yield perhaps
+    finally:
+        writer.commit(all_rows=False)

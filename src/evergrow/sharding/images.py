@@ -11,22 +11,22 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
 from evergrow.engine import Arrays, Engine, InProcess, engine_in_use
 from evergrow.errors import BadImageWarning
 from evergrow.features import Embedder
 from evergrow.features.finding import find_labelled, raise_first
 from evergrow.features.many import ON_ERROR, BadImage, warn_of
+from evergrow.learner import snapshot
 from evergrow.params import check_parameters
-from evergrow.sharding.commits import Commits
+from evergrow.sharding.commits import committing
 from evergrow.sharding.result import Sharded
 from evergrow.shards.cutting import Piece
 from evergrow.shards.finishing import FilesAside, write_files_aside
@@ -40,6 +40,8 @@ __all__ = ["shard_images"]
 # Files whose content is hashed by one task.
 _HASHED_TOGETHER = 2048
 _CHUNK_BYTES = 1 << 20
+# Images of a shard where nobody says how many: half a minute for one processor.
+_IMAGES_TOGETHER = 2048
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ def shard_images(
     on_error: str = "raise",
     dtype: str | None = None,
     rows_per_shard: int | None = None,
+    say_waiting: Callable[[], None] | None = None,
     verbose: int = 0,
 ) -> Sharded:
     """Embed the images of a folder and append their vectors to a folder of shards.
@@ -99,7 +102,10 @@ def shard_images(
     dtype : {"float16", "float32", "float64"}, default=None
         Type of the numbers in the files; None for that of the folder, else float32.
     rows_per_shard : int, default=None
-        Images in a shard; None for about 64 MiB.
+        Images in a shard; None for 2048, or fewer where those would take more than 64 MiB. A
+        shard is what one task embeds, and what an interrupted run may lose.
+    say_waiting : callable, default=None
+        Called if another process is appending to the folder, before waiting for it.
     verbose : int, default=0
         Show progress bars when positive.
 
@@ -123,7 +129,14 @@ def shard_images(
     key = embedder.network().key
     made_by = None if key is None else hashlib.sha256(f"embedder {key}".encode()).hexdigest()
     engine = engine_in_use() or InProcess()
-    with writing(path, dtype=dtype, rows_per_shard=rows_per_shard, made_by=made_by) as writer:
+    appending = writing(
+        path,
+        dtype=dtype,
+        rows_per_shard=rows_per_shard,
+        made_by=made_by,
+        say_waiting=say_waiting,
+    )
+    with appending as writer:
         new = _unknown(images, writer.folder, writer.manifest, engine, verbose)
         n_added, problems = 0, list(found.problems)
         if new.names:
@@ -176,32 +189,34 @@ def _embedded(
     if writer.classes is not None:
         labels = writer.classes.from_text(labels).tolist()
     codes = writer.codes_of(labels, images.root)
-    step = writer.rows_per_shard(n_features, dtype)
+    step = writer.rows_per_shard(n_features, dtype, most=_IMAGES_TOGETHER)
     firsts = range(0, len(images.names), step)
     parts = [images.part(first, first + step, codes) for first in firsts]
-    # One bar: that of the shards where others do the work, else that of the images.
-    worker = _settled(embedder, engine)
+    # One bar: that of the shards, or that of the images of a single one.
+    is_single = len(parts) == 1 and not engine.is_remote
+    worker = _settled(embedder, engine, verbose if is_single else 0)
     shared = [engine.share(value) for value in (worker, str(writer.folder), dtype.name, on_error)]
-    bar = verbose if engine.is_remote else 0
+    bar = 0 if is_single else verbose
     results = engine.run(_embed_task, parts, shared, what="embedding shards", verbose=bar)
-    commits = Commits(writer)
-    for first, result in zip(firsts, _in_order(results), strict=True):
-        report = json.loads(result["report"].tobytes())
-        if report["files"] is not None:
-            files = _files_of(report["files"])
-            writer.adopt(files, n_features=n_features, dtype=dtype.name)
-            commits.perhaps()
-        bad = [BadImage(first + i, source, reason) for i, source, reason in report["problems"]]
-        yield (0 if report["files"] is None else files.n_rows), bad
-    if writer.manifest is not None or writer.has_finished:
-        writer.commit()
+    with committing(writer) as commit_now_and_then:
+        for first, result in zip(firsts, _in_order(results), strict=True):
+            report, n_rows = json.loads(result["report"].tobytes()), 0
+            if report["files"] is not None:
+                files = _files_of(report["files"])
+                n_rows = files.n_rows
+                writer.adopt(files, n_features=n_features, dtype=dtype.name)
+                commit_now_and_then()
+            bad = [BadImage(first + i, *told) for i, *told in report["problems"]]
+            yield n_rows, bad
 
 
-def _settled(embedder: Embedder, engine: Engine) -> Embedder:
-    if not engine.is_remote:
-        return embedder
-    # Workers that share a machine would all start a thread per processor.
-    worker: Embedder = clone(embedder).set_params(n_jobs=None, verbose=0)
+def _settled(embedder: Embedder, engine: Engine, verbose: int) -> Embedder:
+    # A copy of the caller's, with the network that it has loaded.
+    worker: Embedder = snapshot(embedder)
+    if engine.is_remote:
+        # Workers that share a machine would all start a thread per processor.
+        worker.set_params(n_jobs=None)
+    worker.set_params(verbose=verbose)
     return worker
 
 

@@ -105,7 +105,8 @@ class ParquetRows:
     def _rows_together(self) -> int:
         """Rows whose numbers make a block; what a file says of its size is no more than a hint."""
         metadata = self._file.metadata
-        n_bytes = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+        groups = range(metadata.num_row_groups)
+        n_bytes = int(sum(metadata.row_group(i).total_byte_size for i in groups))
         per_row = max(8 * len(self._columns), n_bytes // max(1, self.n_rows))
         return max(1, min(_MOST_TOGETHER, _BLOCK_BYTES // per_row))
 

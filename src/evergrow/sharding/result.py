@@ -17,12 +17,12 @@ class Sharded:
     ----------
     n_added : int
         Rows that are in the folder now and were not before.
-    n_known : int
+    n_present : int
         Rows of the source that were in the folder already.
     problems : tuple of BadImage
         Images that were left out.
     """
 
     n_added: int
-    n_known: int
+    n_present: int
     problems: tuple[BadImage, ...] = ()

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from evergrow.errors import ShardError
 from evergrow.progress import progress_bar
-from evergrow.sharding.commits import Commits
+from evergrow.sharding.commits import committing
 from evergrow.sharding.npy_stream import NpyStream
 from evergrow.sharding.result import Sharded
 from evergrow.shards.incoming import Incoming, label_values
@@ -146,6 +146,7 @@ def shard_table(
     labels: str | os.PathLike[str] | None = None,
     dtype: str | None = None,
     rows_per_shard: int | None = None,
+    say_waiting: Callable[[], None] | None = None,
     verbose: int = 0,
 ) -> Sharded:
     """Append the rows of a file to a folder of shards, without reading the file into memory.
@@ -170,6 +171,8 @@ def shard_table(
         else of the file, and an error where numbers would have to be rounded.
     rows_per_shard : int, default=None
         Rows in a shard; None for about 64 MiB.
+    say_waiting : callable, default=None
+        Called if another process is appending to the folder, before waiting for it.
     verbose : int, default=0
         Show a progress bar when positive.
 
@@ -182,7 +185,7 @@ def shard_table(
     file, keys = _checked_source(source, features_key, labels_key, labels)
     name = _name_of(file, keys)
     open_table = TABLES[file.suffix.lower()]
-    appending = writing(path, dtype=dtype, rows_per_shard=rows_per_shard)
+    appending = writing(path, dtype=dtype, rows_per_shard=rows_per_shard, say_waiting=say_waiting)
     with appending as writer, open_table(file, keys) as table:
         n_known = min(writer.rows_of(name), table.n_rows)
         if n_known < table.n_rows:
@@ -199,14 +202,15 @@ def shard_table(
 def _append(
     writer: ShardWriter, table: Table, name: str, file: str, n_known: int, verbose: int
 ) -> None:
-    commits, first = Commits(writer), n_known
-    with progress_bar("reading rows", table.n_rows, verbose) as progress:
+    first = n_known
+    bar = progress_bar("reading rows", table.n_rows, verbose)
+    with bar as progress, committing(writer) as commit_now_and_then:
         for rows, labels in table.blocks(n_known):
             last = first + len(rows)
             what = f"rows {first} to {last - 1} of {file!r}"
             checked = None if labels is None else label_values(labels)
             writer.add(Incoming(rows, checked, None), what, name)
-            commits.perhaps()
+            commit_now_and_then()
             if progress is not None:
                 progress(last)
             first = last

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from evergrow.labels import check_label_types
 from evergrow.ragged import RaggedArray
+from evergrow.shards.labels import ShardLabels
 from evergrow.shards.manifest import DTYPES, ORIGIN_BYTES
 
 __all__ = ["Incoming", "fitting_dtype", "label_values"]
@@ -92,11 +93,11 @@ def label_values(y: Any) -> list[Any]:
     ['cat', None, 'dog']
     """
     listed = getattr(y, "to_numpy", lambda: y)()
-    if not isinstance(listed, (list, tuple)):
+    if not isinstance(listed, (list, tuple, ShardLabels)):
         listed = np.asarray(listed)
-    values = listed.tolist() if isinstance(listed, np.ndarray) else list(listed)
-    if np.ndim(listed) != 1 and not isinstance(listed, (list, tuple)):
-        raise ValueError(f"labels must be a flat list, got {np.ndim(listed)} dimensions")
+        if listed.ndim != 1:
+            raise ValueError(f"labels must be a flat list, got {listed.ndim} dimensions")
+    values = list(listed) if isinstance(listed, (list, tuple)) else listed.tolist()
     values = [value.item() if isinstance(value, np.generic) else value for value in values]
     present = [value for value in values if value is not None]
     if present:

@@ -10,7 +10,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +31,9 @@ MANIFEST = "shards.json"
 FORMAT_VERSION = 1
 
 DTYPES: dict[str, np.dtype[Any]] = {
-    name: np.dtype(name).newbyteorder("<") for name in ("float16", "float32", "float64")
+    "float16": np.dtype("<f2"),
+    "float32": np.dtype("<f4"),
+    "float64": np.dtype("<f8"),
 }
 # Each kind of file beside the features: its type, and the shape of one entry.
 _BESIDE: dict[str, np.dtype[Any]] = {
@@ -42,10 +45,12 @@ _BESIDE: dict[str, np.dtype[Any]] = {
 ORIGIN_BYTES = 32
 
 _FORMAT = "evergrow shards"
-_MAX_BYTES = 512 << 20
+_MAX_BYTES = 128 << 20
 _MOST_ROWS = 2**40
 _MOST_FEATURES = 2**24
 _MOST_SHARDS = 10**6
+_LONGEST_NAME = 10_000
+_MAX_NAMES_BYTES = 1 << 30
 _FILE = re.compile(r"[0-9]{6}\.npy")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -85,6 +90,11 @@ class Shard:
         """Names of all its files."""
         beside = [kind for kind in _BESIDE if getattr(self, kind) is not None]
         return [self.name, *(self.name_beside(kind) for kind in beside)]
+
+    def files_beside(self, folder: Path) -> list[ArrayFile]:
+        """All files that belong to the features."""
+        files = (self.file_beside(folder, kind) for kind in _BESIDE)
+        return [file for file in files if file is not None]
 
     def file_beside(self, folder: Path, kind: str) -> ArrayFile | None:
         """The file of labels, offsets or origins, if there is one."""
@@ -163,14 +173,33 @@ class Manifest:
     def write(self, folder: Path) -> None:
         """Replace the manifest of a folder by this one, whole or not at all."""
         content = self._content()
+        _check_lengths(content["classes"], ShardError)
+        text = json.dumps({**content, "sha256": _hash(content)}, indent=1, sort_keys=True)
+        if len(text) >= _MAX_BYTES:
+            raise ShardError(
+                f"the manifest would take {len(text)} bytes, at most {_MAX_BYTES} are read: "
+                "write fewer and larger shards, or to another folder"
+            )
         with written_whole(folder / MANIFEST) as file:
-            text = json.dumps({**content, "sha256": _hash(content)}, indent=1, sort_keys=True)
             file.write(text.encode() + b"\n")
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
         """The manifest of a folder; a ``ShardError`` if it is damaged or lies."""
         return _Reader(folder).manifest()
+
+
+def _check_lengths(classes: Any, wrong: Callable[[str], ShardError]) -> None:
+    """Raise a ``ShardError`` for names so long that an array of them would fill the memory."""
+    values = classes.get("values") if isinstance(classes, dict) else None
+    names = [name for name in values if isinstance(name, str)] if isinstance(values, list) else []
+    longest = max((len(name) for name in names), default=0)
+    # In an array every name takes the room of the longest.
+    if longest > _LONGEST_NAME or 4 * longest * len(names) > _MAX_NAMES_BYTES:
+        raise wrong(
+            f"{len(names)} names of classes of up to {longest} characters are too much; one may "
+            f"have {_LONGEST_NAME}"
+        )
 
 
 def _hash(content: Mapping[str, Any]) -> str:
@@ -255,6 +284,7 @@ class _Reader:
     def _classes(self, content: dict[str, Any]) -> ClassList | None:
         if content.get("classes") is None:
             return None
+        _check_lengths(content["classes"], self.wrong)
         try:
             classes = class_list(content)
         except ModelFileError as error:
@@ -286,10 +316,9 @@ class _Reader:
     def _check_together(self, shards: tuple[Shard, ...], classes: ClassList | None) -> None:
         if not shards:
             raise self.wrong("it lists no shards")
-        numbers = [shard.number for shard in shards]
-        if len(set(numbers)) != len(numbers):
-            twice = next(number for number in numbers if numbers.count(number) > 1)
-            raise self.wrong(f"it lists the file '{twice:06d}.npy' twice")
+        (number, count), *_ = Counter(shard.number for shard in shards).most_common(1)
+        if count > 1:
+            raise self.wrong(f"it lists the file '{number:06d}.npy' twice")
         if len({shard.offsets is not None for shard in shards}) > 1:
             raise self.wrong("some shards have several rows per image and others do not")
         if classes is None and any(shard.labels is not None for shard in shards):

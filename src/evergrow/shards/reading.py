@@ -19,7 +19,7 @@ from evergrow.progress import progress_bar
 from evergrow.shards.arrayfiles import ArrayFile
 from evergrow.shards.images import ShardImages
 from evergrow.shards.labels import UNLABELLED, ShardLabels
-from evergrow.shards.manifest import MANIFEST, Manifest, Shard
+from evergrow.shards.manifest import DTYPES, MANIFEST, Manifest, Shard
 from evergrow.shards.rows import Numbers, StoredRows
 from evergrow.shards.verifying import check_content, check_once
 
@@ -71,23 +71,16 @@ class Shards(StoredRows):
     memory. Files are mapped, and each is checked against its SHA-256 when it is first read.
     Made by :func:`evergrow.open_shards` and :func:`evergrow.write_shards`.
 
-    Attributes
-    ----------
-    path : Path
-        The folder.
-    shape, dtype, ndim, nbytes
-        As of an array of all rows.
-    classes : ndarray or None
-        Names of the classes, in the order in which they were first met.
-    labels : ShardLabels or None
-        The label of each row, or of each image where images have several rows; an ``y`` for
-        ``fit``. None if nothing is labelled.
-    images : ShardImages
-        A sequence of matrices, one per image, where images have several rows.
-    parts : list of ShardPart
-        The files one by one, as values that may be sent to other processes.
-    digest : str
-        One hash that names all rows and labels.
+    It has ``shape``, ``dtype``, ``ndim``, ``size`` and ``nbytes`` as an array of all rows has them,
+    and besides:
+
+    - ``path``: the folder.
+    - ``classes``: names of the classes, in the order in which they were first met, or None.
+    - ``labels``: the label of each row, or of each image where images have several rows, as a
+      :class:`~evergrow.shards.ShardLabels` that ``fit`` takes as ``y``; None without any.
+    - ``images``: a sequence of matrices, one per image, where images have several rows.
+    - ``parts``: the files one by one, as values that may be sent to other processes.
+    - ``digest``: one hash that names all rows and labels.
 
     Examples
     --------
@@ -104,8 +97,11 @@ class Shards(StoredRows):
         self._firsts: Numbers = np.cumsum([0, *(shard.rows for shard in manifest.shards)])
         self._mapped: OrderedDict[int, tuple[Any, npt.NDArray[Any]]] = OrderedDict()
         self._mapping = threading.Lock()
-        for shard in manifest.shards:
-            self._file(shard).check_size()
+        self._files = [manifest.file_of(path, shard) for shard in manifest.shards]
+        for file, shard in zip(self._files, manifest.shards, strict=True):
+            file.check_size()
+            for beside in shard.files_beside(path):
+                beside.check_size()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as where it is and what it holds, not as its rows."""
@@ -135,11 +131,17 @@ class Shards(StoredRows):
         return self.manifest.digest
 
     @cached_property
-    def labels(self) -> ShardLabels | None:
-        """The label of each row, or of each image where images have several rows."""
+    def labels(self) -> ShardLabels:
+        """The label of each row, or of each image where images have several rows.
+
+        A ``ShardError`` if there are none; ``classes`` is None then.
+        """
         known = self.manifest.classes
         if known is None:
-            return None
+            raise ShardError(
+                f"{str(self.path)!r} has no labels: give an array with one per row, or write "
+                "shards with labels"
+            )
         codes = np.concatenate([self._codes(shard, known) for shard in self.manifest.shards])
         codes.setflags(write=False)
         return ShardLabels(codes, known.classes)
@@ -198,7 +200,7 @@ class Shards(StoredRows):
         shards = self.manifest.shards
         with progress_bar("verifying shards", len(shards), verbose) as progress:
             for done, shard in enumerate(shards):
-                check_content(self._file(shard))
+                check_content(self._files[done])
                 if self.manifest.classes is not None:
                     self._codes(shard, self.manifest.classes, again=True)
                 if shard.offsets is not None:
@@ -217,12 +219,9 @@ class Shards(StoredRows):
             f"in {len(self.manifest.shards)} files)"
         )
 
-    def _file(self, shard: Shard) -> ArrayFile:
-        return self.manifest.file_of(self.path, shard)
-
     def _rows_of(self, i: int) -> npt.NDArray[Any]:
         """The rows of one file, mapped, after it was checked."""
-        file = self._file(self.manifest.shards[i])
+        file = self._files[i]
         # A file cut short under its mapping would end the process: look before each use.
         now = check_once(file)
         with self._mapping:
@@ -281,18 +280,8 @@ class Shards(StoredRows):
 class ShardPart:
     """One file of a folder of shards: small enough to send, and all that is needed to read it.
 
-    Attributes
-    ----------
-    path : str
-        The folder.
-    shard : Shard
-        What the manifest says of the file.
-    first, last : int
-        Its rows are those from ``first`` up to, not including, ``last`` of all.
-    n_features : int
-        Number of features.
-    dtype : str
-        Type of the numbers.
+    ``path`` is the folder and ``shard`` what its manifest says of the file, whose rows are those
+    from ``first`` up to, not including, ``last`` of all.
     """
 
     path: str
@@ -316,7 +305,7 @@ class ShardPart:
         """The rows, mapped; the file is checked once in a process."""
         shape = (self.last - self.first, self.n_features)
         path = Path(self.path) / self.shard.name
-        file = ArrayFile(path, np.dtype(self.dtype).newbyteorder("<"), shape, self.sha256)
+        file = ArrayFile(path, DTYPES[self.dtype], shape, self.sha256)
         check_once(file)
         return file.map()
 

@@ -72,7 +72,10 @@ def row_parts(X: Any) -> list[RowPart]:
 
 def rows_to_share(X: Any) -> npt.NDArray[Any] | None:
     """What tasks need besides their parts: the matrix, or nothing where rows lie in shards."""
-    return None if isinstance(X, Shards) else X
+    if isinstance(X, Shards):
+        return None
+    # Plain arrays travel without a copy, mapped ones and other kinds of array do not.
+    return np.asarray(X) if isinstance(X, np.ndarray) else X
 
 
 def gathered(

@@ -96,7 +96,7 @@ def writing(
     dtype: str | None = None,
     rows_per_shard: int | None = None,
     made_by: str | None = None,
-    say_waiting: Callable[[], None] = lambda: None,
+    say_waiting: Callable[[], None] | None = None,
 ) -> Iterator[ShardWriter]:
     """Give what appends to a folder; what it has not committed at the end is removed.
 
@@ -113,7 +113,7 @@ def writing(
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with locked(folder / MANIFEST, say_waiting):
+        with locked(folder / MANIFEST, say_waiting or (lambda: None)):
             known = Manifest.read(folder) if os.path.lexists(folder / MANIFEST) else None
             tidy(folder, known)
             writer = ShardWriter(folder, known, dtype, rows_per_shard, made_by)
@@ -175,18 +175,14 @@ class ShardWriter:
         return sum(known.rows for known in self.manifest.sources if known.sha256 == source)
 
     @property
-    def has_finished(self) -> bool:
-        """Whether there are files that no manifest names yet."""
-        return bool(self._finished)
-
-    @property
     def dtype(self) -> np.dtype[Any] | None:
         """Type of the numbers, if it was said or is known from the folder."""
         return self._dtype
 
-    def rows_per_shard(self, n_features: int, dtype: np.dtype[Any]) -> int:
-        """Rows that a file gets."""
-        return self._rows_per_shard or max(1, SHARD_BYTES // (n_features * dtype.itemsize))
+    def rows_per_shard(self, n_features: int, dtype: np.dtype[Any], most: int | None = None) -> int:
+        """Rows that a file gets, ``most`` where nobody said how many."""
+        usual = max(1, SHARD_BYTES // (n_features * dtype.itemsize))
+        return self._rows_per_shard or (usual if most is None else min(usual, most))
 
     def add(self, batch: Incoming, what: str, source: str | None = None) -> None:
         """Take more rows; files that are full are written, but not named yet.
@@ -233,6 +229,8 @@ class ShardWriter:
             found = np.array(present, dtype=np.str_ if type(present[0]) is str else np.int64)
         except OverflowError as error:
             raise ValueError(f"{what} has a label too large for 64 bits") from error
+        if found.tolist() != present:
+            raise ValueError(f"{what} has a label that ends in the character of code 0")
         known = self.classes
         try:
             self.classes, placed = ClassList.of(found) if known is None else known.extend(found)

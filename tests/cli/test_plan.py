@@ -1,0 +1,95 @@
+"""``evergrow plan``: output, options and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evergrow.cli.plan import _DTYPES, _ESTIMATORS
+from evergrow.planning.families import FAMILIES
+from tests.cli.conftest import Run
+from tests.planning.conftest import Counter, measured
+
+__all__ = ["measured"]
+
+IMAGENET = ["plan", "--rows", "1.2e6", "--features", "1000", "--classes", "1000"]
+
+
+def test_the_choices_are_those_of_the_library() -> None:
+    assert set(_ESTIMATORS) == set(FAMILIES)
+    assert _DTYPES == ("float16", "float32", "float64")
+
+
+def test_a_plan_tells_time_memory_disk_network_and_limits(run: Run, measured: Counter) -> None:
+    result = run(*IMAGENET, "--nodes", "4", "--cores-per-node", "16")
+    assert result.exit_code == 0, result.output
+    names = [line.split("\t")[0] for line in result.stdout.splitlines()]
+    for name in (
+        "time on one core",
+        "time on this machine",
+        "time on 4 nodes of 16 cores, 64 workers",
+        "memory of each worker",
+        "memory shared on each node",
+        "disk for shards",
+        "disk for the model",
+        "network",
+        "limit",
+    ):
+        assert name in names
+
+
+def test_json_is_in_seconds_and_bytes(run: Run, measured: Counter) -> None:
+    result = run(*IMAGENET, "--json", "--dtype", "float16")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["shard_bytes"] == 1_200_000 * (1000 * 2 + 4)
+    assert found["one_core"]["low"] < found["one_core"]["expected"] < found["one_core"]["high"]
+    assert found["work"]["rows"] == 1_200_000
+    assert {part["limited_by"] for part in found["parts"]} <= {
+        "processors",
+        "one core",
+        "network",
+        "storage",
+    }
+
+
+@pytest.mark.parametrize("estimator", _ESTIMATORS)
+def test_every_estimator_can_be_planned(run: Run, measured: Counter, estimator: str) -> None:
+    assert run(*IMAGENET, "--estimator", estimator).exit_code == 0
+
+
+@pytest.mark.parametrize("rows", ["-5", "0", "1e400", "nan", "text", "1.5", "", "1e-3"])
+def test_rows_that_are_no_number_of_rows_are_not_understood(
+    run: Run, measured: Counter, rows: str
+) -> None:
+    result = run("plan", "--rows", rows, "--features", "10", "--classes", "2")
+    assert result.exit_code == 2
+    assert "is not a whole number of at least 1, such as 1.2e6" in result.stderr
+    assert measured.calibrated == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--memory-limit", "much"],
+        ["--memory-per-node", "-1"],
+        ["--network", "fast"],
+        ["--rows", "1e300"],
+        ["--classes", "2e6"],
+    ],
+    ids=str,
+)
+def test_wrong_amounts_end_with_1_and_a_sentence(
+    run: Run, measured: Counter, wrong: list[str]
+) -> None:
+    result = run(*IMAGENET, *wrong)
+    assert result.exit_code == 1
+    assert "must be" in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_an_option_calibrates_again(run: Run, measured: Counter) -> None:
+    for arguments in ([], [], ["--calibrate"]):
+        assert run(*IMAGENET, *arguments).exit_code == 0
+    assert len(measured.calibrated) == 2

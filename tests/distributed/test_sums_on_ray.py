@@ -1,0 +1,79 @@
+"""Sums, codes and embeddings on the workers of a real Ray cluster."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import evergrow
+from evergrow import Embedder, NCMClassifier, RLSClassifier
+from evergrow.codebook import BagOfWords, KMeansCodebook
+from evergrow.errors import ImageError, ShardError
+from evergrow.features import RaggedArray
+from evergrow.shards import row_parts
+
+
+def mean_colours(images):
+    return [image.mean(axis=(0, 1)) for image in images]
+
+
+@pytest.fixture(scope="module")
+def shards(rows, tmp_path_factory):
+    """The rows in eight files."""
+    folder = tmp_path_factory.mktemp("sums") / "shards"
+    return evergrow.write_shards(folder, [rows], rows_per_shard=400)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: RLSClassifier(random_state=0), lambda: NCMClassifier(metric="mahalanobis")],
+    ids=["least squares", "means"],
+)
+def test_sums_over_shards_give_the_model_of_one_pass(engine, rows, shards, make):
+    X, y = rows
+    found = make().fit(shards, shards.labels).predict_proba(shards)
+    with evergrow.cluster(None):
+        expected = make().fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_rows_in_memory_are_shared_and_summed_by_ranges(engine, rows, monkeypatch):
+    monkeypatch.setattr(row_parts, "_PART_BYTES", 1)
+    X, y = rows
+    before = engine.n_bytes
+    model = RLSClassifier(regularization=1.0, recoding=0.0).fit(X, y)
+    # The products of 41 features, the sums of 12 classes, and a few numbers of each.
+    assert engine.n_bytes - before == 8 * (41 * 42 // 2 + 12 * 41 + 12 * 4)
+    with evergrow.cluster(None):
+        expected = RLSClassifier(regularization=1.0, recoding=0.0).fit(X, y)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9, atol=1e-12)
+
+
+def test_a_damaged_shard_is_named_from_a_worker(engine, rows, tmp_path):
+    shards = evergrow.write_shards(tmp_path / "shards", [rows], rows_per_shard=1000)
+    damaged = tmp_path / "shards" / shards.parts[1].file
+    content = bytearray(damaged.read_bytes())
+    content[-1] ^= 1
+    damaged.write_bytes(content)
+    model = NCMClassifier()
+    with pytest.raises(ShardError, match=damaged.name):
+        model.fit(shards, shards.labels)
+    assert not hasattr(model, "classes_")
+
+
+def test_images_in_shards_are_coded_by_shard(engine, rows, tmp_path):
+    X, _ = rows
+    images = RaggedArray(X, np.arange(0, len(X) + 1, 30))
+    shards = evergrow.write_shards(tmp_path / "shards", [images], rows_per_shard=600)
+    bag = BagOfWords(KMeansCodebook(20), random_state=0, n_training_descriptors=500).fit(shards)
+    found = bag.transform(shards)
+    with evergrow.cluster(None):
+        assert (bag.transform(images) != found).nnz == 0
+
+
+def test_images_are_embedded_by_groups(engine):
+    images = [np.full((6, 6, 3), i % 256, np.uint8) for i in range(300)]
+    vectors = Embedder(mean_colours).transform(images)
+    np.testing.assert_array_equal(vectors[:, 0], np.arange(300) % 256)
+    with pytest.raises(ImageError, match="<4 bytes>"):
+        Embedder(mean_colours).transform([*images, b"text"])

@@ -1,0 +1,69 @@
+"""From runs to rates."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from evergrow.planning.calibration import Run, calibrate, fitted, total_seconds
+from evergrow.planning.families import FAMILIES, family_named
+from evergrow.planning.generated import generate
+from evergrow.planning.workload import Workload
+from tests.planning.conftest import known_calibration
+
+
+@pytest.mark.parametrize("name", sorted(FAMILIES))
+def test_a_machine_of_known_speed_is_found_again(name: str) -> None:
+    family = FAMILIES[name]
+    truth = known_calibration(family)
+    runs = []
+    for work in family.calibrated_by():
+        shape = truth.shape(family, work)
+        runs.append(Run(work, shape, total_seconds(family, truth, work)))
+    found = fitted(family, runs)
+    large = Workload(1_200_000, 1000, 1000)
+    assert total_seconds(family, found, large) == pytest.approx(
+        total_seconds(family, truth, large), rel=0.1
+    )
+    assert found.error < 0.05
+
+
+@pytest.mark.parametrize("name", sorted(FAMILIES))
+def test_every_family_can_be_calibrated(name: str) -> None:
+    small = tuple((600 + 150 * k, 16 + 8 * k, 5 + k, 1 + k % 2) for k in range(8))
+    family = dataclasses.replace(FAMILIES[name], sizes=small)
+    found = calibrate(family)
+    assert all(rate >= 0 for rate in found.rates)
+    assert total_seconds(family, found, Workload(1000, 32, 8, 2)) > 0
+
+
+@pytest.mark.parametrize("name", sorted(FAMILIES))
+@pytest.mark.parametrize("more", [{"rows": 80_000}, {"features": 800}, {"classes": 400}])
+def test_no_part_of_the_work_gets_less_with_more_data(name: str, more: dict[str, int]) -> None:
+    family = FAMILIES[name]
+    work = Workload(10_000, 100, 50, 10)
+    less = known_calibration(family).seconds(family, work)
+    greater = known_calibration(family).seconds(family, dataclasses.replace(work, **more))
+    # Of more classes in as many rows fewer examples are held out of each, down to whole numbers.
+    rounded = {"held-out scores", "choosing"}
+    assert all(greater[part] >= less[part] for part in less if part not in rounded)
+    assert sum(greater.values()) > sum(less.values()) or "classes" in more
+
+
+def test_generated_data_are_the_same_every_time() -> None:
+    first, second = generate(5000, 10, 7), generate(5000, 10, 7)
+    assert np.array_equal(first[0], second[0])
+    assert np.array_equal(first[1], second[1])
+
+
+def test_generated_classes_are_of_one_size() -> None:
+    _, y = generate(5003, 4, 10)
+    assert np.ptp(np.bincount(y)) <= 1
+
+
+@pytest.mark.parametrize("name", ["forest", "", None, 3])
+def test_an_unknown_estimator_is_told_the_known_ones(name: object) -> None:
+    with pytest.raises(ValueError, match=r"estimator must be one of \['axis', 'erc'"):
+        family_named(name)

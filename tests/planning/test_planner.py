@@ -1,0 +1,245 @@
+"""Plans: what costs more, what helps, what limits, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+import evergrow
+from evergrow.planning.families import FAMILIES
+from tests.planning.conftest import Counter
+
+pytestmark = pytest.mark.usefixtures("measured")
+
+SIZE: dict[str, Any] = {"rows": 100_000, "features": 256, "classes": 100}
+NODE: dict[str, Any] = {"cores_per_node": 16, "memory_per_node": "64GiB"}
+
+
+def make(**options: Any) -> evergrow.Plan:
+    return evergrow.plan(**{**SIZE, **NODE, **options})
+
+
+@pytest.mark.parametrize("estimator", sorted(FAMILIES))
+@pytest.mark.parametrize("more", [{"rows": 200_000}, {"features": 512}])
+def test_more_data_cost_more_of_everything(estimator: str, more: dict[str, int]) -> None:
+    less, greater = make(estimator=estimator, nodes=2), make(estimator=estimator, nodes=2, **more)
+    for time in ("one_core", "this_machine", "on_cluster"):
+        assert getattr(greater, time).expected > getattr(less, time).expected
+    assert greater.shard_bytes > less.shard_bytes
+    assert greater.network_bytes >= less.network_bytes
+    assert greater.driver_bytes >= less.driver_bytes
+
+
+def test_twice_the_trees_take_twice_the_time_of_one_core() -> None:
+    few, many = make(trees=20), make(trees=40)
+    once = 2 * few.one_core.expected - many.one_core.expected
+    # What is done once for all trees is counted once.
+    assert 0 < once < 0.1 * few.one_core.expected
+
+
+def test_workers_beyond_the_trees_do_not_help() -> None:
+    eight, sixteen = make(trees=8, workers=8), make(trees=8, workers=16)
+    assert sixteen.on_cluster.expected >= eight.on_cluster.expected
+    assert sixteen.useful_workers == 8
+    assert any("8 workers would be as quick as 16" in limit for limit in sixteen.limits)
+
+
+def test_a_last_round_of_few_trees_is_told() -> None:
+    assert make(trees=50, nodes=3, workers=48).useful_workers == 25
+
+
+def test_more_workers_up_to_the_trees_are_quicker() -> None:
+    times = [make(trees=48, workers=n).on_cluster.expected for n in (1, 2, 4, 8, 16)]
+    assert times == sorted(times, reverse=True)
+
+
+def test_the_interval_holds_what_is_expected() -> None:
+    found = make().one_core
+    assert found.low < found.expected < found.high
+
+
+def test_the_interval_widens_beyond_what_was_calibrated() -> None:
+    near, far = make(rows=1000).one_core, make(rows=100_000_000).one_core
+    assert far.high / far.low > near.high / near.low
+
+
+def test_the_parts_add_up_to_the_whole() -> None:
+    found = make(nodes=4)
+    assert sum(part.seconds for part in found.parts) == pytest.approx(found.on_cluster.expected)
+
+
+def test_a_faster_core_is_that_much_faster_where_cores_limit() -> None:
+    slow, fast = (
+        next(part.seconds for part in make(core_speed=speed).parts if part.name == "growing trees")
+        for speed in (1.0, 2.0)
+    )
+    assert slow == pytest.approx(2 * fast)
+
+
+def test_memory_that_does_not_suffice_is_the_first_limit() -> None:
+    found = make(rows=50_000_000, memory_per_node="4GiB", shards=False)
+    assert not found.fits
+    assert found.limits[0].startswith("memory: ")
+    assert "shards" in found.limits[0]
+
+
+def test_a_memory_limit_bounds_what_a_worker_has_beside_its_trees() -> None:
+    options: dict[str, Any] = {"rows": 50_000_000, "trees": 16}
+    free = make(**options, shards=True)
+    limited = make(**options, memory_limit="500MiB")
+    assert limited.worker_bytes < free.worker_bytes
+    assert limited.scratch_bytes == 50_000_000 * 256 * 4
+
+
+def test_a_memory_limit_that_does_not_work_is_told_the_least_that_does() -> None:
+    found = make(rows=50_000_000, memory_limit="100MiB")
+    assert not found.fits
+    assert found.limits[0].startswith("memory_limit: 100.0 MiB is too little; it takes ")
+
+
+def test_more_rows_than_a_tree_can_count_are_a_limit() -> None:
+    assert make(rows=2**28 + 1).limits[0].startswith("rows: a tree holds at most 268435456")
+
+
+def test_small_trees_go_out_in_groups() -> None:
+    found = make(rows=1000, trees=64, workers=16)
+    assert found.useful_workers == 8
+
+
+def test_data_beyond_the_memory_are_planned_as_shards() -> None:
+    assert make(rows=50_000_000).scratch_bytes > 0
+    assert make(rows=50_000).scratch_bytes == 0
+
+
+def test_a_limit_on_memory_that_is_too_small_for_the_file_streams_it() -> None:
+    names = [part.name for part in make(rows=100_000_000, memory_limit="1GiB").parts]
+    assert "streaming large nodes" in names
+
+
+def test_half_precision_halves_the_shards() -> None:
+    single, half = make(), make(dtype="float16")
+    labels = 4 * SIZE["rows"]
+    assert 2 * (half.shard_bytes - labels) == single.shard_bytes - labels
+
+
+def test_shards_are_counted_in_bytes() -> None:
+    assert make().shard_bytes == 100_000 * (256 * 4 + 4)
+
+
+def test_sums_of_shards_travel_and_rows_of_least_squares_do_not_go_to_every_node() -> None:
+    options: dict[str, Any] = {"estimator": "least_squares", "shards": True, "rows": 10_000_000}
+    two, eight = make(nodes=2, **options), make(nodes=8, **options)
+    assert eight.network_bytes == pytest.approx(two.network_bytes, rel=0.01)
+
+
+def test_no_more_workers_add_up_rows_than_there_are_shards() -> None:
+    found = make(estimator="means", nodes=50, shards=True)
+    assert found.useful_workers == 2
+    assert any(limit.startswith("shards: 2 workers") for limit in found.limits)
+
+
+def test_a_driver_whose_model_does_not_fit_is_a_limit() -> None:
+    found = make(rows=5_000_000, trees=500, memory_per_node="64GiB", shards=True, nodes=50)
+    assert not found.fits
+    assert any(limit.startswith("driver: ") for limit in found.limits)
+
+
+def test_nothing_travels_on_one_machine() -> None:
+    assert make(nodes=1).network_bytes == 0
+
+
+def test_images_are_embedded_first() -> None:
+    found = make(images=True)
+    assert found.parts[0].name == "embedding images"
+    assert found.one_core.expected - make().one_core.expected == pytest.approx(0.012 * 100_000)
+
+
+def test_no_more_workers_embed_images_than_there_are_shards() -> None:
+    found = make(images=True, nodes=50)
+    few = make(images=True, nodes=1, workers=2)
+    assert found.parts[0].seconds == pytest.approx(few.parts[0].seconds, rel=0.2)
+    assert any(limit.startswith("images: 800 workers share 2 shards") for limit in found.limits)
+
+
+def test_images_that_cannot_be_measured_are_said_to_be_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("evergrow.planning.kept.measure_images", lambda: None)
+    assert any("evergrow[vision]" in limit for limit in make(images=True).limits)
+
+
+def test_ray_that_cannot_be_measured_is_said_to_be_assumed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("evergrow.planning.machine.measure_ray", lambda: None)
+    assert any("evergrow[cluster]" in limit for limit in make(nodes=2).limits)
+
+
+def test_words_are_learnt_on_one_node() -> None:
+    one, four = (make(estimator="erc", trees=32, nodes=n, workers=16 * n) for n in (1, 4))
+    assert four.on_cluster.expected == pytest.approx(one.on_cluster.expected)
+
+
+def test_a_whole_number_may_be_a_float() -> None:
+    assert make(rows=1e5) == make(rows=100_000)
+
+
+def test_larger_leaves_make_smaller_models() -> None:
+    assert make(min_samples_leaf=40).model_bytes < make(min_samples_leaf=10).model_bytes
+
+
+def test_a_plan_cannot_be_changed() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        make().fits = False  # type: ignore[misc]
+
+
+def test_a_printed_plan_names_every_resource() -> None:
+    text = str(make(nodes=2))
+    for word in (
+        "time on one core",
+        "memory of each worker",
+        "disk for shards",
+        "network",
+        "limit",
+    ):
+        assert word in text
+
+
+BAD: list[dict[str, Any]] = [
+    {"rows": 0},
+    {"rows": -5},
+    {"rows": 1.5},
+    {"rows": float("inf")},
+    {"rows": float("nan")},
+    {"rows": "many"},
+    {"rows": True},
+    {"rows": 2**41},
+    {"features": 0},
+    {"classes": 0},
+    {"classes": 100_001},
+    {"trees": 0},
+    {"min_samples_leaf": -1},
+    {"dtype": "int8"},
+    {"images": "yes"},
+    {"nodes": 0},
+    {"cores_per_node": 0},
+    {"workers": 0},
+    {"core_speed": 0.0},
+    {"core_speed": float("inf")},
+    {"memory_per_node": "lots"},
+    {"memory_limit": "-1GiB"},
+    {"network": "fast"},
+    {"storage": 0},
+    {"estimator": "oracle"},
+]
+
+
+@pytest.mark.parametrize("wrong", BAD, ids=str)
+def test_wrong_input_is_refused_by_name_before_anything_is_measured(
+    measured: Counter, wrong: dict[str, Any]
+) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        make(**wrong)
+    assert measured.calibrated == []
