@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from benchmarks.cluster import killing, limited, on_ray, planning, resuming, sums
+from benchmarks.cluster import killing, limited, on_ray, planning, resuming, sums, updates
 
 __all__ = ["PARTS", "run"]
 
@@ -18,6 +18,7 @@ PARTS: dict[str, Callable[[bool], None]] = {
     "resuming": resuming.run,
     "sums": sums.run,
     "plan": planning.run,
+    "updates": updates.run,
 }
 
 

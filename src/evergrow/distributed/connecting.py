@@ -92,8 +92,10 @@ def _import_ray() -> Any:
 
 def _check_same(ray: Any, address: str) -> None:
     """One process talks to one Ray: say so where another is asked for."""
-    current = ray.get_runtime_context().gcs_address
-    if address in ("auto", current) or (address.startswith(_CLIENT) and _is_client()):
+    if address == "auto" or (address.startswith(_CLIENT) and _is_client()):
+        return
+    current = "another address" if _is_client() else ray.get_runtime_context().gcs_address
+    if address == current:
         return
     raise ClusterError(
         f"this process is connected to Ray at {current} already and can be to one cluster only: "

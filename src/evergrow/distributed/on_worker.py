@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import sys
 from typing import Any
 
 from evergrow.distributed.versions import Versions, check_here, versions_here
@@ -16,6 +19,7 @@ def perform(expected: Versions, task: Task, part: Any, *shared: Any) -> tuple[in
     They are two objects: whoever only wants to know that it is done need not fetch the result.
     """
     check_here(expected)
+    _give_back_memory()
     result = task(part, *shared)
     return _n_bytes(result), result
 
@@ -39,6 +43,18 @@ def on_node(ray: Any, node: dict[str, Any], function: Any, *values: Any) -> Any:
     there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
     options = {"num_cpus": 0, "max_retries": 0, "scheduling_strategy": there}
     return ray.remote(**options)(function).remote(*values)
+
+
+def _give_back_memory() -> None:
+    """Return what the task before has freed: workers live long, and many share a machine."""
+    trim = getattr(_c_library(), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+@functools.cache
+def _c_library() -> Any:
+    return ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 def _n_bytes(result: Arrays) -> int:

@@ -24,9 +24,9 @@ from evergrow.version import __version__
 
 __all__ = ["can_grow_by_groups", "groups_of", "grow_by_groups", "seed_of_work"]
 
-# Features of all rows of a group: a fraction of a second of work, some hundred times what it costs
-# to hand it out.
-_GROUP_VALUES = 1 << 24
+# Features of all rows of a group: some twentieth of a second of work, many times what it costs to
+# hand it out. A worker holds the trees of its group, which may be larger than all it needs besides.
+_GROUP_VALUES = 1 << 23
 # With fewer groups some workers would end long before others.
 _FEWEST_GROUPS = 8
 
@@ -104,7 +104,9 @@ class _Work:
         engine, recipe = self.engine, self.recipe
         n_values = self.growth["rows_per_tree"] * samples.n_features
         groups = groups_of(recipe.n_estimators, n_values, n_threads)
-        told = {**self.growth, "n_threads": n_threads, "row_budget": room.row_budget}
+        # With a budget, if only for nothing, a tree is not held twice when it is finished.
+        budget = max(room.row_budget, 1) if engine.is_remote else room.row_budget
+        told = {**self.growth, "n_threads": n_threads, "row_budget": budget}
         found: list[Any] = [None] * len(groups)
         for place, arrays in engine.run(
             task,

@@ -16,7 +16,13 @@ import numpy.typing as npt
 
 from evergrow import _core
 from evergrow.engine import Arrays
-from evergrow.forest.scratch import class_order, mapped_rows, scratch_folder, with_room, write_rows
+from evergrow.forest.scratch import (
+    class_order,
+    mapped_rows,
+    scratch_folder,
+    take_room,
+    write_by_class,
+)
 from evergrow.forest.standardize import Standardization
 from evergrow.locks import locked
 
@@ -54,6 +60,7 @@ class NodeRows:
     ) -> None:
         self.X = X
         self.mean, self.scale = standardization.mean, standardization.scale
+        self.half = half
         self.dtype = np.dtype(np.uint16 if half else np.float32)
         self.chunk_bytes = chunk_bytes
         # One forest, one file: two programs on a node do not share, nor take away from each other.
@@ -69,11 +76,11 @@ def samples_on_node(
     rows: NodeRows, codes: npt.NDArray[np.int32], ids: npt.NDArray[np.int64]
 ) -> _core.Samples:
     """The samples over the file of this node, which is made if it is not there."""
-    order, places = class_order(codes)
+    _, places = class_order(codes)
     if rows.name not in _mapped:
         # A worker reads for one forest at a time.
         _forget()
-        _mapped[rows.name] = _opened(rows, order)
+        _mapped[rows.name] = _opened(rows, codes)
     mapped, _ = _mapped[rows.name]
     return _core.Samples.over(mapped, codes, ids, n_features=rows.X.shape[1], places=places)
 
@@ -96,28 +103,33 @@ def _forget() -> None:
     _mapped.clear()
 
 
-def _opened(rows: NodeRows, order: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], BinaryIO]:
+def _opened(rows: NodeRows, codes: npt.NDArray[np.int32]) -> tuple[npt.NDArray[Any], BinaryIO]:
     path = _path(rows.name)
     with locked(path, lambda: None):
         if not path.exists():
             _remove_left_behind(path.parent)
-            _make(rows, order, path)
+            _make(rows, codes, path)
         file = open(path, "rb")  # noqa: SIM115
         _say_in_use(file)
     return mapped_rows(file.fileno(), rows.shape, rows.dtype), file
 
 
-def _make(rows: NodeRows, order: npt.NDArray[np.int64], path: Path) -> None:
+def _make(rows: NodeRows, codes: npt.NDArray[np.int32], path: Path) -> None:
     """Write the file aside; it has its name when it is whole."""
     aside = path.with_suffix(f".{secrets.token_hex(4)}.tmp")
     try:
         with open(aside, "xb", buffering=0) as file:
             _say_in_use(file)
             n_rows, width = rows.shape
-            with_room(file.fileno(), str(path.parent), n_rows * width * rows.dtype.itemsize)
-            standardization = Standardization(rows.mean, rows.scale)
-            read = lambda numbers: np.asarray(rows.X[numbers])  # noqa: E731
-            write_rows(file.fileno(), read, order, standardization, rows.dtype, rows.chunk_bytes)
+            take_room(file.fileno(), str(path.parent), n_rows * width * rows.dtype.itemsize)
+            write_by_class(
+                file.fileno(),
+                lambda numbers: np.asarray(rows.X[numbers]),
+                codes,
+                Standardization(rows.mean, rows.scale),
+                half=rows.half,
+                chunk_bytes=rows.chunk_bytes,
+            )
         os.replace(aside, path)
     except BaseException:
         aside.unlink(missing_ok=True)

@@ -23,8 +23,8 @@ __all__ = [
     "class_order",
     "mapped_rows",
     "scratch_folder",
-    "with_room",
-    "write_rows",
+    "take_room",
+    "write_by_class",
 ]
 
 # Rows read and standardised at once.
@@ -58,12 +58,26 @@ class ScratchRows:
         chunk_bytes: int,
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        width = _core.padded_width(len(standardization.mean))
-        dtype = np.dtype(np.uint16 if half else np.float32)
-        order, self.places = class_order(codes)
-        with _scratch_file(len(order) * width * dtype.itemsize) as file:
-            write_rows(file, read, order, standardization, dtype, chunk_bytes, progress)
-            self.rows = mapped_rows(file, (len(order), width), dtype)
+        width, dtype = _row_type(standardization, half)
+        shape = (len(codes), width)
+        n_bytes = len(codes) * width * dtype.itemsize
+        with _scratch_file(n_bytes) as file:
+            self.places = write_by_class(
+                file,
+                read,
+                codes,
+                standardization,
+                half=half,
+                chunk_bytes=chunk_bytes,
+                progress=progress,
+            )
+            self.rows = mapped_rows(file, shape, dtype)
+
+
+def mapped_rows(file: int, shape: tuple[int, int], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """The rows of a file, read as memory."""
+    mapping = mmap.mmap(file, shape[0] * shape[1] * dtype.itemsize, access=mmap.ACCESS_READ)
+    return np.frombuffer(mapping, dtype=dtype).reshape(shape)
 
 
 def class_order(
@@ -77,29 +91,55 @@ def class_order(
     return order, places
 
 
-def write_rows(
+def write_by_class(
     file: int,
     read: Read,
-    order: npt.NDArray[np.int64],
+    codes: npt.NDArray[np.int32],
     standardization: Standardization,
-    dtype: np.dtype[Any],
+    *,
+    half: bool,
     chunk_bytes: int,
     progress: Callable[[int], None] | None = None,
-) -> None:
-    """Write rows to a file, standardised and padded."""
-    width = _core.padded_width(len(standardization.mean))
+) -> npt.NDArray[np.int32]:
+    """Write standardised rows to a file, front to back, in the order of their classes.
+
+    Parameters
+    ----------
+    file : int
+        Descriptor of a file.
+    read : callable
+        Takes row numbers that ascend and gives these rows of the input.
+    codes : ndarray of shape (n_rows,)
+        Column of the class of each row.
+    standardization : Standardization
+        Transform of the features.
+    half : bool
+        Write half precision.
+    chunk_bytes : int
+        Rows of so many bytes are held at once. Fewer read the input more often.
+    progress : callable, default=None
+        Told how many rows are written.
+
+    Returns
+    -------
+    places : ndarray of shape (n_rows,)
+        Where each row lies in the file.
+    """
+    width, dtype = _row_type(standardization, half)
+    order, places = class_order(codes)
     chunk_rows = max(1, chunk_bytes // (width * dtype.itemsize))
     for first in range(0, len(order), chunk_rows):
         chunk = order[first : first + chunk_rows]
         _write(file, _chunk(read, chunk, standardization, (width, dtype)))
         if progress is not None:
             progress(first + len(chunk))
+    return places
 
 
-def mapped_rows(file: int, shape: tuple[int, int], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """The rows of a file, read as memory."""
-    mapping = mmap.mmap(file, shape[0] * shape[1] * dtype.itemsize, access=mmap.ACCESS_READ)
-    return np.frombuffer(mapping, dtype=dtype).reshape(shape)
+def _row_type(standardization: Standardization, half: bool) -> tuple[int, np.dtype[Any]]:
+    """Numbers in a row of the file, and their type."""
+    width = _core.padded_width(len(standardization.mean))
+    return width, np.dtype(np.uint16 if half else np.float32)
 
 
 def _chunk(
@@ -134,11 +174,11 @@ def _scratch_file(n_bytes: int) -> Iterator[int]:
     """The descriptor of a new file of this size without a name; the block may map it."""
     folder = scratch_folder()
     with tempfile.TemporaryFile(prefix="evergrow-", dir=folder, buffering=0) as file:
-        with_room(file.fileno(), folder, n_bytes)
+        take_room(file.fileno(), folder, n_bytes)
         yield file.fileno()
 
 
-def with_room(file: int, folder: str, n_bytes: int) -> None:
+def take_room(file: int, folder: str, n_bytes: int) -> None:
     """Take the room that a file will need, or say that there is too little."""
     free = shutil.disk_usage(folder).free
     if free < n_bytes:
