@@ -12,6 +12,11 @@ from evergrow.engine import Arrays, Join, Task
 
 __all__ = ["join_two", "on_node", "perform", "report_versions"]
 
+# Names of malloc.h. Left alone, the threshold follows the largest array that was freed, and later
+# ones leave holes.
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
+_LARGE_BYTES = 128 << 10
+
 
 def perform(expected: Versions, task: Task, part: Any, *shared: Any) -> tuple[int, Arrays]:
     """Do one part of a piece of work: how many bytes it gave, and the result.
@@ -47,14 +52,20 @@ def on_node(ray: Any, node: dict[str, Any], function: Any, *values: Any) -> Any:
 
 def _give_back_memory() -> None:
     """Return what the task before has freed: workers live long, and many share a machine."""
-    trim = getattr(_c_library(), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    library = _c_library()
+    if library is not None:
+        library.malloc_trim(0)
 
 
 @functools.cache
 def _c_library() -> Any:
-    return ctypes.CDLL(None) if sys.platform == "linux" else None
+    """The library that allocates memory, told to keep little of what is freed; None if not GNU's."""
+    library = ctypes.CDLL(None) if sys.platform == "linux" else None
+    if library is None or not hasattr(library, "malloc_trim"):
+        return None
+    library.mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
+    library.mallopt(_M_ARENA_MAX, 1)
+    return library
 
 
 def _n_bytes(result: Arrays) -> int:

@@ -104,9 +104,7 @@ class _Work:
         engine, recipe = self.engine, self.recipe
         n_values = self.growth["rows_per_tree"] * samples.n_features
         groups = groups_of(recipe.n_estimators, n_values, n_threads)
-        # With a budget, if only for nothing, a tree is not held twice when it is finished.
-        budget = max(room.row_budget, 1) if engine.is_remote else room.row_budget
-        told = {**self.growth, "n_threads": n_threads, "row_budget": budget}
+        told = {**self.growth, "n_threads": n_threads, "row_budget": room.row_budget}
         found: list[Any] = [None] * len(groups)
         for place, arrays in engine.run(
             task,
