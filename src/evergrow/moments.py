@@ -290,11 +290,10 @@ class Moments:
         squares = self.class_squares.copy()
         for batch in batches:
             norms = np.einsum("ij,ij->i", batch.scaled, batch.scaled)
-            for column in np.unique(batch.codes).tolist():
-                mine = batch.codes == column
+            for column, mine in batch.places_by_class():
                 sums[column] = sums[column] + batch.sign * (batch.weights[mine] @ batch.rows[mine])
                 weights[column] += batch.sign * batch.weights[mine].sum()
-                examples[column] += batch.sign * np.count_nonzero(mine)
+                examples[column] += batch.sign * len(mine)
                 squares[column] += batch.sign * norms[mine].sum()
         return replace(
             self,

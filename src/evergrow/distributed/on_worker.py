@@ -59,7 +59,7 @@ def _give_back_memory() -> None:
 
 @functools.cache
 def _c_library() -> Any:
-    """The library that allocates memory, told to keep little of what is freed; None if not GNU's."""
+    """GNU's C library, told to keep little of the memory that is freed; None for others."""
     library = ctypes.CDLL(None) if sys.platform == "linux" else None
     if library is None or not hasattr(library, "malloc_trim"):
         return None
