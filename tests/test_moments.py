@@ -31,6 +31,11 @@ def check(moments: Moments, expected: Batch) -> None:
         np.testing.assert_allclose(np.triu(moments.gram), np.triu(gram), atol=1e-9)
 
 
+def of_class(examples: Batch, column: int) -> Batch:
+    mine = examples.codes == column
+    return Batch(examples.rows[mine], examples.codes[mine], examples.weights[mine])
+
+
 def joined(*batches: Batch) -> Batch:
     arrays = (
         np.concatenate([getattr(b, n) for b in batches]) for n in ("rows", "codes", "weights")
@@ -99,7 +104,7 @@ def test_what_was_added_since_can_be_followed() -> None:
 def test_sums_that_no_examples_have_are_noticed(scale: float) -> None:
     learnt = batch(12)
     moments = Moments.none(4, 3, gram=True).add(learnt)
-    of_one = learnt.of_class(int(learnt.codes[0]))
+    of_one = of_class(learnt, int(learnt.codes[0]))
     other = Batch(
         of_one.rows + 1 if scale == 1.0 else of_one.rows * scale, of_one.codes, of_one.weights
     )
@@ -132,7 +137,7 @@ def test_examples_that_move_are_as_if_they_had_always_been_there(options: dict[s
     check(changed, everything)
     if changed.class_settled is not None:
         for k, gram in enumerate(changed.class_settled):
-            mine = everything.of_class(k)
+            mine = of_class(everything, k)
             expected = (mine.rows * mine.weights[:, None]).T @ mine.rows
             np.testing.assert_allclose(np.triu(gram), np.triu(expected), atol=1e-9)
     # Whoever followed the sums must not take them for those it knows.
