@@ -18,6 +18,10 @@ _MIB = 1 << 20
 _SLACK = 24 * _MIB
 _SLACK_PER_THREAD = 4 * _MIB
 
+# What Python and its libraries hold before anything is trained counts too: no copies of rows go into
+# this much of the limit, or into this share of it where that is less.
+_PROCESS, _PROCESS_SHARE = 64 * _MIB, 8
+
 # Least room for rows of a thread: subtrees of fewer bytes are too small to be worth a copy.
 _LEAST_ROWS = _MIB
 
@@ -168,7 +172,8 @@ def room_for(work: Work, limit: int | None, *, held: int = 0, mapped: bool = Fal
             "threads (n_jobs) take less"
         )
     spills = work.least + held > limit
-    left = limit - work.shared - work.n_threads * work.per_thread - (0 if spills else held)
+    usable = limit - min(_PROCESS, limit // _PROCESS_SHARE)
+    left = usable - work.shared - work.n_threads * work.per_thread - (0 if spills else held)
     new = 0 if mapped else work.n_new * work.row_bytes
     in_file = not mapped and (spills or left < new + work.n_threads * _LEAST_ROWS)
     left -= 0 if in_file else new
@@ -177,5 +182,5 @@ def room_for(work: Work, limit: int | None, *, held: int = 0, mapped: bool = Fal
         held >= (work.n_rows - work.n_new) * work.row_bytes
     )
     budget = _NO_COPIES if everywhere else max(_NO_COPIES, left // work.n_threads)
-    chunk = min(_MOST_CHUNK, max(_LEAST_ROWS, limit - work.shared - (0 if spills else held)))
+    chunk = min(_MOST_CHUNK, max(_LEAST_ROWS, usable - work.shared - (0 if spills else held)))
     return Room(in_file, spills, budget, chunk)
