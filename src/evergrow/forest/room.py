@@ -18,9 +18,9 @@ _MIB = 1 << 20
 _SLACK = 24 * _MIB
 _SLACK_PER_THREAD = 4 * _MIB
 
-# What Python and its libraries hold before anything is trained counts too: no copies of rows go into
-# this much of the limit, or into this share of it where that is less.
-_PROCESS, _PROCESS_SHARE = 64 * _MIB, 8
+# What Python and its libraries hold before anything is trained counts too: copies of rows leave this
+# much of the limit alone, or this part of it where that is less.
+_PROCESS, _PROCESS_PART = 96 * _MIB, 6
 
 # Least room for rows of a thread: subtrees of fewer bytes are too small to be worth a copy.
 _LEAST_ROWS = _MIB
@@ -172,7 +172,7 @@ def room_for(work: Work, limit: int | None, *, held: int = 0, mapped: bool = Fal
             "threads (n_jobs) take less"
         )
     spills = work.least + held > limit
-    usable = limit - min(_PROCESS, limit // _PROCESS_SHARE)
+    usable = limit - min(_PROCESS, limit // _PROCESS_PART)
     left = usable - work.shared - work.n_threads * work.per_thread - (0 if spills else held)
     new = 0 if mapped else work.n_new * work.row_bytes
     in_file = not mapped and (spills or left < new + work.n_threads * _LEAST_ROWS)
