@@ -61,6 +61,11 @@ def two_nodes():
 
 
 @pytest.fixture
+def needs_ray():
+    pytest.importorskip("ray", reason="Ray is not installed")
+
+
+@pytest.fixture
 def engine(two_nodes):
     """The engine of a block on the two nodes."""
     with evergrow.cluster("auto"):

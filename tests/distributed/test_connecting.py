@@ -24,11 +24,6 @@ print(time.monotonic() - start < 20)
 """
 
 
-@pytest.fixture
-def needs_ray():
-    pytest.importorskip("ray", reason="Ray is not installed")
-
-
 @pytest.mark.parametrize("kind", ["127.0.0.1:{}", "ray://127.0.0.1:{}"])
 def test_an_address_nobody_answers_is_named_in_time(needs_ray, run_script, kind):
     with socket.socket() as listening:

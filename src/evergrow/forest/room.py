@@ -18,8 +18,8 @@ _MIB = 1 << 20
 _SLACK = 24 * _MIB
 _SLACK_PER_THREAD = 4 * _MIB
 
-# What Python and its libraries hold before anything is trained counts too: copies of rows leave this
-# much of the limit alone, or this part of it where that is less.
+# What Python and its libraries hold before training counts too: copies of rows leave this much
+# of the limit alone, or this part of it where that is less.
 _PROCESS, _PROCESS_PART = 96 * _MIB, 6
 
 # Least room for rows of a thread: subtrees of fewer bytes are too small to be worth a copy.
