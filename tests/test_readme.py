@@ -19,7 +19,7 @@ def test_the_readmes_examples_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    _, first, second = _examples()
+    _, first, second, _ = _examples()
     exec(compile(first, "README.md", "exec"), {})
     shown = capsys.readouterr().out.splitlines()
     assert float(shown[0]) >= 0.95

@@ -12,7 +12,13 @@ import numpy as np
 
 import evergrow
 
-_SCRIPT = Path(__file__).parents[2] / "examples" / "train_anywhere.py"
+_ROOT = Path(__file__).parents[2]
+_SCRIPT = _ROOT / "examples" / "train_anywhere.py"
+
+
+def _python_blocks(page):
+    text = (_ROOT / page).read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
 
 def _trained(shards, model, *options):
@@ -43,8 +49,7 @@ def test_the_same_script_trains_the_same_forest_here_and_on_two_nodes(two_nodes,
 
 
 def test_the_pages_examples_run_one_after_the_other(needs_ray, run_script, tmp_path):
-    page = (_SCRIPT.parents[1] / "docs" / "cluster.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    blocks = _python_blocks("docs/cluster.md")
     assert len(blocks) == 5
     # "auto" must not find a cluster that somebody else runs on this machine.
     start = f"import os\nos.chdir({str(tmp_path)!r})\nos.environ['RAY_ADDRESS'] = 'local'\n"
@@ -52,3 +57,13 @@ def test_the_pages_examples_run_one_after_the_other(needs_ray, run_script, tmp_p
     done = run_script(start + "\n".join(blocks) + end, RAY_AUTH_MODE="disabled")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["(10000, 32)", "True"]
+
+
+def test_the_readmes_example_of_a_cluster_runs(two_nodes, rows, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = rows
+    evergrow.write_shards("features", [(X, y)])
+    *_, example = _python_blocks("README.md")
+    found = {}
+    exec(compile(example, "README.md", "exec"), found)
+    assert found["forest"].score(X, y) > 0.5
