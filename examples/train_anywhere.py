@@ -10,6 +10,7 @@ The forest is the same each time.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 
 import evergrow
@@ -24,7 +25,13 @@ def main() -> None:
     parser.add_argument("--memory-limit", help='such as "4GiB"')
     parser.add_argument("--output", default="forest.evergrow")
     options = parser.parse_args()
+    try:
+        train(options)
+    except (OSError, ValueError, ImportError, evergrow.ClusterError) as error:
+        sys.exit(f"{parser.prog}: {error}")
 
+
+def train(options: argparse.Namespace) -> None:
     shards = evergrow.open_shards(options.shards)
     forest = evergrow.NCMForestClassifier(
         options.trees, n_jobs=-1, memory_limit=options.memory_limit, random_state=0, verbose=1
