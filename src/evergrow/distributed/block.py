@@ -10,7 +10,7 @@ from evergrow.distributed.connecting import check_address, connected
 from evergrow.distributed.keeping import KeptResults, Resuming
 from evergrow.distributed.ray_engine import RayEngine
 from evergrow.engine import InProcess, using
-from evergrow.params import Flag, Integer, Nothing, Number, Rule, check_parameters
+from evergrow.params import Choice, Flag, Integer, Nothing, Number, Rule, check_parameters
 
 __all__ = ["cluster"]
 
@@ -20,6 +20,7 @@ _RULES: dict[str, list[Rule]] = {
     "connect_timeout": [Number(0.0, 86400.0, open_low=True)],
     "retries": [Integer(0, 2**20)],
     "task_timeout": [Nothing(), Number(0.0, open_low=True)],
+    "updates": [Choice(("auto", "here", "workers"))],
     "verbose": [Integer(0, 2**31 - 1), Flag()],
 }
 
@@ -34,6 +35,7 @@ def cluster(
     retries: int = 3,
     task_timeout: float | None = None,
     resume: str | os.PathLike[str] | None = None,
+    updates: str = "auto",
     verbose: int = 0,
 ) -> Iterator[None]:
     """Do the long work of estimators on a Ray cluster while the block runs.
@@ -98,6 +100,7 @@ def cluster(
         "connect_timeout": connect_timeout,
         "retries": retries,
         "task_timeout": task_timeout,
+        "updates": updates,
         "verbose": verbose,
     }
     check_parameters(options, _RULES)
@@ -119,6 +122,7 @@ def cluster(
             threads_per_worker=threads_per_worker,
             retries=retries,
             task_timeout=task_timeout,
+            updates=updates,
             verbose=int(verbose),
         )
         with closing(engine), using(engine if kept is None else Resuming(engine, kept)):
