@@ -180,7 +180,7 @@ def test_the_plain_loop_keeps_trees_as_well() -> None:
     ("options", "n_workers", "expected"),
     [
         ({"update": "rtst"}, 8, [False, True, True]),
-        ({"update": "igt", "refresh": 0.1}, 8, [False, True, True]),
+        ({"update": "rust"}, 4, [False, True, True]),
         ({"update": "rtst"}, 3, [False, False, False]),
         ({"update": "rtst", "n_jobs": 2}, 4, [False, False, False]),
         ({"update": "igt"}, 8, [False, False, False]),

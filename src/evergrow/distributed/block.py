@@ -69,6 +69,12 @@ def cluster(
         A folder for finished parts. If the program is stopped, running it again with the same
         folder goes on where it was: what is kept there belongs to the data, parameters and version
         it was made with, and is used for nothing else. Remove the folder when the work is done.
+    updates : {"auto", "here", "workers"}, default="auto"
+        Who updates forests in ``partial_fit``. ``"here"``: this process. ``"workers"``: the trees
+        stay with workers, which get the new samples and send back what changed; the first update
+        also sends them the forest. ``"auto"``: workers, from the second of several updates of a
+        forest on, if it grows much again (RTST, RUST) and they have at least four
+        times the threads of its ``n_jobs``; else here, see the notes.
     verbose : int, default=0
         Show progress bars of all work, also of estimators that are silent.
 
@@ -84,6 +90,11 @@ def cluster(
     -----
     Ray runs code for whoever reaches it. Newer versions ask for a token: a cluster that is started
     here makes one; for another cluster set ``RAY_AUTH_MODE=token`` and ``RAY_AUTH_TOKEN``.
+
+    A forest is complete in this process after every update, whoever made it: a worker that is lost
+    is given its trees again, and an update that fails or is interrupted changes nothing. Forests
+    with ``memory`` or ``memory_limit`` are updated here, for their samples are on a disk of this
+    machine. What must come back decides whether workers pay: FIGURES
 
     Examples
     --------

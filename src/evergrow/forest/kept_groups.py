@@ -162,9 +162,8 @@ def _can_be_kept(known: FittedForest, recipe: Recipe) -> bool:
 
 
 def _is_worth_it(engine: Engine, recipe: Recipe) -> bool:
-    computes = recipe.strategy in _GROWS_AGAIN or recipe.refresh > 0
     n_there = engine.n_workers * engine.threads_per_worker
-    return computes and n_there >= _FEWEST_TIMES * recipe.n_threads
+    return recipe.strategy in _GROWS_AGAIN and n_there >= _FEWEST_TIMES * recipe.n_threads
 
 
 def _even_groups(n_trees: int, n_workers: int) -> tuple[Group, ...]:
