@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -115,6 +116,25 @@ class Paged {
         return first;
     }
     T* fresh(std::size_t i) { return const_cast<T*>(at(i)); }
+
+    // visit(first, n) for every run of items that are others than in the array that this was once a
+    // copy of; those behind its last are one run.
+    template <class Visit>
+    void each_change_since(const Paged& before, Visit visit) const {
+        const std::size_t n_both = std::min(size_, before.size_);
+        std::size_t first = 0, n = 0;
+        each_run(0, n_both, [&](std::size_t begin, std::size_t run) {
+            if (pages_[begin >> shift_] == before.pages_[begin >> shift_]) return;
+            for (std::size_t i = begin; i < begin + run; ++i) {
+                if (std::memcmp(at(i), before.at(i), item_bytes()) == 0) continue;
+                if (n > 0 && first + n != i) visit(first, n);
+                if (n == 0 || first + n != i) first = i, n = 0;
+                ++n;
+            }
+        });
+        if (n > 0) visit(first, n);
+        if (n_both < size_) visit(n_both, size_ - n_both);
+    }
 
     // Pages from elsewhere; copies then share what is changed. For an empty array.
     void use(std::shared_ptr<PageSource> source) { source_ = std::move(source); }

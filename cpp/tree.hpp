@@ -93,6 +93,9 @@ class Tree {
     std::uint64_t n_comparisons = 0;
 
   private:
+    // Reads and writes every array as it lies.
+    friend class TreeChanges;
+
     void add_leaf(std::int32_t parent);
     void store(Node& node, const Split& split);
     void bury(std::int32_t node);

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evergrow.engine import Arrays, InProcess, Join, Shared, Task, using
+from evergrow.engine import Arrays, Change, InProcess, Join, Shared, Step, Task, using
 
 
 class Shuffled:
@@ -22,6 +22,10 @@ class Shuffled:
         Names of the pieces of work.
     works : list of str
         What was said to be done.
+    values : dict
+        What stays with workers, by version and place; whatever is taken out is lost.
+    loads : list of int
+        Places whose value was made.
     """
 
     n_workers = 3
@@ -34,6 +38,10 @@ class Shuffled:
         self.sizes: list[int] = []
         self.names: list[str | None] = []
         self.works: list[str] = []
+        self.updates = "here"
+        self.loads: list[int] = []
+        self.values: dict[tuple[str, int], Any] = {}
+        self.before_change: Callable[[int], None] = lambda place: None
 
     def share(self, value: Any) -> Shared:
         """Give bytes."""
@@ -79,6 +87,39 @@ class Shuffled:
         joined = InProcess().fold(_given, [found[i] for i in range(len(parts))], join, what=what)
         return _read_only(pickle.loads(pickle.dumps(joined)))
 
+    def change(
+        self,
+        change: Change,
+        parts: Sequence[Any],
+        shared: Sequence[Shared] = (),
+        *,
+        step: Step,
+        what: str,
+        verbose: int = 0,
+    ) -> Iterator[tuple[int, Arrays]]:
+        """Change values in any order."""
+        self.works.append(what)
+        values = [_closed(pickle.loads(value)) for value in shared]
+        for place in self._random.permutation(len(parts)).tolist():
+            self.before_change(place)
+            before, after = (step.before, place), (step.after, place)
+            if before not in self.values:
+                self.loads.append(place)
+                make, given = step.load(place)
+                made = [_closed(pickle.loads(v)) if isinstance(v, bytes) else v for v in given]
+                with using(None):
+                    self.values[before] = make(*made)
+            part = pickle.loads(pickle.dumps(parts[place]))
+            with using(None):
+                self.values[after], result = change(self.values[before], part, *values)
+            self.sizes.append(sum(array.nbytes for array in result.values()))
+            yield place, _read_only(pickle.loads(pickle.dumps(result)))
+
+    def let_go(self, name: str) -> None:
+        """Drop the values of a version."""
+        for key in [key for key in self.values if key[0] == name]:
+            del self.values[key]
+
     def _result(self, task: Task, part: Any, shared: Sequence[Shared]) -> Arrays:
         work = pickle.loads(pickle.dumps((task, part)))
         values = [_closed(pickle.loads(value)) for value in shared]
@@ -94,9 +135,15 @@ def _given(part: Arrays) -> Arrays:
 
 
 def _closed(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        value.setflags(write=False)
-    return value
+    """An array as stores of objects give it: read only, at a multiple of 64 bytes."""
+    if not isinstance(value, np.ndarray):
+        return value
+    memory = np.empty(value.nbytes + 64, dtype=np.uint8)
+    first = -memory.ctypes.data % 64
+    placed = memory[first : first + value.nbytes].view(value.dtype).reshape(value.shape)
+    placed[...] = value
+    placed.setflags(write=False)
+    return placed
 
 
 def _read_only(arrays: Arrays) -> Arrays:

@@ -38,6 +38,9 @@ class _Recorded:
         self.n_workers = engine.n_workers
         self.is_remote = engine.is_remote
         self.threads_per_worker = engine.threads_per_worker
+        self.updates = engine.updates
+        self.change = engine.change
+        self.let_go = engine.let_go
         self.share = engine.share
         self.remember = engine.remember
         self.on_every_node = engine.on_every_node

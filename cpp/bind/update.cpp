@@ -14,6 +14,7 @@
 #include "module.hpp"
 #include "numpy.hpp"
 #include "rules.hpp"
+#include "tree_changes.hpp"
 
 using namespace nb::literals;
 
@@ -132,6 +133,42 @@ ForestPtr relabelled(const Forest& forest, const SamplesPtr& samples,
     return std::make_shared<Forest>(relabel(forest, samples, map, n_classes));
 }
 
+// What every tree of a forest has that those of the forest before it have not.
+std::vector<NumpyVector<const std::uint8_t>> changes_since(const Forest& forest,
+                                                           const Forest* before) {
+    if (before != nullptr && before->trees.size() != forest.trees.size())
+        throw std::invalid_argument("the forests differ in their number of trees");
+    std::vector<std::vector<std::uint8_t>> changes;
+    {
+        const nb::gil_scoped_release release;
+        for (std::size_t t = 0; t < forest.trees.size(); ++t) {
+            const Tree* old = before == nullptr ? nullptr : before->trees[t].get();
+            changes.push_back(TreeChanges::since(old, *forest.trees[t]));
+        }
+    }
+    std::vector<NumpyVector<const std::uint8_t>> arrays;
+    for (std::vector<std::uint8_t>& bytes : changes) arrays.push_back(to_numpy(std::move(bytes)));
+    return arrays;
+}
+
+ForestPtr changed(const SamplesPtr& samples, const std::vector<Vector<std::uint8_t>>& changes,
+                  std::size_t n_classes, const Forest* before) {
+    if (before != nullptr && before->trees.size() != changes.size())
+        throw std::invalid_argument("there must be changes of every tree");
+    auto forest = std::make_shared<Forest>();
+    forest->samples = samples;
+    forest->n_classes = n_classes;
+    if (before != nullptr) forest->n_log_n = before->n_log_n;
+    const nb::gil_scoped_release release;
+    for (std::size_t t = 0; t < changes.size(); ++t) {
+        const Tree* old = before == nullptr ? nullptr : before->trees[t].get();
+        forest->trees.push_back(TreeChanges::applied(old, changes[t].data(), changes[t].size()));
+        if (forest->trees.back()->width() != samples->width())
+            throw std::invalid_argument("the trees are of samples of another width");
+    }
+    return forest;
+}
+
 }  // namespace
 
 void bind_update(nb::class_<Forest>& forest) {
@@ -148,6 +185,9 @@ void bind_update(nb::class_<Forest>& forest) {
                  const nb::gil_scoped_release release;
                  return std::make_shared<Forest>(compact(self));
              })
+        .def("changes_since", &changes_since, "before"_a.none())
+        .def_static("changed", &changed, nb::kw_only(), "samples"_a, "changes"_a, "n_classes"_a,
+                    "before"_a.none())
         .def(
             "with_samples",
             [](const Forest& self, const SamplesPtr& samples) {

@@ -11,19 +11,49 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy.typing as npt
 
 from evergrow.progress import progress_bar
 
-__all__ = ["Arrays", "Engine", "InProcess", "Join", "Shared", "Task", "engine_in_use", "using"]
+__all__ = [
+    "Arrays",
+    "Change",
+    "Engine",
+    "InProcess",
+    "Join",
+    "Load",
+    "Shared",
+    "Step",
+    "Task",
+    "engine_in_use",
+    "using",
+]
 
 Arrays = dict[str, npt.NDArray[Any]]
 # A function of a module, so that workers find it by its name: task(part, *shared values).
 Task = Callable[..., Arrays]
 # Puts the results of two neighbouring parts together, the first one first.
 Join = Callable[[Arrays, Arrays], Arrays]
+# Makes a changed value of one that stays with a worker: change(value, part, *shared values) gives
+# it, and what is to be known of it here.
+Change = Callable[..., tuple[Any, Arrays]]
+# What makes the value of a place, a function of a module, and what it is given.
+Load = Callable[[int], tuple[Callable[..., Any], Sequence[Any]]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """From one version of values that stay with workers to the next, by their names.
+
+    ``load`` says what makes those before it, for a worker that has none or is lost.
+    """
+
+    before: str
+    after: str
+    load: Load
 
 
 class Shared(Protocol):
@@ -48,6 +78,10 @@ class Engine(Protocol):
     @property
     def threads_per_worker(self) -> int:
         """Threads that one part may use."""
+
+    @property
+    def updates(self) -> str:
+        """Where forests are updated: "here", "workers", or "auto"."""
 
     def share(self, value: Any) -> Shared:
         """Make a value available to tasks; arrays are not copied again for each."""
@@ -95,14 +129,37 @@ class Engine(Protocol):
         number of workers.
         """
 
+    def change(
+        self,
+        change: Change,
+        parts: Sequence[Any],
+        shared: Sequence[Shared] = (),
+        *,
+        step: Step,
+        what: str,
+        verbose: int = 0,
+    ) -> Iterator[tuple[int, Arrays]]:
+        """Change values that stay with workers, one for each part; results as from ``run``.
+
+        The version before stays too, so that a change that fails can be made again, until
+        :meth:`let_go` is told its name.
+        """
+
+    def let_go(self, name: str) -> None:
+        """Drop a version of values, if there is one, at any time and from any thread."""
+
 
 class InProcess:
     """The engine that is a plain loop: one part after the other, in this thread."""
 
+    updates = "here"
     n_workers = 1
     threads_per_worker = 1
     is_remote = False
     keeps_results = False
+
+    def __init__(self) -> None:
+        self._values: dict[str, dict[int, Any]] = {}
 
     def share(self, value: Any) -> Shared:
         """Give the value itself."""
@@ -157,6 +214,34 @@ class InProcess:
             (height, first), (_, second) = waiting[-2:]
             waiting[-2:] = [(height + 1, join(first, second))]
         return waiting[0][1]
+
+    def change(
+        self,
+        change: Change,
+        parts: Sequence[Any],
+        shared: Sequence[Shared] = (),
+        *,
+        step: Step,
+        what: str,
+        verbose: int = 0,
+    ) -> Iterator[tuple[int, Arrays]]:
+        """Change values that are kept here."""
+        before = self._values.setdefault(step.before, {})
+        after: dict[int, Any] = {}
+        with progress_bar(what, len(parts), verbose) as progress:
+            for place, part in enumerate(parts):
+                if place not in before:
+                    make, values = step.load(place)
+                    before[place] = make(*values)
+                after[place], result = change(before[place], part, *shared)
+                yield place, result
+                if progress is not None:
+                    progress(place + 1)
+        self._values[step.after] = after
+
+    def let_go(self, name: str) -> None:
+        """Drop a version of values."""
+        self._values.pop(name, None)
 
 
 _in_use: ContextVar[Engine | None] = ContextVar("engine", default=None)

@@ -50,7 +50,7 @@ def test_the_same_script_trains_the_same_forest_here_and_on_two_nodes(two_nodes,
 
 def test_the_pages_examples_run_one_after_the_other(needs_ray, run_script, tmp_path):
     blocks = _python_blocks("docs/cluster.md")
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     # "auto" must not find a cluster that somebody else runs on this machine.
     start = f"import os\nos.chdir({str(tmp_path)!r})\nos.environ['RAY_ADDRESS'] = 'local'\n"
     end = "print(forest.score(shards, shards.labels) > 0.9)\nnodes.shutdown()\n"

@@ -10,7 +10,7 @@ from evergrow.distributed.connecting import check_address, connected
 from evergrow.distributed.keeping import KeptResults, Resuming
 from evergrow.distributed.ray_engine import RayEngine
 from evergrow.engine import InProcess, using
-from evergrow.params import Flag, Integer, Nothing, Number, Rule, check_parameters
+from evergrow.params import Choice, Flag, Integer, Nothing, Number, Rule, check_parameters
 
 __all__ = ["cluster"]
 
@@ -20,6 +20,7 @@ _RULES: dict[str, list[Rule]] = {
     "connect_timeout": [Number(0.0, 86400.0, open_low=True)],
     "retries": [Integer(0, 2**20)],
     "task_timeout": [Nothing(), Number(0.0, open_low=True)],
+    "updates": [Choice(("auto", "here", "workers"))],
     "verbose": [Integer(0, 2**31 - 1), Flag()],
 }
 
@@ -34,6 +35,7 @@ def cluster(
     retries: int = 3,
     task_timeout: float | None = None,
     resume: str | os.PathLike[str] | None = None,
+    updates: str = "auto",
     verbose: int = 0,
 ) -> Iterator[None]:
     """Do the long work of estimators on a Ray cluster while the block runs.
@@ -67,6 +69,12 @@ def cluster(
         A folder for finished parts. If the program is stopped, running it again with the same
         folder goes on where it was: what is kept there belongs to the data, parameters and version
         it was made with, and is used for nothing else. Remove the folder when the work is done.
+    updates : {"auto", "here", "workers"}, default="auto"
+        Who updates forests in ``partial_fit``. ``"here"``: this process. ``"workers"``: the trees
+        stay with workers, which get the new samples and send back what changed; the first update
+        also sends them the forest. ``"auto"``: workers, from the second of several updates of a
+        forest on, if it grows much again (RTST, RUST) and they have at least four
+        times the threads of its ``n_jobs``; else here, see the notes.
     verbose : int, default=0
         Show progress bars of all work, also of estimators that are silent.
 
@@ -83,6 +91,13 @@ def cluster(
     Ray runs code for whoever reaches it. Newer versions ask for a token: a cluster that is started
     here makes one; for another cluster set ``RAY_AUTH_MODE=token`` and ``RAY_AUTH_TOKEN``.
 
+    A forest is complete in this process after every update, whoever made it: a worker that is lost
+    is given its trees again, and an update that fails or is interrupted changes nothing. Forests
+    with ``memory`` or ``memory_limit`` are updated here, for their samples are on a disk of this
+    machine. What must come back decides whether workers pay: of 16 trees of 130 MB
+    1000 new samples change 20 MB by ULS, 22 by IGT, 37 by RUST and all by RTST, while the update
+    itself took 0.04, 0.04, 0.12 and 0.36 s on two threads.
+
     Examples
     --------
     >>> import evergrow
@@ -98,6 +113,7 @@ def cluster(
         "connect_timeout": connect_timeout,
         "retries": retries,
         "task_timeout": task_timeout,
+        "updates": updates,
         "verbose": verbose,
     }
     check_parameters(options, _RULES)
@@ -119,6 +135,7 @@ def cluster(
             threads_per_worker=threads_per_worker,
             retries=retries,
             task_timeout=task_timeout,
+            updates=updates,
             verbose=int(verbose),
         )
         with closing(engine), using(engine if kept is None else Resuming(engine, kept)):

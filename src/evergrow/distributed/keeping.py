@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from evergrow.engine import Arrays, Engine, InProcess, Join, Shared, Task
+from evergrow.engine import Arrays, Change, Engine, InProcess, Join, Shared, Step, Task
 from evergrow.errors import CacheWarning, ModelFileError
 from evergrow.files import read_model, write_model
 
@@ -98,6 +98,11 @@ class Resuming:
         """Whether parts run in other processes."""
         return self._engine.is_remote
 
+    @property
+    def updates(self) -> str:
+        """Where forests are updated."""
+        return self._engine.updates
+
     def share(self, value: Any) -> Shared:
         """Make a value available to tasks."""
         return self._engine.share(value)
@@ -168,6 +173,23 @@ class Resuming:
         return InProcess().fold(
             _take, range(len(parts)), join, (self._kept, name, held), what=what, verbose=0
         )
+
+    def change(
+        self,
+        change: Change,
+        parts: Sequence[Any],
+        shared: Sequence[Shared] = (),
+        *,
+        step: Step,
+        what: str,
+        verbose: int = 0,
+    ) -> Iterator[tuple[int, Arrays]]:
+        """Change values that stay with workers; nothing of it is kept in files."""
+        return self._engine.change(change, parts, shared, step=step, what=what, verbose=verbose)
+
+    def let_go(self, name: str) -> None:
+        """Drop a version of values."""
+        self._engine.let_go(name)
 
 
 def _take(place: int, kept: KeptResults, name: str, held: dict[int, Arrays]) -> Arrays:

@@ -8,9 +8,9 @@ import sys
 from typing import Any
 
 from evergrow.distributed.versions import Versions, check_here, versions_here
-from evergrow.engine import Arrays, Join, Task
+from evergrow.engine import Arrays, Change, Join, Task
 
-__all__ = ["join_two", "on_node", "perform", "report_versions"]
+__all__ = ["Keeper", "join_two", "on_node", "perform", "report_versions"]
 
 # Names of malloc.h. Left alone, the threshold follows the largest array that was freed, and later
 # ones leave holes.
@@ -34,6 +34,39 @@ def join_two(expected: Versions, join: Join, first: Arrays, second: Arrays) -> t
     check_here(expected)
     result = join(first, second)
     return _n_bytes(result), result
+
+
+class Keeper:
+    """An actor: values that stay on a worker, each by the name of its version."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+        self._refusals: dict[str, Exception] = {}
+
+    def load(self, expected: Versions, name: str, make: Any, *values: Any) -> None:
+        """Make the value of a version; what goes wrong is said when it is asked for."""
+        try:
+            check_here(expected)
+            _give_back_memory()
+            self._values[name] = make(*values)
+        except Exception as error:  # noqa: BLE001
+            self._refusals[name] = error
+
+    def change(
+        self, expected: Versions, change: Change, names: tuple[str, str], part: Any, *shared: Any
+    ) -> tuple[int, Arrays]:
+        """Make one version of another, and keep both; gives what :func:`perform` gives."""
+        check_here(expected)
+        before, after = names
+        if before in self._refusals:
+            raise self._refusals.pop(before)
+        self._values[after], result = change(self._values[before], part, *shared)
+        return _n_bytes(result), result
+
+    def let_go(self, names: list[str]) -> None:
+        """Drop versions."""
+        for name in names:
+            self._values.pop(name, None)
 
 
 def report_versions() -> Versions:

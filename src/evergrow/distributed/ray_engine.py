@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from typing import Any
 
 from evergrow.distributed.dispatch import Dispatcher, Job
+from evergrow.distributed.keepers import Keepers
 from evergrow.distributed.on_worker import join_two, on_node, perform
 from evergrow.distributed.versions import versions_here
-from evergrow.engine import Arrays, Join, Shared, Task
+from evergrow.engine import Arrays, Change, Join, Shared, Step, Task
 from evergrow.errors import ClusterError
 from evergrow.progress import progress_bar
 
@@ -46,6 +47,8 @@ class RayEngine:
         How often a part is done again.
     task_timeout : float or None
         Seconds after which a part is stopped and begun again.
+    updates : str
+        Where forests are updated: "here", "workers" or "auto".
     verbose : int
         Show progress bars even where the estimator would not.
     """
@@ -60,13 +63,16 @@ class RayEngine:
         threads_per_worker: int = 1,
         retries: int = 3,
         task_timeout: float | None = None,
+        updates: str = "auto",
         verbose: int = 0,
     ) -> None:
         self._n_workers = n_workers
         self.threads_per_worker = threads_per_worker
         self._retries = retries
         self._task_timeout = task_timeout
+        self.updates = updates
         self._verbose = verbose
+        self._keepers = Keepers(retries, task_timeout)
         self._is_open = True
         # What came back from workers, for whoever wants to know what travelled.
         self.n_bytes = 0
@@ -81,8 +87,9 @@ class RayEngine:
         return max(1, int(n_processors // self.threads_per_worker))
 
     def close(self) -> None:
-        """Refuse work from now on."""
+        """Refuse work from now on, and end what stayed with workers."""
         self._is_open = False
+        self._keepers.close()
 
     def share(self, value: Any) -> Shared:
         """Put a value into Ray's object store; workers read arrays of it where they lie."""
@@ -168,6 +175,40 @@ class RayEngine:
         value: Arrays = dispatcher.value_of(joins.last)
         self.n_bytes += sum(array.nbytes for array in value.values())
         return value
+
+    def change(
+        self,
+        change: Change,
+        parts: Sequence[Any],
+        shared: Sequence[Shared] = (),
+        *,
+        step: Step,
+        what: str,
+        verbose: int = 0,
+    ) -> Iterator[tuple[int, Arrays]]:
+        """Change values that stay with actors, one for each part."""
+        self._check_open()
+        references = [self.share(value).reference for value in shared]  # type: ignore[attr-defined]
+
+        def load(place: int) -> tuple[Any, list[Any]]:
+            make, values = step.load(place)
+            # Ray gives an actor what a reference refers to.
+            return make, [v.reference if isinstance(v, _InStore) else v for v in values]
+
+        own = replace(step, load=load)
+        with (
+            progress_bar(what, len(parts), max(verbose, self._verbose)) as progress,
+            closing(self._keepers.changed(change, parts, references, own, what)) as changed,
+        ):
+            for n_done, (place, result) in enumerate(changed, 1):
+                self.n_bytes += sum(array.nbytes for array in result.values())
+                yield place, result
+                if progress is not None:
+                    progress(n_done)
+
+    def let_go(self, name: str) -> None:
+        """Drop a version of values."""
+        self._keepers.let_go(name)
 
     def _check_open(self) -> None:
         if not self._is_open:

@@ -22,7 +22,7 @@ from evergrow.forest.tree_groups import forest_of, grow_over, grow_over_rows, gr
 from evergrow.shards import Shards
 from evergrow.version import __version__
 
-__all__ = ["can_grow_by_groups", "groups_of", "grow_by_groups", "seed_of_work"]
+__all__ = ["can_grow_by_groups", "groups_of", "grow_by_groups", "seed_of_work", "standardised"]
 
 # Features of all rows of a group: some twentieth of a second of work, many times what it costs to
 # hand it out. A worker holds the trees of its group, which may be larger than all it needs besides.
@@ -74,7 +74,7 @@ def grow_by_groups(
         return work.run(grow_over, [samples], samples, recipe.n_threads, room)
     n_threads = engine.threads_per_worker
     if not room.in_file:
-        rows = _standardised(X, standardization, half=recipe.half_samples)
+        rows = standardised(X, standardization, half=recipe.half_samples)
         samples = _core.Samples.over(rows, codes, ids, n_features=X.shape[1])
         return work.run(grow_over_rows, [rows, codes, ids, X.shape[1]], samples, n_threads, room)
     # Each worker keeps to the limit, with the threads that it has.
@@ -146,7 +146,7 @@ def seed_of_work(drawn: int, X: Any, codes: Codes, recipe: Recipe, n_classes: in
     return int(kept["seed"][0])
 
 
-def _standardised(X: Any, standardization: Standardization, *, half: bool) -> npt.NDArray[Any]:
+def standardised(X: Any, standardization: Standardization, *, half: bool) -> npt.NDArray[Any]:
     """All rows as the core keeps them, in one array that tasks read where it lies."""
     shape = (X.shape[0], _core.padded_width(X.shape[1]))
     rows = _aligned(shape, np.dtype(np.uint16 if half else np.float32))

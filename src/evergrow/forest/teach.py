@@ -20,6 +20,7 @@ from evergrow.forest.by_groups import can_grow_by_groups, grow_by_groups
 from evergrow.forest.fitted import FittedForest
 from evergrow.forest.growth import rows_per_tree
 from evergrow.forest.history import EarlySamples, History
+from evergrow.forest.kept_groups import kept_groups, note_update
 from evergrow.forest.recipe import Recipe
 from evergrow.forest.report import UpdateReport
 from evergrow.forest.reservoir import choose_evicted
@@ -178,15 +179,11 @@ def _update(
     plan = core_plan(recipe, history, len(labels), known, row_budget=room.row_budget)
     keep = recipe.keep_per_class if plan["keep_rows"] else None
     evicted = choose_evicted(samples, keep, history.seed, expendable)
-    with progress_bar("updating trees", len(known.forest), recipe.verbose) as progress:
-        forest, done = known.forest.update(
-            samples=samples,
-            rows=numbers,
-            evicted=evicted,
-            plan=plan,
-            n_threads=recipe.n_threads,
-            progress=progress,
-        )
+    kept = kept_groups(known, recipe)
+    if kept is None:
+        forest, done = _updated(known.forest, samples, numbers, evicted, recipe, plan)
+    else:
+        forest, done = kept.update(samples, numbers, evicted, recipe, plan)
     if not plan["keep_rows"]:
         forest = forest.with_samples(stored)
     elif len(evicted):
@@ -200,7 +197,28 @@ def _update(
         seconds=time.perf_counter() - start,
         **done,
     )
-    return replace(known, labels=labels, forest=forest, history=history), report
+    fitted = replace(known, labels=labels, forest=forest, history=history)
+    note_update(fitted, kept)
+    return fitted, report
+
+
+def _updated(
+    forest: _core.Forest,
+    samples: _core.Samples,
+    numbers: npt.NDArray[np.int32],
+    evicted: npt.NDArray[np.int32],
+    recipe: Recipe,
+    plan: dict[str, Any],
+) -> tuple[_core.Forest, dict[str, Any]]:
+    with progress_bar("updating trees", len(forest), recipe.verbose) as progress:
+        return forest.update(
+            samples=samples,
+            rows=numbers,
+            evicted=evicted,
+            plan=plan,
+            n_threads=recipe.n_threads,
+            progress=progress,
+        )
 
 
 def core_plan(
