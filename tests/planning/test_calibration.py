@@ -52,6 +52,36 @@ def test_no_part_of_the_work_gets_less_with_more_data(name: str, more: dict[str,
     assert sum(greater.values()) > sum(less.values()) or "classes" in more
 
 
+def test_ranking_costs_threshold_trees_more_with_larger_leaves_up_to_a_heap() -> None:
+    family = FAMILIES["axis"]
+    ranked = [
+        known_calibration(family).seconds(family, Workload(20_000, 64, 50, 1, leaf))
+        for leaf in (2, 40, 100)
+    ]
+    assert ranked[0]["ranking"] < ranked[1]["ranking"]
+    assert [parts["ranking"] > 0 for parts in ranked] == [True, True, False]
+    assert [parts["partitioning"] > 0 for parts in ranked] == [False, False, True]
+
+
+def test_rows_beyond_the_cache_are_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    family, work = FAMILIES["ncm_forest"], Workload(20_000, 64, 50, 1)
+    seconds = []
+    for size in (1 << 30, 1 << 20):
+        monkeypatch.setattr("evergrow.planning.terms.cache_bytes", lambda size=size: size)
+        seconds.append(known_calibration(family).seconds(family, work)["reading far rows"])
+    assert 20 * seconds[0] < seconds[1]
+
+
+@pytest.mark.parametrize("name", sorted(FAMILIES))
+def test_the_benchmark_is_eight_times_beyond_every_calibrated_size(name: str) -> None:
+    planning = pytest.importorskip("benchmarks.cluster.planning")
+    known = FAMILIES[name].calibrated_by()
+    rows, features, classes = planning.LARGER[name].values()
+    assert rows[0] >= 8 * max(work.rows for work in known)
+    assert features[1] >= 8 * max(work.features for work in known)
+    assert classes[2] >= 8 * max(work.classes for work in known)
+
+
 def test_generated_data_are_the_same_every_time() -> None:
     first, second = generate(5000, 10, 7), generate(5000, 10, 7)
     assert np.array_equal(first[0], second[0])

@@ -1,7 +1,8 @@
 """How long units of work take here: fitted to small runs of the learner itself.
 
 Times are those of the processor, the least of several: what else the machine does at the same time
-hardly shows in them.
+hardly shows in them. The first of several fits in a row also waits for memory from the system,
+which takes anything from nothing to as long as a tree; the others have it already.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from evergrow.progress import progress_bar
 
 __all__ = ["NO_SHAPE", "Calibration", "Run", "calibrate", "measure_run"]
 
-_REPEATS = 3
+# Times that all sizes are gone through, and fits in a row of each.
+_ROUNDS, _FITS = 2, 3
 NO_SHAPE = Shape(0.0, 0.0, 0.0, 0.0, 0.0)
 
 Data = Callable[[int, int, int], tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]]
@@ -69,13 +71,14 @@ def calibrate(family: Family, *, data: Data = generate, verbose: int = 0) -> Cal
     """Run a learner on small data of several sizes and find what the parts of its work cost."""
     works = family.calibrated_by()
     best: list[Run | None] = [None] * len(works)
-    n_runs = _REPEATS * len(works)
+    n_runs = _ROUNDS * len(works)
     with progress_bar(f"calibrating {family.name}", n_runs, verbose) as progress:
         # One size after the other, then all again: what disturbs one of a size is over by the next.
         for done in range(n_runs):
             place = done % len(works)
             work, before = works[place], best[place]
-            run = measure_run(family, work, *data(work.rows, work.features, work.classes))
+            X, y = data(work.rows, work.features, work.classes)
+            run = measure_run(family, work, X, y, repeats=_FITS)
             best[place] = run if before is None or run.seconds < before.seconds else before
             if progress is not None:
                 progress(done + 1)
