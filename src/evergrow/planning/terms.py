@@ -31,7 +31,7 @@ _HEAP_ROWS = 64
 _HELD_OUT, _HELD_OUT_EVERY, _PENALTIES = 2000, 6, 10
 # The cache that a core has to itself, and a line of it.
 _NEAR_BYTES, _LINE_VALUES = 1 << 20, 16
-# What of the last cache holds rows; values, counts and other programs have the rest.
+# What of a cache holds rows; values, counts and other programs have the rest.
 _CACHE_SHARE = 0.25
 # Bytes of the blocks of rows whose products, and whose sums, are added up at once.
 _PRODUCT_BLOCK_BYTES, _MEAN_BLOCK_BYTES = 64 << 20, 8 << 20
@@ -134,12 +134,16 @@ def _tests(work: Workload, shape: Shape) -> float:
 
 
 def _missed(work: Workload, cache: float) -> float:
-    """Tests of rows whose numbers a cache does not hold: it takes a line for each, of any column.
+    """Tests of rows whose numbers a cache does not hold, as every node reads other columns.
 
-    Those are the levels above the node whose lines fit, unless all columns do.
+    A node of few rows takes a line for each; above the node whose lines fit, all are missing. The
+    first levels, with more rows than a column has lines, find a line again if the near cache holds
+    the column.
     """
-    columns = 4.0 * work.rows * work.features
-    levels = math.log2(1 + _LINE_VALUES * columns / cache)
+    column = 4.0 * work.rows
+    columns = column * work.features
+    crowded = math.log2(_LINE_VALUES) * column / (column + _CACHE_SHARE * _NEAR_BYTES)
+    levels = crowded + math.log2(1 + columns / cache)
     return work.rows * math.sqrt(work.features) * levels * columns / (columns + cache)
 
 
@@ -232,7 +236,7 @@ _ERC = (
     Term("turning columns", "not", lambda w, _: w.rows * w.features),
     Term("handling rows", "trees", _levels),
     Term("tests", "trees", _tests),
-    Term("near tests", "trees", lambda w, _: _missed(w, _NEAR_BYTES)),
+    Term("near tests", "trees", lambda w, _: _missed(w, _CACHE_SHARE * _NEAR_BYTES)),
     Term("far tests", "trees", lambda w, _: _missed(w, _far_bytes())),
 )
 
