@@ -118,7 +118,7 @@ def _at_sizes(
         work = Workload(n, d, classes, trees, min_samples_leaf=leaf[0] if leaf else 10)
         X, y = generate(n, d, classes, seed=1)
         # The third of several fits has the memory that the first let go.
-        measured = measure_run(family, work, X, y, repeats=3).seconds
+        measured = measure_run(family, work, X, y, repeats=3, at_least=1.0).seconds
         expected = total_seconds(family, calibration, work)
         rows.append((what, f"{n} x {d}, {classes}", expected, measured, expected / measured))
         error = 100 * abs(expected / measured - 1)
@@ -152,7 +152,7 @@ def _expected_and_measured(
 ) -> tuple[float, float]:
     n, d = split.X.shape
     work = Workload(n, d, len(np.unique(split.y)), 4)
-    measured = measure_run(family, work, split.X, split.y, repeats=3).seconds
+    measured = measure_run(family, work, split.X, split.y, repeats=3, at_least=1.0).seconds
     return total_seconds(family, calibration, work), measured
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from evergrow.planning.calibration import Run, calibrate, fitted, total_seconds
+from evergrow.planning.calibration import Run, calibrate, fitted, measure_run, total_seconds
 from evergrow.planning.families import FAMILIES, family_named
 from evergrow.planning.generated import generate
 from evergrow.planning.workload import Workload
@@ -50,6 +50,30 @@ def test_no_part_of_the_work_gets_less_with_more_data(name: str, more: dict[str,
     rounded = {"held-out scores", "choosing"}
     assert all(greater[part] >= less[part] for part in less if part not in rounded)
     assert sum(greater.values()) > sum(less.values()) or "classes" in more
+
+
+class Counted:
+    """Learns nothing, but counts how often."""
+
+    def __init__(self) -> None:
+        self.n_fits = 0
+
+    def fit(self, X: object, y: object) -> None:
+        self.n_fits += 1
+
+    def predict(self, X: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("at_least", "n_fits"), [(0.0, 3), (100.0, 10)])
+def test_fits_that_take_no_time_are_made_more_often_but_not_forever(
+    at_least: float, n_fits: int
+) -> None:
+    model = Counted()
+    family = dataclasses.replace(FAMILIES["means"], make=lambda _: model)
+    X, y = generate(100, 4, 3)
+    measure_run(family, Workload(100, 4, 3), X, y, repeats=3, at_least=at_least)
+    assert model.n_fits == n_fits
 
 
 def test_ranking_costs_threshold_trees_more_with_larger_leaves_up_to_a_heap() -> None:
