@@ -19,7 +19,14 @@ LAWS = ShapeLaws(
     vectors=Law(0.1, 0.0, 0.0, 0.0, 0.5),
     other_bytes=Law(1.0, 0.0, 0.0, 0.0, 0.0),
 )
-MACHINE = Machine(copy_rate=1e10, hash_rate=1.5e9, write_rate=1e9, read_rate=2e9, crowding=1.2)
+MACHINE = Machine(
+    copy_rate=1e10,
+    hash_rate=1.5e9,
+    write_rate=1e9,
+    read_rate=2e9,
+    crowding=1.2,
+    far_crowding=1.5,
+)
 
 
 def known_calibration(family: Family, *, verbose: int = 0) -> Calibration:

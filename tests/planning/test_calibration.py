@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from evergrow.planning.calibration import Run, calibrate, fitted, total_seconds
+from evergrow.planning.calibration import Run, calibrate, fitted, measure_run, total_seconds
 from evergrow.planning.families import FAMILIES, family_named
 from evergrow.planning.generated import generate
 from evergrow.planning.workload import Workload
@@ -31,7 +31,8 @@ def test_a_machine_of_known_speed_is_found_again(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))
-def test_every_family_can_be_calibrated(name: str) -> None:
+def test_every_family_can_be_calibrated(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr("evergrow.planning.calibration._FITS_SECONDS", 0.0)
     small = tuple((600 + 150 * k, 16 + 8 * k, 5 + k, 1 + k % 2) for k in range(8))
     family = dataclasses.replace(FAMILIES[name], sizes=small)
     found = calibrate(family)
@@ -50,6 +51,60 @@ def test_no_part_of_the_work_gets_less_with_more_data(name: str, more: dict[str,
     rounded = {"held-out scores", "choosing"}
     assert all(greater[part] >= less[part] for part in less if part not in rounded)
     assert sum(greater.values()) > sum(less.values()) or "classes" in more
+
+
+class Counted:
+    """Learns nothing, but counts how often."""
+
+    def __init__(self) -> None:
+        self.n_fits = 0
+
+    def fit(self, X: object, y: object) -> None:
+        self.n_fits += 1
+
+    def predict(self, X: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("at_least", "n_fits"), [(0.0, 3), (100.0, 10)])
+def test_fits_that_take_no_time_are_made_more_often_but_not_forever(
+    at_least: float, n_fits: int
+) -> None:
+    model = Counted()
+    family = dataclasses.replace(FAMILIES["means"], make=lambda _: model)
+    X, y = generate(100, 4, 3)
+    measure_run(family, Workload(100, 4, 3), X, y, repeats=3, at_least=at_least)
+    assert model.n_fits == n_fits
+
+
+def test_ranking_costs_threshold_trees_more_with_larger_leaves_up_to_a_heap() -> None:
+    family = FAMILIES["axis"]
+    ranked = [
+        known_calibration(family).seconds(family, Workload(20_000, 64, 50, 1, leaf))
+        for leaf in (2, 40, 100)
+    ]
+    assert ranked[0]["ranking"] < ranked[1]["ranking"]
+    assert [parts["ranking"] > 0 for parts in ranked] == [True, True, False]
+    assert [parts["partitioning"] > 0 for parts in ranked] == [False, False, True]
+
+
+def test_rows_beyond_the_cache_are_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    family, work = FAMILIES["ncm_forest"], Workload(20_000, 64, 50, 1)
+    seconds = []
+    for size in (1 << 30, 1 << 20):
+        monkeypatch.setattr("evergrow.planning.terms.cache_bytes", lambda size=size: size)
+        seconds.append(known_calibration(family).seconds(family, work)["reading far rows"])
+    assert 20 * seconds[0] < seconds[1]
+
+
+@pytest.mark.parametrize("name", sorted(FAMILIES))
+def test_the_benchmark_is_eight_times_beyond_every_calibrated_size(name: str) -> None:
+    planning = pytest.importorskip("benchmarks.cluster.planning")
+    known = FAMILIES[name].calibrated_by()
+    rows, features, classes = planning.LARGER[name].values()
+    assert rows[0] >= 8 * max(work.rows for work in known)
+    assert features[1] >= 8 * max(work.features for work in known)
+    assert classes[2] >= 8 * max(work.classes for work in known)
 
 
 def test_generated_data_are_the_same_every_time() -> None:

@@ -55,6 +55,25 @@ def test_more_workers_up_to_the_trees_are_quicker() -> None:
     assert times == sorted(times, reverse=True)
 
 
+def growing(**options: Any) -> float:
+    return next(part.seconds for part in make(**options).parts if part.name == "growing trees")
+
+
+@pytest.mark.parametrize(("cache", "slower"), [(1 << 30, 1.2), (1 << 20, 1.5)])
+def test_workers_slow_each_other_down_more_on_rows_beyond_the_cache(
+    monkeypatch: pytest.MonkeyPatch, cache: int, slower: float
+) -> None:
+    monkeypatch.setattr("evergrow.planning.schedule.cache_bytes", lambda: cache)
+    alone, crowded = growing(trees=64, workers=1), growing(trees=64, workers=16)
+    assert 16 * crowded == pytest.approx(slower * alone)
+
+
+def test_a_worker_holds_the_trees_that_it_is_growing_and_the_driver_all() -> None:
+    few, many = make(trees=16, workers=2), make(trees=64, workers=2)
+    assert many.worker_bytes == few.worker_bytes
+    assert many.worker_bytes < few.driver_bytes < many.driver_bytes
+
+
 def test_the_interval_holds_what_is_expected() -> None:
     found = make().one_core
     assert found.low < found.expected < found.high
@@ -71,11 +90,7 @@ def test_the_parts_add_up_to_the_whole() -> None:
 
 
 def test_a_faster_core_is_that_much_faster_where_cores_limit() -> None:
-    slow, fast = (
-        next(part.seconds for part in make(core_speed=speed).parts if part.name == "growing trees")
-        for speed in (1.0, 2.0)
-    )
-    assert slow == pytest.approx(2 * fast)
+    assert growing(core_speed=1.0) == pytest.approx(2 * growing(core_speed=2.0))
 
 
 def test_memory_that_does_not_suffice_is_the_first_limit() -> None:
@@ -86,11 +101,10 @@ def test_memory_that_does_not_suffice_is_the_first_limit() -> None:
 
 
 def test_a_memory_limit_bounds_what_a_worker_has_beside_its_trees() -> None:
-    options: dict[str, Any] = {"rows": 50_000_000, "trees": 16}
-    free = make(**options, shards=True)
-    limited = make(**options, memory_limit="500MiB")
-    assert limited.worker_bytes < free.worker_bytes
-    assert limited.scratch_bytes == 50_000_000 * 256 * 4
+    options: dict[str, Any] = {"rows": 5_000_000, "min_samples_leaf": 1000}
+    one, two = (make(**options, memory_limit=limit) for limit in ("1GiB", "2GiB"))
+    assert two.worker_bytes - one.worker_bytes == 1 << 30
+    assert one.scratch_bytes == 5_000_000 * 256 * 4
 
 
 def test_a_memory_limit_that_does_not_work_is_told_the_least_that_does() -> None:

@@ -1,7 +1,8 @@
 """How long units of work take here: fitted to small runs of the learner itself.
 
 Times are those of the processor, the least of several: what else the machine does at the same time
-hardly shows in them.
+hardly shows in them. The first of several fits in a row also waits for memory from the system,
+which takes anything from nothing to as long as a tree; the others have it already.
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ from evergrow.progress import progress_bar
 
 __all__ = ["NO_SHAPE", "Calibration", "Run", "calibrate", "measure_run"]
 
-_REPEATS = 3
+# Times that all sizes are gone through, and how many fits in a row are made of each: so many, or
+# more if they take less than so long, up to a number.
+_ROUNDS, _FITS, _FITS_SECONDS, _MOST_FITS = 2, 3, 0.3, 10
+# Fits that take longer are made in the first round only: in so long a time disturbances even out.
+_LONG_SECONDS = 0.5
 NO_SHAPE = Shape(0.0, 0.0, 0.0, 0.0, 0.0)
 
 Data = Callable[[int, int, int], tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]]
@@ -69,14 +74,16 @@ def calibrate(family: Family, *, data: Data = generate, verbose: int = 0) -> Cal
     """Run a learner on small data of several sizes and find what the parts of its work cost."""
     works = family.calibrated_by()
     best: list[Run | None] = [None] * len(works)
-    n_runs = _REPEATS * len(works)
+    n_runs = _ROUNDS * len(works)
     with progress_bar(f"calibrating {family.name}", n_runs, verbose) as progress:
         # One size after the other, then all again: what disturbs one of a size is over by the next.
         for done in range(n_runs):
             place = done % len(works)
             work, before = works[place], best[place]
-            run = measure_run(family, work, *data(work.rows, work.features, work.classes))
-            best[place] = run if before is None or run.seconds < before.seconds else before
+            if before is None or before.seconds < _LONG_SECONDS:
+                X, y = data(work.rows, work.features, work.classes)
+                run = measure_run(family, work, X, y, repeats=_FITS, at_least=_FITS_SECONDS)
+                best[place] = run if before is None or run.seconds < before.seconds else before
             if progress is not None:
                 progress(done + 1)
     return fitted(family, [run for run in best if run is not None])
@@ -88,22 +95,26 @@ def measure_run(
     X: npt.NDArray[np.float32],
     y: npt.NDArray[np.int64],
     repeats: int = 1,
+    at_least: float = 0.0,
 ) -> Run:
-    """Fit as often as asked, and keep the least time: all above it is somebody else's."""
-    seconds = float("inf")
+    """Fit as often as asked, and keep the least time: all above it is somebody else's.
+
+    Fits that take less than ``at_least`` seconds together are made again.
+    """
+    taken: list[float] = []
     model = family.make(work.trees)
     if family.has_shape:
         model.set_params(min_samples_leaf=work.min_samples_leaf)
     with one_blas_thread():
-        for _ in range(repeats):
+        while len(taken) < repeats or (sum(taken) < at_least and len(taken) < _MOST_FITS):
             start = time.process_time()
             model.fit(X, y)
             if not family.has_trees:
                 # Weights are solved for when they are first asked for.
                 model.predict(X[:1])
-            seconds = min(seconds, time.process_time() - start)
+            taken.append(time.process_time() - start)
     shape = measure_shape(model._fitted.forest) if family.has_shape else NO_SHAPE
-    return Run(work, shape, max(seconds, 1e-6))
+    return Run(work, shape, max(min(taken), 1e-6))
 
 
 def fitted(family: Family, runs: Sequence[Run]) -> Calibration:

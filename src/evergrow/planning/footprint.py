@@ -33,6 +33,7 @@ class Footprint:
 
     ``private`` is what a worker has to itself and ``shared`` what all workers of a machine look at
     together; ``is_mapped`` tells that the latter is a file whose pages may leave the memory again.
+    ``kept`` is what the results of a worker take in the machine's memory until they are fetched.
     ``rows_in`` is what a machine receives of the rows, ``joined`` what workers send each other of
     their results and ``results`` what the driver receives. ``least_limit`` is the least memory
     limit that works and ``row_budget`` what the limit leaves for copies of rows.
@@ -53,6 +54,7 @@ class Footprint:
     n_shards: int
     least_limit: int = 0
     row_budget: int = 0
+    kept: int = 0
 
     def network(self, n_nodes: int) -> int:
         """Bytes that cross between machines, storage among them; none on a single one."""
@@ -111,8 +113,10 @@ def _of_forest(
         budget = room_for(growth, limit).row_budget if limit >= growth.least else 1
     trees = work.trees * tree_bytes(work, shape)
     arriving = at_once * tree_bytes(work, shape)
-    # Once as grown, once as arrays on their way.
-    private = _INTERPRETER_BYTES + held + 2 * arriving
+    # What growing takes is let go before the trees, once as grown, become arrays as well.
+    growing = held + arriving
+    leaving = work.rows * _SAMPLE_BYTES + 2 * arriving
+    private = _INTERPRETER_BYTES + max(growing, leaving)
     driver = _INTERPRETER_BYTES + trees + arriving + work.rows * _SAMPLE_BYTES
     return Footprint(
         private=round(private),
@@ -130,6 +134,7 @@ def _of_forest(
         n_shards=_n_shards(work),
         least_limit=growth.least,
         row_budget=budget,
+        kept=round(arriving),
     )
 
 
@@ -174,6 +179,7 @@ def _of_sums(
         trees_per_task=1,
         n_tasks=n_shards,
         n_shards=n_shards,
+        kept=round(of_shard),
     )
 
 

@@ -25,7 +25,7 @@ from evergrow.version import __version__
 
 __all__ = ["Kept", "identity", "processor_name"]
 
-_FORMAT = 2
+_FORMAT = 3
 _NAME = "plan.json"
 # Of a machine, what need not have been measured yet.
 _OPTIONAL = ("put_rate", "task_seconds", "image_seconds")

@@ -27,6 +27,8 @@ __all__ = ["Machine", "measure_images", "measure_machine", "measure_ray"]
 _REPEATS = 3
 _TRIAL_BYTES = 64 << 20
 _N_IMAGES = 12
+# Rows of this many features that a cache holds, and that hardly any does.
+_NEAR_ROWS, _FAR_ROWS, _CROWD_FEATURES = 2000, 32000, 480
 # Ray takes seconds to start, more on a busy machine.
 _RAY_SECONDS = 60
 # Where there is no Ray to measure: what it took on the machines it was measured on.
@@ -37,8 +39,9 @@ _USUAL_TASK_SECONDS = 2e-3
 class Machine:
     """Rates in bytes per second, and seconds.
 
-    ``crowding`` is what a core takes longer when all are at work, 1 for nothing: they share cache
-    and memory. What takes long to measure is None until it is asked about: ``put_rate`` and
+    ``crowding`` is what a core takes longer when all are at work, 1 for nothing, on rows that the
+    cache holds, and ``far_crowding`` on more rows than that: cores share the way to memory. What
+    takes long to measure is None until it is asked about: ``put_rate`` and
     ``task_seconds`` of Ray, which are guesses unless ``ray_is_measured``, and ``image_seconds``,
     which stays None without the extra ``vision``.
     """
@@ -48,6 +51,7 @@ class Machine:
     write_rate: float
     read_rate: float
     crowding: float
+    far_crowding: float
     put_rate: float | None = None
     task_seconds: float | None = None
     ray_is_measured: bool = False
@@ -67,7 +71,7 @@ class Machine:
 
 def measure_machine(verbose: int = 0) -> Machine:
     """Measure all but what takes long and is not always needed."""
-    with progress_bar("measuring this machine", 4, verbose) as progress:
+    with progress_bar("measuring this machine", 5, verbose) as progress:
         done = progress or (lambda _: None)
         copy_rate = _copy_rate()
         done(1)
@@ -75,7 +79,10 @@ def measure_machine(verbose: int = 0) -> Machine:
         done(2)
         write_rate, read_rate = _disk_rates()
         done(3)
-        return Machine(copy_rate, hash_rate, write_rate, read_rate, _crowding())
+        crowding = _crowding(_NEAR_ROWS)
+        done(4)
+        far_crowding = max(crowding, _crowding(_FAR_ROWS))
+        return Machine(copy_rate, hash_rate, write_rate, read_rate, crowding, far_crowding)
 
 
 def _least(work: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> float:
@@ -121,12 +128,12 @@ def _disk_rates() -> tuple[float, float]:
         return _TRIAL_BYTES / _least(write), _TRIAL_BYTES / _least(read)
 
 
-def _crowding() -> float:
+def _crowding(n_rows: int) -> float:
     """Processor time of a tree when all cores grow trees, over that of a tree that grows alone."""
     cores, _ = this_machine()
     if cores == 1:
         return 1.0
-    X, y = generate(16000, 512, 100)
+    X, y = generate(n_rows, _CROWD_FEATURES, 100)
 
     def seconds(n_trees: int, n_jobs: int) -> float:
         forest = FAMILIES["ncm_forest"].make(n_trees).set_params(n_jobs=n_jobs)

@@ -180,7 +180,7 @@ def planned(
     alone = core_seconds(family, work, seconds, machine)
     spread = _spread(family, calibration, alone)
     n_busy = min(cluster.workers_per_node, n_useful_workers(family, work, cluster, needs))
-    in_use = n_busy * needs.private + (0 if needs.is_mapped else needs.shared)
+    in_use = n_busy * (needs.private + needs.kept) + (0 if needs.is_mapped else needs.shared)
     return Plan(
         estimator=family.name,
         work=work,

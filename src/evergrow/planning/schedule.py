@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from evergrow.planning.families import Family
 from evergrow.planning.footprint import Footprint
 from evergrow.planning.machine import Machine
-from evergrow.planning.workload import Cluster, Workload
+from evergrow.planning.workload import Cluster, Workload, cache_bytes
 
 __all__ = ["Part", "core_seconds", "n_useful_workers", "parts_of"]
 
@@ -45,9 +45,11 @@ def parts_of(
     divided = {"trees": 0.0, "rows": 0.0, "not": 0.0}
     for term in family.terms:
         divided[term.divided] += seconds[term.name]
-    crowd = _crowding(machine, own) / own.core_speed
+    crowd = _crowding(machine, own, work.kept_bytes) / own.core_speed
+    # Images are embedded one by one, with little more than the network in the cache.
+    image_crowd = _crowding(machine, own, 0) / own.core_speed
     rounds = _rounds(family, work, own, needs)
-    images = _image_seconds(work, machine) * crowd * _busiest(own, needs.n_shards)
+    images = _image_seconds(work, machine) * image_crowd * _busiest(own, needs.n_shards)
     rows_each = _busiest(own, needs.n_tasks)
     found = [
         Part("embedding images", images, "processors"),
@@ -103,10 +105,11 @@ def _image_seconds(work: Workload, machine: Machine) -> float:
     return work.rows * (machine.image_seconds or 0.0) if work.images else 0.0
 
 
-def _crowding(machine: Machine, cluster: Cluster) -> float:
+def _crowding(machine: Machine, cluster: Cluster, n_bytes: int) -> float:
     """Cores that share memory slow each other down; as much as all of this machine do at most."""
     busy_share = min(1.0, (cluster.workers_per_node - 1) / max(1, cluster.cores_per_node - 1))
-    return 1.0 + (machine.crowding - 1.0) * busy_share
+    of_all = machine.far_crowding if n_bytes > cache_bytes() else machine.crowding
+    return 1.0 + (of_all - 1.0) * busy_share
 
 
 def _moving(machine: Machine, cluster: Cluster, needs: Footprint) -> list[Part]:
