@@ -10,7 +10,7 @@ import evergrow
 from evergrow.cli.plan import _DTYPES, _ESTIMATORS
 from evergrow.planning.families import FAMILIES
 from tests.cli.conftest import Run
-from tests.planning.conftest import Counter, measured
+from tests.planning.conftest import Counter, calibrate_with_error, measured
 
 __all__ = ["measured"]
 
@@ -57,7 +57,7 @@ def test_bytes_may_be_written_as_numbers(
     assert json.loads(result.stdout)["cluster"]["network"] == n_bytes
 
 
-@pytest.mark.parametrize(("spread", "is_told"), [(0.2, False), (0.5, True)])
+@pytest.mark.parametrize(("spread", "is_told"), [(0.4, False), (0.6, True)])
 def test_an_uncertain_calibration_is_told_on_standard_error(
     run: Run,
     measured: Counter,
@@ -65,7 +65,7 @@ def test_an_uncertain_calibration_is_told_on_standard_error(
     spread: float,
     is_told: bool,
 ) -> None:
-    monkeypatch.setattr("evergrow.planning.calibration.Calibration.spread", spread, raising=False)
+    calibrate_with_error(spread / 2, monkeypatch)
     assert ("--calibrate measures again" in run(*IMAGENET).stderr) == is_told
     assert "--calibrate measures again" not in run(*IMAGENET, "--quiet").stderr
 

@@ -10,7 +10,7 @@ import pytest
 
 import evergrow
 from evergrow.planning.families import FAMILIES
-from tests.planning.conftest import Counter
+from tests.planning.conftest import Counter, calibrate_with_error
 
 pytestmark = pytest.mark.usefixtures("measured")
 
@@ -242,8 +242,8 @@ def test_a_rate_may_name_the_second() -> None:
 
 def test_a_measured_spread_widens_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     before = make()
-    monkeypatch.setattr("evergrow.planning.calibration.Calibration.spread", 0.8, raising=False)
-    after = make()
+    calibrate_with_error(0.4, monkeypatch)
+    after = make(calibrate=True)
     assert after.calibration_spread == 0.8
     assert after.one_core.high > before.one_core.high
 

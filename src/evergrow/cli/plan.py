@@ -18,7 +18,7 @@ _DTYPES = ("float16", "float32", "float64")
 
 
 # A plan whose calibration is less certain than this says so.
-_LARGE_SPREAD = 0.3
+_LARGE_SPREAD = 0.5
 # Beyond this numbers stay floats: the library refuses them, and says them in few digits.
 _MOST = 2**63
 
@@ -130,7 +130,7 @@ def plan(as_json: bool, quiet: bool, **options: Any) -> None:
     found = make_plan(**options, verbose=verbosity(quiet))
     if found.calibration_spread > _LARGE_SPREAD and not quiet:
         click.echo(
-            f"Equal work was {found.calibration_spread:.0%} apart when this machine was measured: "
+            f"What was measured of this machine is uncertain by {found.calibration_spread:.0%}: "
             "it may have been busy. --calibrate measures again.",
             err=True,
         )

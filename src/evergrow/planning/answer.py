@@ -75,8 +75,8 @@ class Plan:
     how_here : str
         Empty if an array in memory will do on this machine; else how it fits, or that it does not.
     calibration_spread : float
-        How far apart equal work was when this machine was measured, as a share. If it is large,
-        the machine was busy.
+        How uncertain what was measured of this machine is, as a share. It is large if the machine
+        was busy.
     """
 
     estimator: str

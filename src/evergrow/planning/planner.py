@@ -246,8 +246,8 @@ def _check_has_limit(family: Family, memory_limit: Any) -> None:
 
 
 def _measured_spread(calibration: Calibration) -> float:
-    """How far apart equal work was while it was measured, as a share."""
-    return float(getattr(calibration, "spread", 2 * calibration.error))
+    """How uncertain the calibration is, as a share: twice its error over its runs."""
+    return 2 * calibration.error
 
 
 def _spread(family: Family, calibration: Calibration, seconds: float) -> float:
