@@ -29,7 +29,7 @@ __all__ = [
     "check_parameters",
 ]
 
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kMGT]i?)?B")
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kMGT]i?)?B|([0-9]+)")
 _UNITS = {"": 1} | {
     prefix + binary: (1024 if binary else 1000) ** (power + 1)
     for power, prefix in enumerate("kMGT")
@@ -181,16 +181,16 @@ class MemorySize:
 def bytes_of(size: str | int) -> int:
     """Bytes of an amount of memory that :class:`MemorySize` admits.
 
-    >>> bytes_of("1.5KiB"), bytes_of("2GB"), bytes_of(7)
-    (1536, 2000000000, 7)
+    >>> bytes_of("1.5KiB"), bytes_of("2GB"), bytes_of("512"), bytes_of(7)
+    (1536, 2000000000, 512, 7)
     """
     if not isinstance(size, str):
         return int(size)
     found = _SIZE.fullmatch(size.replace("K", "k"))
     if found is None:
         raise ValueError(f"there is no size {size!r}")
-    number, unit = found.groups(default="")
-    return int(decimal.Decimal(number) * _UNITS[unit])
+    number, unit, n_bytes = found.groups(default="")
+    return int(decimal.Decimal(n_bytes or number) * _UNITS[unit])
 
 
 def check_parameters(values: Mapping[str, Any], rules: Mapping[str, Sequence[Rule]]) -> None:

@@ -6,10 +6,11 @@ import json
 
 import pytest
 
+import evergrow
 from evergrow.cli.plan import _DTYPES, _ESTIMATORS
 from evergrow.planning.families import FAMILIES
 from tests.cli.conftest import Run
-from tests.planning.conftest import Counter, measured
+from tests.planning.conftest import Counter, calibrate_with_error, measured
 
 __all__ = ["measured"]
 
@@ -37,6 +38,36 @@ def test_a_plan_tells_time_memory_disk_network_and_limits(run: Run, measured: Co
         "limit",
     ):
         assert name in names
+
+
+def test_on_a_terminal_the_plan_is_in_columns_as_in_python(
+    run: Run, measured: Counter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evergrow.cli.output._is_terminal", lambda: True)
+    result = run(*IMAGENET)
+    assert result.stdout == f"{evergrow.plan(1.2e6, 1000, 1000)}\n"
+    assert "\t" not in result.stdout
+
+
+@pytest.mark.parametrize(("size", "n_bytes"), [("1e9", 10**9), ("1000000", 10**6), ("2kB", 2000)])
+def test_bytes_may_be_written_as_numbers(
+    run: Run, measured: Counter, size: str, n_bytes: int
+) -> None:
+    result = run(*IMAGENET, "--network", size, "--json")
+    assert json.loads(result.stdout)["cluster"]["network"] == n_bytes
+
+
+@pytest.mark.parametrize(("spread", "is_told"), [(0.4, False), (0.6, True)])
+def test_an_uncertain_calibration_is_told_on_standard_error(
+    run: Run,
+    measured: Counter,
+    monkeypatch: pytest.MonkeyPatch,
+    spread: float,
+    is_told: bool,
+) -> None:
+    calibrate_with_error(spread / 2, monkeypatch)
+    assert ("--calibrate measures again" in run(*IMAGENET).stderr) == is_told
+    assert "--calibrate measures again" not in run(*IMAGENET, "--quiet").stderr
 
 
 def test_json_is_in_seconds_and_bytes(run: Run, measured: Counter) -> None:
@@ -76,6 +107,7 @@ def test_rows_that_are_no_number_of_rows_are_not_understood(
         ["--memory-per-node", "-1"],
         ["--network", "fast"],
         ["--rows", "1e300"],
+        ["--memory-limit", "1GiB", "--estimator", "means"],
         ["--classes", "2e6"],
     ],
     ids=str,
@@ -86,6 +118,7 @@ def test_wrong_amounts_end_with_1_and_a_sentence(
     result = run(*IMAGENET, *wrong)
     assert result.exit_code == 1
     assert "must be" in result.stderr
+    assert len(result.stderr) < 200
     assert "Traceback" not in result.output
 
 

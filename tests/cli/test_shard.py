@@ -97,6 +97,21 @@ def test_what_is_wrong_is_said(name: str, run: Run, table: Path) -> None:
     assert not Path("s").exists()
 
 
+def test_a_file_in_the_place_of_the_folder_is_left_as_it_is(run: Run, table: Path) -> None:
+    before = table.read_bytes()
+    result = run("shard", table, "-o", table)
+    assert result.exit_code == 2
+    assert "must be a folder, or not there yet" in result.stderr
+    assert table.read_bytes() == before
+
+
+def test_a_folder_that_cannot_be_made_is_said_in_words(run: Run, table: Path) -> None:
+    result = run("shard", table, "-o", table / "below" / "shards")
+    assert result.exit_code == 2
+    assert "must be a folder that can be made (Not a directory)" in result.stderr
+    assert "Errno" not in result.stderr
+
+
 def test_a_cluster_is_used_where_one_is_named(
     run: Run, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,15 @@ def known_calibration(family: Family, *, verbose: int = 0) -> Calibration:
     """A nanosecond for every unit of every part of the work."""
     laws = LAWS if family.has_shape else None
     return Calibration(family.name, (1e-9,) * len(family.terms), laws, 0.05, 1.0)
+
+
+def calibrate_with_error(error: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on runs are foretold from each other with this error."""
+
+    def calibrate(family: Family, *, verbose: int = 0) -> Calibration:
+        return replace(known_calibration(family), error=error)
+
+    monkeypatch.setattr(kept, "calibrate", calibrate)
 
 
 class Counter:

@@ -14,7 +14,16 @@ def test_bytes_that_are_said_can_be_read_again(n_bytes: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(0.5, "0.5 s"), (119, "119 s"), (121, "2 min"), (7200, "2 h")]
+    ("seconds", "said"),
+    [
+        (0, "under 0.01 ms"),
+        (7.3e-5, "0.073 ms"),
+        (0.0123, "12 ms"),
+        (0.5, "0.5 s"),
+        (119, "119 s"),
+        (121, "2 min"),
+        (7200, "2 h"),
+    ],
 )
 def test_seconds_are_said_in_the_unit_that_fits(seconds: float, said: str) -> None:
     assert said_seconds(seconds) == said

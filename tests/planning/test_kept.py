@@ -55,6 +55,16 @@ def test_ray_and_images_are_measured_when_they_are_asked_about(measured: Counter
     assert (measured.n_rays, measured.n_images) == (1, 1)
 
 
+def test_what_is_assumed_of_a_ray_that_does_not_answer_is_not_kept(
+    measured: Counter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as silent:
+        silent.setattr("evergrow.planning.machine.measure_ray", lambda: None)
+        assert any("Ray: " in limit for limit in make(nodes=2, images=True).limits)
+    assert not any("Ray: " in limit for limit in make(nodes=2).limits)
+    assert measured.n_rays == 1
+
+
 @pytest.mark.parametrize("changed", ["evergrow", "processor", "numpy", "kernel", "cores"])
 def test_a_calibration_of_another_version_or_machine_is_made_again(
     measured: Counter, monkeypatch: pytest.MonkeyPatch, changed: str

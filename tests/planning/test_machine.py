@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import subprocess
+import tempfile
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evergrow.forest.scratch import scratch_folder
 from evergrow.planning import machine as module
 from evergrow.planning.machine import Machine, measure_images, measure_machine, measure_ray
 
@@ -80,6 +83,22 @@ def test_a_ray_that_does_not_start_is_not_measured(monkeypatch: pytest.MonkeyPat
     found = Machine(1.0, 1.0, 1.0, 1.0, 1.0, 1.0).with_ray()
     assert not found.ray_is_measured
     assert found.put_rate == 1.0
+
+
+def test_the_disk_that_forests_write_to_is_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folders = []
+    make_file = tempfile.TemporaryFile
+
+    def watched(*, dir: str) -> Any:  # noqa: A002
+        folders.append(dir)
+        return make_file(dir=dir)
+
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(module.tempfile, "TemporaryFile", watched)
+    module._disk_rates()
+    assert folders == [scratch_folder()] == [str(tmp_path)]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 import pytest
 
 import evergrow
 from evergrow.planning.families import FAMILIES
-from tests.planning.conftest import Counter
+from tests.planning.conftest import Counter, calibrate_with_error
 
 pytestmark = pytest.mark.usefixtures("measured")
 
@@ -160,6 +161,112 @@ def test_a_driver_whose_model_does_not_fit_is_a_limit() -> None:
     assert any(limit.startswith("driver: ") for limit in found.limits)
 
 
+def test_workers_are_spread_over_the_nodes() -> None:
+    packed, spread = make(trees=8, rows=10**6), make(trees=8, rows=10**6, nodes=4)
+    workers = spread.node_bytes - spread.shared_bytes
+    assert workers == 2 * spread.worker_bytes
+    assert packed.node_bytes - packed.shared_bytes - packed.driver_bytes == 4 * workers
+
+
+def test_every_worker_of_the_first_round_is_counted() -> None:
+    found = make(trees=50, rows=10**6, nodes=3)
+    assert found.useful_workers == 25
+    assert found.node_bytes - found.shared_bytes == 16 * found.worker_bytes
+
+
+def test_workers_that_are_alone_on_their_node_do_not_slow_each_other_down() -> None:
+    crowded, alone = make(trees=16), make(trees=16, nodes=16)
+    times = [
+        next(part.seconds for part in found.parts if part.name == "growing trees")
+        for found in (crowded, alone)
+    ]
+    assert times[0] > 1.1 * times[1]
+
+
+@pytest.mark.parametrize("shards", [True, False])
+def test_nodes_without_work_receive_no_rows(shards: bool) -> None:
+    ten, fifty = (make(trees=10, rows=10**6, nodes=n, shards=shards) for n in (10, 50))
+    assert ten.network_bytes == fifty.network_bytes
+
+
+def test_the_driver_shares_its_node_with_workers() -> None:
+    one, two = make(trees=16), make(trees=16, nodes=2)
+    assert one.node_bytes == one.driver_node_bytes
+    assert two.driver_node_bytes == two.node_bytes + two.driver_bytes
+    needed = one.driver_node_bytes
+    for room, fits in ((needed, True), (needed - 1, False)):
+        found = make(trees=16, memory_per_node=room, shards=False)
+        assert found.fits == fits
+        assert found.limits[0].startswith("driver: ") != fits
+
+
+def test_words_take_no_memory_of_workers() -> None:
+    found = make(estimator="erc", shards=True)
+    assert found.node_bytes == found.driver_bytes
+
+
+def on_machine_of(memory: int, monkeypatch: pytest.MonkeyPatch, **options: Any) -> evergrow.Plan:
+    monkeypatch.setattr("evergrow.planning.planner.this_machine", lambda: (2, memory))
+    return make(**options)
+
+
+def said_here(found: evergrow.Plan) -> str:
+    return dict(found.fields())["time on this machine"]
+
+
+def test_work_that_fits_here_is_planned_from_an_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = on_machine_of(64 << 30, monkeypatch)
+    assert found.fits_here
+    assert said_here(found) == str(found.this_machine)
+
+
+@pytest.mark.parametrize("estimator", ["ncm_forest", "means"])
+def test_an_array_that_does_not_fit_here_is_planned_from_shards(
+    monkeypatch: pytest.MonkeyPatch, estimator: str
+) -> None:
+    options: dict[str, Any] = {"rows": 2_000_000, "trees": 2, "estimator": estimator}
+    large = on_machine_of(64 << 30, monkeypatch, **options)
+    small = on_machine_of(large.here_bytes - 1, monkeypatch, **options)
+    assert small.fits_here
+    assert small.here_bytes < large.here_bytes
+    assert small.this_machine.expected > large.this_machine.expected
+    limit = r" with memory_limit='\d+MiB'" if estimator == "ncm_forest" else ""
+    assert re.search(f", from shards{limit}$", said_here(small))
+
+
+def test_a_model_that_does_not_fit_here_is_said_not_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = on_machine_of(1 << 30, monkeypatch, rows=2_000_000, trees=500)
+    assert not found.fits_here
+    assert said_here(found).startswith("does not fit: ")
+    assert "fewer trees" in said_here(found)
+
+
+def test_workers_beyond_the_cores_are_said_to_do_nothing() -> None:
+    assert any(limit.startswith("workers: 17 were asked for") for limit in make(workers=17).limits)
+    assert not any(limit.startswith("workers: ") for limit in make(workers=16).limits)
+
+
+def test_one_worker_is_no_plural() -> None:
+    assert any("1 worker would be as quick" in limit for limit in make(trees=1).limits)
+
+
+def test_a_rate_may_name_the_second() -> None:
+    assert make(network="2GB/s", storage="3GB/s") == make(network="2GB", storage=3 * 10**9)
+
+
+def test_a_measured_spread_widens_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = make()
+    calibrate_with_error(0.4, monkeypatch)
+    after = make(calibrate=True)
+    assert after.calibration_spread == 0.8
+    assert after.one_core.high > before.one_core.high
+
+
+def test_a_number_that_is_far_too_large_is_said_in_few_digits() -> None:
+    with pytest.raises(ValueError, match=r"rows must be .* to 1099511627776, got 1e\+300"):
+        make(rows=1e300)
+
+
 def test_nothing_travels_on_one_machine() -> None:
     assert make(nodes=1).network_bytes == 0
 
@@ -187,7 +294,9 @@ def test_ray_that_cannot_be_measured_is_said_to_be_assumed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("evergrow.planning.machine.measure_ray", lambda: None)
-    assert any("evergrow[cluster]" in limit for limit in make(nodes=2).limits)
+    for is_there, said in ((False, "evergrow[cluster]"), (True, "did not answer within 60 s")):
+        monkeypatch.setattr("evergrow.planning.planner.has_ray", lambda found=is_there: found)
+        assert [said in limit for limit in make(nodes=2).limits if "Ray: " in limit] == [True]
 
 
 def test_words_are_learnt_on_one_node() -> None:
@@ -245,6 +354,10 @@ BAD: list[dict[str, Any]] = [
     {"memory_limit": "-1GiB"},
     {"network": "fast"},
     {"storage": 0},
+    {"network": "1.25GB/h"},
+    {"shards": "yes"},
+    {"calibrate": "no"},
+    {"memory_limit": "1GiB", "estimator": "least_squares"},
     {"estimator": "oracle"},
 ]
 

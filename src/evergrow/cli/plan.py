@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from evergrow.cli.options import QUIET, examples, verbosity
-from evergrow.cli.output import write_fields, write_json
+from evergrow.cli.output import write_json, write_table
 
 __all__ = ["plan"]
 
@@ -17,7 +17,13 @@ _ESTIMATORS = ("ncm_forest", "axis", "linear", "svm", "least_squares", "means", 
 _DTYPES = ("float16", "float32", "float64")
 
 
-def count(value: str) -> int:
+# A plan whose calibration is less certain than this says so.
+_LARGE_SPREAD = 0.5
+# Beyond this numbers stay floats: the library refuses them, and says them in few digits.
+_MOST = 2**63
+
+
+def count(value: str) -> int | float:
     """A whole number, at least 1, that may be written as 1.2e6."""
     try:
         number = float(value)
@@ -25,12 +31,16 @@ def count(value: str) -> int:
         number = math.nan
     if not (math.isfinite(number) and number >= 1 and number == int(number)):
         raise click.BadParameter(f"{value!r} is not a whole number of at least 1, such as 1.2e6")
-    return int(number)
+    return int(number) if number < _MOST else number
 
 
 def amount(value: str) -> int | str:
-    """A number of bytes, or one with a unit, which the library reads."""
-    return int(value) if value.isdecimal() and len(value) < 20 else value
+    """A number of bytes, such as 1e9, or one with a unit, which the library reads."""
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    return int(number) if 1 <= number < _MOST and number == int(number) else value
 
 
 @click.command(
@@ -74,7 +84,9 @@ def amount(value: str) -> int | str:
     "--memory-per-node", type=amount, help="Memory of each, such as 64GiB; as much as here."
 )
 @click.option(
-    "--memory-limit", type=amount, help="The most a worker of a forest has to itself, such as 2GiB."
+    "--memory-limit",
+    type=amount,
+    help="The most a worker of a forest has to itself beside its trees, such as 2GiB.",
 )
 @click.option(
     "--shards/--no-shards",
@@ -86,7 +98,7 @@ def amount(value: str) -> int | str:
     type=amount,
     default="1.25GB",
     show_default=True,
-    help="What a machine receives in a second.",
+    help="What a machine receives in a second, such as 1.25GB or 1.25GB/s.",
 )
 @click.option(
     "--storage",
@@ -116,8 +128,13 @@ def plan(as_json: bool, quiet: bool, **options: Any) -> None:
     from evergrow.planning import plan as make_plan
 
     found = make_plan(**options, verbose=verbosity(quiet))
+    if found.calibration_spread > _LARGE_SPREAD and not quiet:
+        click.echo(
+            f"What was measured of this machine is uncertain by {found.calibration_spread:.0%}: "
+            "it may have been busy. --calibrate measures again.",
+            err=True,
+        )
     if as_json:
         write_json(found.to_dict())
         return
-    for name, value in found.fields():
-        write_fields([name, value])
+    write_table(found.fields())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -98,10 +100,11 @@ def shard(
     of_both: dict[str, Any] = {"dtype": dtype, "rows_per_shard": rows_per_shard, "verbose": verbose}
     with _cluster(address):
         for source in sources:
-            if os.path.isdir(source):
-                done = _append_images(folder, source, **of_images, **of_both)
-            else:
-                done = _append_table(folder, source, **of_tables, **of_both)
+            with _folder_can_be_made(folder):
+                if os.path.isdir(source):
+                    done = _append_images(folder, source, **of_images, **of_both)
+                else:
+                    done = _append_table(folder, source, **of_tables, **of_both)
             if not quiet:
                 _say_added(source, done)
     from evergrow.shards import open_shards
@@ -113,6 +116,24 @@ def shard(
         _say_size(shards, folder, verified=verify)
     if info:
         _write_info(shards, folder, as_json=as_json)
+
+
+@contextmanager
+def _folder_can_be_made(folder: str) -> Iterator[None]:
+    """What the system says of a folder that it does not make, in words."""
+    name = click.format_filename(folder)
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        raise click.BadParameter(f"{name!r} must be a folder, or not there yet", param_hint="-o")
+    try:
+        yield
+    except OSError as error:
+        path = Path(os.path.abspath(folder))
+        if path.is_dir() or Path(str(error.filename)) not in (path, *path.parents):
+            raise
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise click.BadParameter(
+            f"{name!r} must be a folder that can be made ({reason})", param_hint="-o"
+        ) from error
 
 
 def _append_images(

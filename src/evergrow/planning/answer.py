@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evergrow.planning.amounts import said_bytes, said_seconds
+from evergrow.planning.amounts import said_bytes, said_count, said_seconds
 from evergrow.planning.schedule import Part
 from evergrow.planning.workload import Cluster, Workload
 
@@ -37,7 +37,7 @@ class Seconds:
 class Plan:
     """What learning will cost; see :func:`evergrow.plan`.
 
-    Printed, it is the table that ``evergrow plan`` writes.
+    Printed, it is the table that ``evergrow plan`` shows on a terminal.
 
     Attributes
     ----------
@@ -54,8 +54,9 @@ class Plan:
     worker_bytes, shared_bytes, driver_bytes : int
         Memory that each worker has to itself, that all workers of a machine share, and that the
         program needs which hands out the work.
-    node_bytes : int
-        Memory in use on a machine of the cluster at the same time.
+    node_bytes, driver_node_bytes : int
+        Memory in use at the same time on a machine of the cluster, and on the one where the
+        driver runs beside the workers; the same if there is but one.
     shard_bytes, scratch_bytes, model_bytes : int
         Room on disk: the features as shards, what each machine writes for as long as it works, and
         the model file.
@@ -66,7 +67,16 @@ class Plan:
     limits : tuple of str
         What limits: sentences, the most important one first.
     fits : bool
-        Whether memory suffices, of the driver and of every node.
+        Whether memory suffices on every node, that of the driver among them.
+    here_bytes : int
+        Memory of the work on this machine, in one process.
+    fits_here : bool
+        Whether this machine has it; if not, ``this_machine`` is what it would take.
+    how_here : str
+        Empty if an array in memory will do on this machine; else how it fits, or that it does not.
+    calibration_spread : float
+        How uncertain what was measured of this machine is, as a share. It is large if the machine
+        was busy.
     """
 
     estimator: str
@@ -80,6 +90,7 @@ class Plan:
     shared_bytes: int
     driver_bytes: int
     node_bytes: int
+    driver_node_bytes: int
     shard_bytes: int
     scratch_bytes: int
     model_bytes: int
@@ -87,6 +98,10 @@ class Plan:
     useful_workers: int
     limits: tuple[str, ...]
     fits: bool
+    here_bytes: int
+    fits_here: bool
+    how_here: str
+    calibration_spread: float
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain dictionaries, lists, numbers and strings: seconds and bytes."""
@@ -97,13 +112,13 @@ class Plan:
         """Names and values as they are printed."""
         cluster = self.cluster
         place = (
-            f"{_several(cluster.nodes, 'node')} of {_several(cluster.cores_per_node, 'core')}, "
-            f"{_several(cluster.n_workers, 'worker')}"
+            f"{said_count(cluster.nodes, 'node')} of {said_count(cluster.cores_per_node, 'core')}, "
+            f"{said_count(cluster.n_workers, 'worker')}"
         )
         return [
             ("work", _described(self.estimator, self.work)),
             ("time on one core", str(self.one_core)),
-            ("time on this machine", str(self.this_machine)),
+            ("time on this machine", self._said_here()),
             (f"time on {place}", str(self.on_cluster)),
             *((f"  {part.name}", _said_part(part)) for part in self.parts),
             ("memory of each worker", said_bytes(self.worker_bytes)),
@@ -113,12 +128,26 @@ class Plan:
                 f"{said_bytes(self.node_bytes)} of {said_bytes(cluster.memory_per_node)}",
             ),
             ("memory of the driver", said_bytes(self.driver_bytes)),
+            *self._of_driver_node(),
             ("disk for shards", said_bytes(self.shard_bytes)),
             ("disk for scratch on each node", said_bytes(self.scratch_bytes)),
             ("disk for the model", said_bytes(self.model_bytes)),
             ("network", said_bytes(self.network_bytes)),
             *(("limit", sentence) for sentence in self.limits),
         ]
+
+    def _said_here(self) -> str:
+        if not self.fits_here:
+            return self.how_here
+        return f"{self.this_machine}, {self.how_here}" if self.how_here else str(self.this_machine)
+
+    def _of_driver_node(self) -> list[tuple[str, str]]:
+        """A single node is the driver's as well."""
+        if self.cluster.nodes == 1:
+            return []
+        room = said_bytes(self.cluster.memory_per_node)
+        in_use = f"{said_bytes(self.driver_node_bytes)} of {room}"
+        return [("memory in use on the driver's node", in_use)]
 
     def __str__(self) -> str:
         fields = self.fields()
@@ -127,7 +156,7 @@ class Plan:
 
 
 def _described(estimator: str, work: Workload) -> str:
-    trees = "" if estimator in ("least_squares", "means") else f", {_several(work.trees, 'tree')}"
+    trees = "" if estimator in ("least_squares", "means") else f", {said_count(work.trees, 'tree')}"
     what = "images" if work.images else "rows"
     return (
         f"{estimator}: {work.rows} {what} x {work.features} features ({work.dtype}), "
@@ -137,7 +166,3 @@ def _described(estimator: str, work: Workload) -> str:
 
 def _said_part(part: Part) -> str:
     return f"{said_seconds(part.seconds)}, limited by {part.limited_by}"
-
-
-def _several(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -11,7 +11,7 @@ from evergrow.planning.families import Family
 from evergrow.planning.shape import Shape
 from evergrow.planning.workload import Cluster, Workload
 
-__all__ = ["Footprint", "footprint_of", "model_bytes", "trees_per_task"]
+__all__ = ["Footprint", "footprint_of", "growth_of", "model_bytes", "trees_per_task"]
 
 # Python, NumPy, scikit-learn and the package, before anything is learnt.
 _INTERPRETER_BYTES = 120 << 20
@@ -56,11 +56,14 @@ class Footprint:
     row_budget: int = 0
     kept: int = 0
 
-    def network(self, n_nodes: int) -> int:
-        """Bytes that cross between machines, storage among them; none on a single one."""
+    def network(self, n_nodes: int, n_busy_nodes: int) -> int:
+        """Bytes that cross between machines, storage among them; none on a single one.
+
+        Rows go only to nodes that have something to do with them.
+        """
         if n_nodes == 1:
             return 0
-        receivers = n_nodes if self.is_mapped else n_nodes - 1
+        receivers = n_busy_nodes if self.is_mapped else n_busy_nodes - 1
         return receivers * self.rows_in + self.joined + self.results
 
 
@@ -105,7 +108,7 @@ def _of_forest(
     family: Family, work: Workload, shape: Shape, cluster: Cluster, from_shards: bool
 ) -> Footprint:
     at_once = trees_per_task(work)
-    growth = _growth_of(family, work)
+    growth = growth_of(family, work)
     held, limit = growth.shared + growth.per_thread, cluster.memory_limit
     budget = 0
     if limit is not None:
@@ -138,8 +141,8 @@ def _of_forest(
     )
 
 
-def _growth_of(family: Family, work: Workload) -> Work:
-    """One thread of a worker, as the forest itself counts what it holds."""
+def growth_of(family: Family, work: Workload, n_threads: int = 1) -> Work:
+    """The threads of a process, as the forest itself counts what it holds."""
     return Work(
         kind="fit",
         n_rows=work.rows,
@@ -147,7 +150,7 @@ def _growth_of(family: Family, work: Workload) -> Work:
         width=work.width,
         half=False,
         n_classes=work.classes,
-        n_threads=1,
+        n_threads=n_threads,
         rules=family.make(work.trees)._split_rules(work.classes, work.features),
         evicts=False,
     )
@@ -173,7 +176,9 @@ def _of_sums(
         shards=_shards(work),
         scratch=0,
         model=round(model_bytes(family, work, shape)),
-        rows_in=-(-_shards(work) // cluster.nodes) if from_shards else work.given_bytes,
+        rows_in=-(-_shards(work) // min(cluster.nodes, n_shards))
+        if from_shards
+        else work.given_bytes,
         joined=round((n_shards - 1) * of_shard),
         results=round(of_all),
         trees_per_task=1,

@@ -92,12 +92,14 @@ class Kept:
         if found is None:
             found = measure_machine(self._verbose)
             self._keep(found)
-        if ray and found.put_rate is None:
-            found = found.with_ray()
-            self._keep(found)
         if images and found.image_seconds is None:
             found = replace(found, image_seconds=measure_images())
             self._keep(found)
+        if ray and not found.ray_is_measured:
+            found = found.with_ray()
+            # What is assumed when Ray does not answer is not kept: the next plan asks it again.
+            if found.ray_is_measured:
+                self._keep(found)
         return found
 
     def _keep(self, machine: Machine) -> None:

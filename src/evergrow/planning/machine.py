@@ -17,12 +17,20 @@ from typing import Any
 
 import numpy as np
 
+from evergrow.forest.scratch import scratch_folder
 from evergrow.planning.families import FAMILIES
 from evergrow.planning.generated import generate
 from evergrow.planning.workload import this_machine
 from evergrow.progress import progress_bar
 
-__all__ = ["Machine", "measure_images", "measure_machine", "measure_ray"]
+__all__ = [
+    "RAY_SECONDS",
+    "Machine",
+    "has_ray",
+    "measure_images",
+    "measure_machine",
+    "measure_ray",
+]
 
 _REPEATS = 3
 _TRIAL_BYTES = 64 << 20
@@ -30,7 +38,7 @@ _N_IMAGES = 12
 # Rows of this many features that a cache holds, and that hardly any does.
 _NEAR_ROWS, _FAR_ROWS, _CROWD_FEATURES = 2000, 32000, 480
 # Ray takes seconds to start, more on a busy machine.
-_RAY_SECONDS = 60
+RAY_SECONDS = 60
 # Where there is no Ray to measure: what it took on the machines it was measured on.
 _USUAL_TASK_SECONDS = 2e-3
 
@@ -107,10 +115,10 @@ def _hash_rate() -> float:
 
 
 def _disk_rates() -> tuple[float, float]:
-    """Writing and reading in the folder for temporary files, past the memory of the system."""
+    """Writing and reading where forests put rows, past the memory of the system."""
     content = np.random.default_rng(0).bytes(_TRIAL_BYTES)
     # No name: nothing is left however this ends.
-    with tempfile.TemporaryFile() as file:
+    with tempfile.TemporaryFile(dir=scratch_folder()) as file:
 
         def write() -> None:
             file.seek(0)
@@ -144,12 +152,17 @@ def _crowding(n_rows: int) -> float:
     return max(1.0, seconds(n_trees, cores) / alone)
 
 
+def has_ray() -> bool:
+    """Whether Ray is installed; it may still not start."""
+    return find_spec("ray") is not None
+
+
 def measure_ray() -> tuple[float, float] | None:
-    """Bytes per second into Ray's memory and seconds per task; None where Ray is not to be had.
+    """Bytes per second into Ray's memory and seconds per task; None if Ray gives no answer.
 
     In a process of its own: a cluster that the caller is connected to stays as it is.
     """
-    if find_spec("ray") is None:
+    if not has_ray():
         return None
     environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
     # A cluster that is running is not to be measured, nor disturbed.
@@ -158,7 +171,7 @@ def measure_ray() -> tuple[float, float] | None:
         done = subprocess.run(
             [sys.executable, "-m", "evergrow.planning.ray_trial"],
             capture_output=True,
-            timeout=_RAY_SECONDS,
+            timeout=RAY_SECONDS,
             env=environment,
             check=True,
         )

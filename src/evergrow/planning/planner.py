@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import replace
 from typing import Any
 
-from evergrow.params import bytes_of, check_parameters
-from evergrow.planning.amounts import said_bytes, said_seconds
+from evergrow.params import Flag, Nothing, bytes_of, check_parameters
+from evergrow.planning.amounts import said_bytes, said_count, said_seconds
 from evergrow.planning.answer import Plan, Seconds
 from evergrow.planning.calibration import Calibration
-from evergrow.planning.families import Family, family_named
+from evergrow.planning.families import FAMILIES, Family, family_named
 from evergrow.planning.footprint import Footprint, footprint_of
+from evergrow.planning.here import plan_here
 from evergrow.planning.kept import Kept
-from evergrow.planning.machine import Machine
-from evergrow.planning.schedule import Part, core_seconds, n_useful_workers, parts_of
+from evergrow.planning.machine import RAY_SECONDS, Machine, has_ray
+from evergrow.planning.schedule import (
+    Part,
+    busy_part,
+    core_seconds,
+    n_useful_workers,
+    parts_of,
+)
 from evergrow.planning.workload import CLUSTER_RULES, Cluster, Workload, this_machine
 
 __all__ = ["plan"]
@@ -27,6 +33,12 @@ _MOST_ROWS = 2**28
 _DATA_SPREAD = 0.15
 # What every doubling beyond the largest calibrated run adds; a choice as well.
 _DOUBLING_SPREAD = 0.02
+
+# What makes a driver smaller, of forests and of others.
+_SMALLER = {
+    True: "larger leaves (min_samples_leaf) or fewer trees make a smaller model",
+    False: "shards or larger machines are the way out",
+}
 
 
 def plan(
@@ -81,16 +93,18 @@ default="ncm_forest"
         Cores of each; None for as many as this machine has.
     workers : int, default=None
         Processes that work at the same time; None for one per core. Forests have no use for more
-        than there are trees.
+        than there are trees, and nothing for more than there are cores.
     memory_per_node : int or str, default=None
         Memory of each, in bytes or as ``"64GiB"``; None for as much as this machine has.
     memory_limit : int or str, default=None
-        That of the forest: the most that a worker may have to itself beside its trees.
+        That of the forest: the most that a worker may have to itself beside its trees. Other
+        estimators have none.
     shards : bool, default=None
         Whether the data are shards on storage that all machines reach, instead of an array in the
         memory of one; None for shards where there is a memory limit or the array would not fit.
     network, storage : int or str
-        Bytes per second that a machine receives from others, and reads from the storage of shards.
+        Bytes per second that a machine receives from others, and reads from the storage of
+        shards: ``"1.25GB"`` or ``"1.25GB/s"``.
     core_speed : float, default=1.0
         How fast a core of the cluster is, in cores of this machine.
     calibrate : bool, default=False
@@ -131,17 +145,24 @@ default="ncm_forest"
         "memory_per_node": memory if memory_per_node is None else _whole(memory_per_node),
         "workers": _whole(workers),
         "memory_limit": _whole(memory_limit),
-        "network": _whole(network),
-        "storage": _whole(storage),
+        "network": _whole(_in_a_second(network)),
+        "storage": _whole(_in_a_second(storage)),
         "core_speed": core_speed,
     }
     check_parameters(asked, CLUSTER_RULES)
+    check_parameters(
+        {"shards": shards, "calibrate": calibrate},
+        {"shards": [Nothing(), Flag()], "calibrate": [Flag()]},
+    )
+    _check_has_limit(family, memory_limit)
     sizes = {
         name: asked[name] for name in ("memory_per_node", "memory_limit", "network", "storage")
     }
     cluster = Cluster(**asked | {name: size and bytes_of(size) for name, size in sizes.items()})
     if shards is None:
-        in_memory = work.given_bytes + work.kept_bytes
+        # The driver has what it is given and what it keeps of it; workers read another copy.
+        shared = work.kept_bytes if family.has_shape else work.given_bytes
+        in_memory = work.given_bytes + shared + (work.kept_bytes if family.has_shape else 0)
         shards = cluster.memory_limit is not None or in_memory > cluster.memory_per_node
     kept = Kept(fresh=calibrate, verbose=verbose)
     return planned(
@@ -167,39 +188,39 @@ def planned(
     here, cluster = places
     shape, seconds = calibration.shape(family, work), calibration.seconds(family, work)
     needs = footprint_of(family, work, shape, cluster, from_shards=from_shards)
-    # Threads of one process look at one matrix, tree by tree: nothing is sent or handed out.
-    needs_here = replace(
-        footprint_of(family, work, shape, here, from_shards=False),
-        rows_in=0,
-        n_tasks=0,
-        n_shards=0,
-        trees_per_task=1,
-    )
     parts = parts_of(family, work, seconds, machine, cluster, needs)
-    parts_here = parts_of(family, work, seconds, machine, here, needs_here)
+    on_here = plan_here(family, work, shape, seconds, machine, here)
     alone = core_seconds(family, work, seconds, machine)
     spread = _spread(family, calibration, alone)
-    n_busy = min(cluster.workers_per_node, n_useful_workers(family, work, cluster, needs))
+    busy = busy_part(family, work, cluster, needs)
+    # Words are learnt by threads of the driver.
+    n_busy = 0 if family.name == "erc" else busy.workers_per_node
     in_use = n_busy * (needs.private + needs.kept) + (0 if needs.is_mapped else needs.shared)
+    beside_driver = in_use + needs.driver
     return Plan(
         estimator=family.name,
         work=work,
         cluster=cluster,
         one_core=_interval(alone, spread),
-        this_machine=_interval(sum(part.seconds for part in parts_here), spread),
+        this_machine=_interval(on_here.seconds, spread),
         on_cluster=_interval(sum(part.seconds for part in parts), spread),
         parts=tuple(parts),
         worker_bytes=needs.private,
         shared_bytes=needs.shared,
         driver_bytes=needs.driver,
-        node_bytes=in_use,
+        node_bytes=beside_driver if cluster.nodes == 1 else in_use,
+        driver_node_bytes=beside_driver,
         shard_bytes=needs.shards,
         scratch_bytes=needs.scratch,
         model_bytes=needs.model,
-        network_bytes=needs.network(cluster.nodes),
+        network_bytes=needs.network(cluster.nodes, busy.nodes),
         useful_workers=n_useful_workers(family, work, cluster, needs),
         limits=tuple(_limits(family, work, cluster, needs, parts, machine, in_use)),
-        fits=max(in_use, needs.driver) <= cluster.memory_per_node
+        here_bytes=on_here.n_bytes,
+        fits_here=on_here.fits,
+        how_here=on_here.how,
+        calibration_spread=_measured_spread(calibration),
+        fits=beside_driver <= cluster.memory_per_node
         and (cluster.memory_limit is None or cluster.memory_limit >= needs.least_limit),
     )
 
@@ -207,13 +228,32 @@ def planned(
 def _whole(value: Any) -> Any:
     """A whole number that was written as a float; anything else is left to the checks."""
     is_float = isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)
-    return int(value) if is_float and math.isfinite(value) and value == int(value) else value
+    # Beyond what anything here may be it is left as it is: an error then says it in few digits.
+    is_usual = is_float and abs(value) < 2**63
+    return int(value) if is_usual and value == int(value) else value
+
+
+def _in_a_second(value: Any) -> Any:
+    return value.removesuffix("/s") if isinstance(value, str) else value
+
+
+def _check_has_limit(family: Family, memory_limit: Any) -> None:
+    if memory_limit is not None and not family.has_shape:
+        limited = ", ".join(name for name, other in FAMILIES.items() if other.has_shape)
+        raise ValueError(
+            f"memory_limit must be None for {family.name}, which has none ({limited} have one)"
+        )
+
+
+def _measured_spread(calibration: Calibration) -> float:
+    """How uncertain the calibration is, as a share: twice its error over its runs."""
+    return 2 * calibration.error
 
 
 def _spread(family: Family, calibration: Calibration, seconds: float) -> float:
     data = _DATA_SPREAD if family.has_trees else 0.0
     doublings = max(0.0, math.log2(seconds / calibration.largest))
-    return math.hypot(2 * calibration.error, data) + _DOUBLING_SPREAD * doublings
+    return math.hypot(_measured_spread(calibration), data) + _DOUBLING_SPREAD * doublings
 
 
 def _interval(seconds: float, spread: float) -> Seconds:
@@ -248,10 +288,17 @@ def _limits(
             f"memory: {said_bytes(in_use)} on a node of {said_bytes(cluster.memory_per_node)}; "
             f"it takes {advice}"
         )
-    if needs.driver > cluster.memory_per_node:
+    room = cluster.memory_per_node
+    if needs.driver > room or in_use <= room < in_use + needs.driver:
         found.append(
-            f"driver: it needs {said_bytes(needs.driver)} for the model and what it is given, more "
-            "than a node has; larger leaves (min_samples_leaf) or fewer trees make a smaller model"
+            f"driver: it needs {said_bytes(needs.driver)} for the model and what it is given, "
+            f"beside {said_bytes(in_use)} of the workers on its node, which has "
+            f"{said_bytes(room)}; {_SMALLER[family.has_shape]}"
+        )
+    if cluster.workers is not None and cluster.workers > cluster.cores:
+        found.append(
+            f"workers: {cluster.workers} were asked for, but only {cluster.n_workers} work at the "
+            "same time, one on each core"
         )
     total = sum(part.seconds for part in parts)
     largest = max(parts, key=lambda part: part.seconds)
@@ -266,7 +313,11 @@ def _limits(
             if family.has_trees
             else "shards: {}, as one shard is added up by one worker"
         )
-        found.append(reason.format(f"{useful} workers would be as quick as {cluster.n_workers}"))
+        found.append(
+            reason.format(
+                f"{said_count(useful, 'worker')} would be as quick as {cluster.n_workers}"
+            )
+        )
     if work.images and needs.n_shards < cluster.n_workers:
         found.append(
             f"images: {cluster.n_workers} workers share {needs.n_shards} shards, and one shard is "
@@ -275,5 +326,10 @@ def _limits(
     if work.images and machine.image_seconds is None:
         found.append('images: embedding is not counted; install "evergrow[vision]" to measure it')
     if cluster.nodes > 1 and not machine.ray_is_measured:
-        found.append('Ray: not measured here but assumed; install "evergrow[cluster]"')
+        reason = (
+            f"it is installed, but did not answer within {RAY_SECONDS} s; the next plan tries again"
+            if has_ray()
+            else 'install "evergrow[cluster]"'
+        )
+        found.append(f"Ray: not measured here but assumed; {reason}")
     return found

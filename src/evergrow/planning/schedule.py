@@ -10,7 +10,7 @@ from evergrow.planning.footprint import Footprint
 from evergrow.planning.machine import Machine
 from evergrow.planning.workload import Cluster, Workload, cache_bytes
 
-__all__ = ["Part", "core_seconds", "n_useful_workers", "parts_of"]
+__all__ = ["Part", "busy_part", "core_seconds", "n_useful_workers", "parts_of"]
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,16 @@ def parts_of(
     needs: Footprint,
 ) -> list[Part]:
     """Part by part, in the order in which they happen; those that take no time are left out."""
-    own = cluster if family.name != "erc" else _one_node(cluster)
+    own = busy_part(family, work, cluster, needs)
     divided = {"trees": 0.0, "rows": 0.0, "not": 0.0}
     for term in family.terms:
         divided[term.divided] += seconds[term.name]
     crowd = _crowding(machine, own, work.kept_bytes) / own.core_speed
-    # Images are embedded one by one, with little more than the network in the cache.
-    image_crowd = _crowding(machine, own, 0) / own.core_speed
     rounds = _rounds(family, work, own, needs)
-    images = _image_seconds(work, machine) * image_crowd * _busiest(own, needs.n_shards)
+    # Images are embedded one by one, with little more than the network in the cache.
+    embedding = _with_work(_own(family, cluster), needs.n_shards)
+    image_crowd = _crowding(machine, embedding, 0) / own.core_speed
+    images = _image_seconds(work, machine) * image_crowd * _busiest(embedding, needs.n_shards)
     rows_each = _busiest(own, needs.n_tasks)
     found = [
         Part("embedding images", images, "processors"),
@@ -72,9 +73,27 @@ def parts_of(
 
 def n_useful_workers(family: Family, work: Workload, cluster: Cluster, needs: Footprint) -> int:
     """The fewest workers that are as quick: a tree or a shard is one worker's, so rounds decide."""
-    own = cluster if family.name != "erc" else _one_node(cluster)
-    n_parts = _n_groups(work, needs) if family.has_trees else needs.n_tasks
+    own, n_parts = _own(family, cluster), _n_parts(family, work, needs)
     return -(-n_parts // -(-n_parts // own.n_workers))
+
+
+def busy_part(family: Family, work: Workload, cluster: Cluster, needs: Footprint) -> Cluster:
+    """The part of the cluster that has something to do.
+
+    Workers are spread over the nodes, so that a node is idle only if there are more nodes than
+    groups of trees or shards.
+    """
+    return _with_work(_own(family, cluster), _n_parts(family, work, needs))
+
+
+def _with_work(cluster: Cluster, n_parts: int) -> Cluster:
+    """Without parts the work is that of threads, all of which have something to do."""
+    n_busy = min(cluster.n_workers, n_parts or cluster.n_workers)
+    return replace(cluster, nodes=min(cluster.nodes, n_busy), workers=n_busy)
+
+
+def _n_parts(family: Family, work: Workload, needs: Footprint) -> int:
+    return _n_groups(work, needs) if family.has_trees else needs.n_tasks
 
 
 def _busiest(cluster: Cluster, n_parts: int) -> float:
@@ -96,9 +115,9 @@ def _rounds(family: Family, work: Workload, cluster: Cluster, needs: Footprint) 
     return -(-_n_groups(work, needs) // cluster.n_workers) if family.has_trees else 0
 
 
-def _one_node(cluster: Cluster) -> Cluster:
+def _own(family: Family, cluster: Cluster) -> Cluster:
     """Words are learnt on one machine; only coding goes out."""
-    return replace(cluster, nodes=1)
+    return cluster if family.name != "erc" else replace(cluster, nodes=1)
 
 
 def _image_seconds(work: Workload, machine: Machine) -> float:
