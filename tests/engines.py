@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evergrow.engine import Arrays, InProcess, Join, Shared, Task, using
+from evergrow.engine import Arrays, Check, InProcess, Join, Shared, Task, using
 
 
 class Shuffled:
@@ -56,6 +56,7 @@ class Shuffled:
         what: str,
         verbose: int = 0,
         name: str | None = None,
+        check: Check | None = None,
     ) -> Iterator[tuple[int, Arrays]]:
         """Give results in any order."""
         self.names.append(name)

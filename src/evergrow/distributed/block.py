@@ -10,7 +10,7 @@ from evergrow.distributed.connecting import check_address, connected
 from evergrow.distributed.keeping import KeptResults, Resuming
 from evergrow.distributed.ray_engine import RayEngine
 from evergrow.engine import InProcess, using
-from evergrow.params import Flag, Integer, Nothing, Number, Rule, check_parameters
+from evergrow.params import FilePath, Flag, Integer, Nothing, Number, Rule, check_parameters
 
 __all__ = ["cluster"]
 
@@ -20,6 +20,7 @@ _RULES: dict[str, list[Rule]] = {
     "connect_timeout": [Number(0.0, 86400.0, open_low=True)],
     "retries": [Integer(0, 2**20)],
     "task_timeout": [Nothing(), Number(0.0, open_low=True)],
+    "resume": [Nothing(), FilePath()],
     "verbose": [Integer(0, 2**31 - 1), Flag()],
 }
 
@@ -57,7 +58,8 @@ def cluster(
         Processors that one part uses. More make fewer, larger processes: less memory, and less
         even loads.
     connect_timeout : float, default=30
-        Seconds in which a cluster must answer.
+        Seconds in which a cluster must answer, from when it is asked: Ray is imported before,
+        which itself takes some seconds the first time.
     retries : int, default=3
         How often a part is done again whose worker or node is lost.
     task_timeout : float or None, default=None
@@ -98,6 +100,7 @@ def cluster(
         "connect_timeout": connect_timeout,
         "retries": retries,
         "task_timeout": task_timeout,
+        "resume": resume,
         "verbose": verbose,
     }
     check_parameters(options, _RULES)

@@ -14,7 +14,7 @@ from evergrow.distributed.dispatch import Dispatcher, Job, check_connected
 from evergrow.distributed.forking import is_forked
 from evergrow.distributed.on_worker import join_two, on_node, perform
 from evergrow.distributed.versions import versions_here
-from evergrow.engine import Arrays, Join, Shared, Task
+from evergrow.engine import Arrays, Check, Join, Shared, Task
 from evergrow.errors import ClusterError
 from evergrow.progress import progress_bar
 
@@ -118,6 +118,7 @@ class RayEngine:
         what: str,
         verbose: int = 0,
         name: str | None = None,  # noqa: ARG002
+        check: Check | None = None,  # noqa: ARG002
     ) -> Iterator[tuple[int, Arrays]]:
         """Give (place of the part, result) in the order in which they finish."""
         dispatcher = self._dispatcher(what)
