@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evergrow.engine import Arrays, Change, InProcess, Join, Shared, Step, Task, using
+from evergrow.engine import Arrays, Change, Check, InProcess, Join, Shared, Step, Task, using
 
 
 class Shuffled:
@@ -64,6 +64,7 @@ class Shuffled:
         what: str,
         verbose: int = 0,
         name: str | None = None,
+        check: Check | None = None,
     ) -> Iterator[tuple[int, Arrays]]:
         """Give results in any order."""
         self.names.append(name)

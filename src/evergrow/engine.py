@@ -21,6 +21,7 @@ from evergrow.progress import progress_bar
 __all__ = [
     "Arrays",
     "Change",
+    "Check",
     "Engine",
     "InProcess",
     "Join",
@@ -37,6 +38,8 @@ Arrays = dict[str, npt.NDArray[Any]]
 Task = Callable[..., Arrays]
 # Puts the results of two neighbouring parts together, the first one first.
 Join = Callable[[Arrays, Arrays], Arrays]
+# Looks at the result of a part, by its place; an error says that it cannot be used.
+Check = Callable[[int, Arrays], None]
 # Makes a changed value of one that stays with a worker: change(value, part, *shared values) gives
 # it, and what is to be known of it here.
 Change = Callable[..., tuple[Any, Arrays]]
@@ -104,12 +107,14 @@ class Engine(Protocol):
         what: str,
         verbose: int = 0,
         name: str | None = None,
+        check: Check | None = None,
     ) -> Iterator[tuple[int, Arrays]]:
         """Give (place of the part, result) in the order in which they finish.
 
         ``what`` is said by the progress bar. ``name`` names the work by all that its results depend
         on, such as hashes of data and parameters: an engine that keeps results may then give those
-        of an earlier run. Work without a name is never kept.
+        of an earlier run. Work without a name is never kept. ``check`` is asked before a result of
+        an earlier run is given; one that it refuses is computed again.
         """
 
     def fold(
@@ -183,6 +188,7 @@ class InProcess:
         what: str,
         verbose: int = 0,
         name: str | None = None,  # noqa: ARG002
+        check: Check | None = None,  # noqa: ARG002
     ) -> Iterator[tuple[int, Arrays]]:
         """Give (place of the part, result) in order."""
         with progress_bar(what, len(parts), verbose) as progress:

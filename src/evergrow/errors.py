@@ -1,9 +1,14 @@
 """What Evergrow raises and warns of beyond Python's own and scikit-learn's errors."""
 
+import sys
+import warnings
+from pathlib import Path
+
 __all__ = [
     "BadImageWarning",
     "CacheWarning",
     "ClusterError",
+    "ClusterWarning",
     "DatasetError",
     "DatasetWarning",
     "ImageError",
@@ -11,7 +16,10 @@ __all__ = [
     "ServiceError",
     "ShardError",
     "WorkspaceError",
+    "warn_user",
 ]
+
+_PACKAGE = str(Path(__file__).parent)
 
 
 class ModelFileError(ValueError):
@@ -81,5 +89,17 @@ class CacheWarning(UserWarning):
     """What can be computed again could not be kept, or was damaged; results are not affected."""
 
 
+class ClusterWarning(UserWarning):
+    """Work that a cluster was asked for is done without it; results are not affected."""
+
+
 class DatasetWarning(UserWarning):
     """Some of a data set cannot be used as the rest is."""
+
+
+def warn_user(text: str, category: type[Warning]) -> None:
+    """Warn of something at the line outside of this package that led to it."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)

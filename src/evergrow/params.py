@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import decimal
 import numbers
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import numpy as np
 
 __all__ = [
     "Choice",
+    "FilePath",
     "Flag",
     "Fraction",
     "Integer",
@@ -147,6 +149,21 @@ class Nothing:
     def __str__(self) -> str:
         """Say what is allowed."""
         return "None"
+
+
+@dataclass(frozen=True)
+class FilePath:
+    """A path."""
+
+    def admits(self, value: object) -> bool:
+        """Tell whether the value follows the rule."""
+        if not isinstance(value, (str, os.PathLike)):
+            return False
+        return isinstance(os.fspath(value), str) and str(value) != "" and "\0" not in str(value)
+
+    def __str__(self) -> str:
+        """Say what is allowed."""
+        return "a path"
 
 
 @dataclass(frozen=True)

@@ -48,11 +48,12 @@ def test_the_same_script_trains_the_same_forest_here_and_on_two_nodes(two_nodes,
     np.testing.assert_array_equal(here.predict_proba(X), there.predict_proba(X))
 
 
-def test_the_pages_examples_run_one_after_the_other(needs_ray, run_script, tmp_path):
+def test_the_pages_examples_run_one_after_the_other(two_nodes, run_script, tmp_path):
     blocks = _python_blocks("docs/cluster.md")
     assert len(blocks) == 6
     # "auto" must not find a cluster that somebody else runs on this machine.
-    start = f"import os\nos.chdir({str(tmp_path)!r})\nos.environ['RAY_ADDRESS'] = 'local'\n"
+    there = f"os.environ['RAY_ADDRESS'] = {two_nodes.address!r}"
+    start = f"import os\nos.chdir({str(tmp_path)!r})\n{there}\n"
     end = "print(forest.score(shards, shards.labels) > 0.9)\nnodes.shutdown()\n"
     done = run_script(start + "\n".join(blocks) + end, RAY_AUTH_MODE="disabled")
     assert done.returncode == 0, done.stderr

@@ -99,6 +99,21 @@ def test_shards_beyond_the_memory_limit_are_one_file_on_a_node(
     assert list(Path(scratch_folder()).glob(f"evergrow-rows-{removed[0]}*")) == []
 
 
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [({"memory": "samples"}, "leave it out"), ({"memory_limit": "34MiB"}, "evergrow.write_shards")],
+)
+def test_a_forest_that_stays_here_says_why(two_nodes, rows, tmp_path, monkeypatch, options, why):
+    monkeypatch.chdir(tmp_path)
+    X, y = np.tile(rows[0], (12, 1)), np.tile(rows[1], 12)
+    with (
+        evergrow.cluster("auto"),
+        pytest.warns(evergrow.ClusterWarning, match=f"grown here and not on .*{why}") as warned,
+    ):
+        NCMForestClassifier(1, n_jobs=1, **options).fit(X, y)
+    assert warned[0].filename == __file__
+
+
 def test_a_corrupt_shard_is_named_and_the_forest_stays(two_nodes, rows, tmp_path):
     shards = evergrow.write_shards(tmp_path / "shards", [rows], rows_per_shard=500)
     forest = NCMForestClassifier(6, random_state=1).fit(*rows)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from evergrow import NCMForestClassifier
 from evergrow.distributed.keeping import KeptResults, Resuming
 from evergrow.engine import InProcess, engine_in_use
 from evergrow.errors import CacheWarning
+from evergrow.files import read_model, write_model
 from evergrow.forest import by_groups
 from tests.distributed import work
 from tests.distributed.conftest import same_trees
@@ -116,6 +117,66 @@ def test_a_damaged_result_is_computed_again(tmp_path, damage):
     }
 
 
+@pytest.mark.parametrize("forgery", ["other numbers", "fewer arrays", "fewer trees"])
+def test_a_whole_file_of_unusable_trees_is_computed_again(rows, tmp_path, grown, forgery):
+    with evergrow.cluster(None, resume=tmp_path):
+        expected = _fit(rows)
+    path = sorted(tmp_path.glob("*-000003.evergrow"))[0]
+    header, arrays = read_model(path)
+    forged = {
+        "other numbers": {
+            name: np.full_like(array, 77) if name[0].isdigit() else array
+            for name, array in arrays.items()
+        },
+        "fewer arrays": {name: array for name, array in arrays.items() if name[0].isdigit()},
+        "fewer trees": {"n_comparisons": arrays["n_comparisons"][:0]},
+    }[forgery]
+    write_model(path, {key: header[key] for key in ("kind", "work", "part")}, forged)
+    with (
+        evergrow.cluster(None, resume=tmp_path),
+        pytest.warns(CacheWarning, match=f"computed again: .*{path.name}"),
+    ):
+        found = _fit(rows)
+    assert same_trees(found, expected)
+    assert len(grown) == 8 + 1
+
+
+def test_a_kept_seed_that_is_none_is_drawn_again(rows, tmp_path):
+    with evergrow.cluster(None, resume=tmp_path):
+        made = engine_in_use().remember("seed", lambda: {"seed": np.array([3])})
+    path = KeptResults(tmp_path).path_of("seed", 0)
+    write_model(path, {"kind": "result", "work": "seed", "part": 0}, {"sum": np.zeros(2)})
+    with evergrow.cluster(None, resume=tmp_path), pytest.warns(CacheWarning, match=path.name):
+        assert engine_in_use().remember("seed", lambda: made) == made
+
+
+def test_a_warning_points_at_the_line_that_asked(rows, tmp_path):
+    with evergrow.cluster(None, resume=tmp_path):
+        _fit(rows)
+        for path in tmp_path.iterdir():
+            path.write_bytes(b"nonsense")
+        with pytest.warns(CacheWarning) as warned:
+            _fit(rows)
+    assert {warning.filename for warning in warned} == {__file__}
+
+
+@pytest.mark.parametrize("resume", ["", 3, b"folder", "a\0b"])
+def test_what_is_no_path_to_resume_from_is_refused(resume):
+    with (
+        pytest.raises(ValueError, match=r"^resume must be None or a path, got"),
+        evergrow.cluster(None, resume=resume),
+    ):
+        pass
+
+
+def test_coarse_and_fine_classes_without_a_seed_are_resumed_too(rows, tmp_path, grown):
+    labels = np.column_stack([rows[1] // 3, rows[1]])
+    for _ in range(2):
+        with evergrow.cluster(None, resume=tmp_path):
+            evergrow.SubcategoryForestClassifier(8).fit(rows[0], labels)
+    assert len(grown) == 8
+
+
 def test_a_fold_that_is_resumed_gives_the_same_sum(tmp_path):
     engine = Resuming(InProcess(), KeptResults(tmp_path))
     expected = InProcess().fold(work.random_numbers, range(7), work.add, what="adding")
@@ -151,22 +212,22 @@ def test_a_file_is_no_folder_to_resume_from(tmp_path):
 _DRIVER = """
 import evergrow, numpy as np, sys
 X, y = np.load(sys.argv[1]), np.load(sys.argv[2])
-with evergrow.cluster("local", n_workers=1, resume=sys.argv[3]):
+with evergrow.cluster(sys.argv[4], n_workers=1, resume=sys.argv[3]):
     evergrow.NCMForestClassifier(16, random_state=5).fit(X, y)
 """
 
 
-def test_a_killed_driver_is_resumed_from_its_finished_trees(rows, tmp_path, grown):
-    pytest.importorskip("ray", reason="Ray is not installed")
+def test_a_killed_driver_is_resumed_from_its_finished_trees(two_nodes, rows, tmp_path, grown):
     X, y = np.tile(rows[0], (6, 1)), np.tile(rows[1], 6)
     paths = [tmp_path / "X.npy", tmp_path / "y.npy", tmp_path / "kept"]
     np.save(paths[0], X)
     np.save(paths[1], y)
-    command = [sys.executable, "-c", _DRIVER, *map(str, paths)]
-    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
-    driver = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-c", _DRIVER, *map(str, paths), two_nodes.address]
+    driver = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     while driver.poll() is None and len(list(paths[2].glob("*-*.evergrow"))) < 2:
-        pass
+        # Not all of a processor that it needs itself.
+        with suppress(subprocess.TimeoutExpired):
+            driver.wait(0.01)
     driver.kill()
     driver.wait()
     n_finished = len(list(paths[2].glob("*-*.evergrow")))

@@ -10,7 +10,16 @@ from evergrow.distributed.connecting import check_address, connected
 from evergrow.distributed.keeping import KeptResults, Resuming
 from evergrow.distributed.ray_engine import RayEngine
 from evergrow.engine import InProcess, using
-from evergrow.params import Choice, Flag, Integer, Nothing, Number, Rule, check_parameters
+from evergrow.params import (
+    Choice,
+    FilePath,
+    Flag,
+    Integer,
+    Nothing,
+    Number,
+    Rule,
+    check_parameters,
+)
 
 __all__ = ["cluster"]
 
@@ -21,6 +30,7 @@ _RULES: dict[str, list[Rule]] = {
     "retries": [Integer(0, 2**20)],
     "task_timeout": [Nothing(), Number(0.0, open_low=True)],
     "updates": [Choice(("auto", "here", "workers"))],
+    "resume": [Nothing(), FilePath()],
     "verbose": [Integer(0, 2**31 - 1), Flag()],
 }
 
@@ -59,7 +69,8 @@ def cluster(
         Processors that one part uses. More make fewer, larger processes: less memory, and less
         even loads.
     connect_timeout : float, default=30
-        Seconds in which a cluster must answer.
+        Seconds in which a cluster must answer, from when it is asked: Ray is imported before,
+        which itself takes some seconds the first time.
     retries : int, default=3
         How often a part is done again whose worker or node is lost.
     task_timeout : float or None, default=None
@@ -114,6 +125,7 @@ def cluster(
         "retries": retries,
         "task_timeout": task_timeout,
         "updates": updates,
+        "resume": resume,
         "verbose": verbose,
     }
     check_parameters(options, _RULES)

@@ -10,11 +10,12 @@ import socket
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from typing import Any
 
 from evergrow.distributed.failing import raised_elsewhere
+from evergrow.distributed.forking import check_not_forked, is_forked
 from evergrow.distributed.on_worker import on_node, report_versions
 from evergrow.distributed.versions import Versions, check_nodes, versions_here
 from evergrow.errors import ClusterError
@@ -62,19 +63,54 @@ def connected(
 
     ``n_processors`` is for a cluster that is started here.
     """
-    with _surroundings_kept():
-        ray = _import_ray()
-        if ray.is_initialized():
-            _check_same(ray, address)
-            _check_cluster(ray, threads_per_worker, connect_timeout)
-            yield
-            return
-        _connect(ray, address, n_processors, connect_timeout)
+    check_not_forked()
+    with _handler_kept():
+        ray = _connection.enter(address, n_processors, connect_timeout)
         try:
             _check_cluster(ray, threads_per_worker, connect_timeout)
             yield
         finally:
-            _leave(ray)
+            _connection.leave()
+
+
+class _Connection:
+    """What the blocks of a process share, in all of its threads.
+
+    Ray knows one connection of a process: the first block makes it, the last one ends it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_blocks = 0
+        self._undone = ExitStack()
+
+    def enter(self, address: str, n_processors: int | None, connect_timeout: float) -> Any:
+        """Count one more block that uses Ray, which is connected then; gives its module."""
+        with self._lock, ExitStack() as undone:
+            if self._n_blocks == 0:
+                undone.enter_context(_variables_kept())
+            ray = _import_ray()
+            if ray.is_initialized():
+                _check_same(ray, address)
+            else:
+                undone.callback(_leave, ray)
+                _connect(ray, address, n_processors, connect_timeout)
+            self._undone.push(undone.pop_all())
+            self._n_blocks += 1
+            return ray
+
+    def leave(self) -> None:
+        """Count one less."""
+        # The connection is that of the process that was forked, and so are its locks.
+        if is_forked():
+            return
+        with self._lock:
+            self._n_blocks -= 1
+            if self._n_blocks == 0:
+                self._undone.close()
+
+
+_connection = _Connection()
 
 
 def _import_ray() -> Any:
@@ -174,8 +210,8 @@ def _check_answers(address: str, connect_timeout: float) -> None:
     check_address(address)
     if not _answers(address, connect_timeout):
         raise ClusterError(
-            f"no Ray cluster answers at {address} within {connect_timeout:g} seconds: is it "
-            "running, and can its port be reached from here?"
+            f"no Ray cluster answers at {address} within {connect_timeout:g} seconds of asking: is "
+            "it running, and can its port be reached from here?"
         )
 
 
@@ -268,11 +304,9 @@ def _quiet() -> Iterator[None]:
 
 
 @contextmanager
-def _surroundings_kept() -> Iterator[None]:
-    """Put back what Ray changes in the process around it."""
+def _variables_kept() -> Iterator[None]:
+    """Set what Ray should find in the environment, and put back what it changes there."""
     before = {name: os.environ.get(name) for name in _VARIABLES}
-    is_main = threading.current_thread() is threading.main_thread()
-    handler = signal.getsignal(signal.SIGTERM) if is_main else None
     os.environ.update(
         {n: v for n, v in _VARIABLES.items() if v is not None and n not in os.environ}
     )
@@ -284,5 +318,15 @@ def _surroundings_kept() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-        if is_main and handler is not None:
+
+
+@contextmanager
+def _handler_kept() -> Iterator[None]:
+    """Put back what Ray does when the process is told to end; only the main thread can."""
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.getsignal(signal.SIGTERM) if is_main else None
+    try:
+        yield
+    finally:
+        if handler is not None:
             signal.signal(signal.SIGTERM, handler)

@@ -9,12 +9,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from evergrow.distributed.failing import is_worth_another_try, raised_elsewhere
+from evergrow.distributed.forking import check_not_forked, is_forked
 from evergrow.errors import ClusterError
 
-__all__ = ["Dispatcher", "Job"]
+__all__ = ["Dispatcher", "Job", "check_connected"]
 
 # References to two objects: a small note that a job is done, and its result.
 Pair = tuple[Any, Any]
+
+
+def check_connected() -> None:
+    """Raise a ``ClusterError`` where Ray cannot be used: asked now, it would start itself."""
+    check_not_forked()
+    import ray
+
+    if not ray.is_initialized():
+        raise ClusterError(
+            "Ray was shut down inside the block of evergrow.cluster: leave that to the block"
+        )
 
 
 @dataclass
@@ -65,6 +77,7 @@ class Dispatcher:
 
         try:
             while ready or self._running:
+                check_connected()
                 while ready and len(self._running) < self.n_at_once:
                     self._start(ready.popleft())
                 notes, _ = ray.wait(list(self._running), num_returns=1, timeout=self._patience())
@@ -129,6 +142,9 @@ class Dispatcher:
             self._start(job)
 
     def _cancel(self) -> None:
+        # In a process that was forked this is the work of the other one.
+        if is_forked():
+            return
         import ray
 
         running, self._running = self._running, {}

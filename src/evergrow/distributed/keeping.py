@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import os
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from evergrow.engine import Arrays, Change, Engine, InProcess, Join, Shared, Step, Task
-from evergrow.errors import CacheWarning, ModelFileError
+from evergrow.engine import Arrays, Change, Check, Engine, InProcess, Join, Shared, Step, Task
+from evergrow.errors import CacheWarning, ModelFileError, warn_user
 from evergrow.files import read_model, write_model
 
 __all__ = ["KeptResults", "Resuming"]
 
 _KIND = "result"
+_UNUSABLE = "a finished result cannot be used and is computed again"
 
 
 class KeptResults:
@@ -37,18 +37,26 @@ class KeptResults:
         digest = hashlib.sha256(name.encode()).hexdigest()
         return self.folder / f"{digest[:32]}-{part:06d}.evergrow"
 
-    def read(self, name: str, part: int) -> Arrays | None:
-        """The result of a part, if there is a whole one."""
+    def read(self, name: str, part: int, check: Check | None = None) -> Arrays | None:
+        """The result of a part, if there is a whole one that ``check`` does not refuse."""
         path = self.path_of(name, part)
         if not path.exists():
             return None
         try:
             header, arrays = read_model(path)
         except (ModelFileError, OSError) as error:
-            self._warn(f"a finished result cannot be used and is computed again: {error}")
+            warn_user(f"{_UNUSABLE}: {error}", CacheWarning)
             return None
         if (header.get("kind"), header.get("work"), header.get("part")) != (_KIND, name, part):
-            self._warn(f"{str(path)!r} holds another result than its name says; it is not used")
+            text = f"{str(path)!r} holds another result than its name says; it is not used"
+            warn_user(text, CacheWarning)
+            return None
+        try:
+            if check is not None:
+                check(part, arrays)
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            # Whole, and by its name the right one, but not what such work gives.
+            warn_user(f"{_UNUSABLE}: {str(path)!r}: {error}", CacheWarning)
             return None
         return arrays
 
@@ -58,11 +66,8 @@ class KeptResults:
         try:
             write_model(self.path_of(name, part), header, result)
         except OSError as error:
-            self._warn(f"a finished result cannot be kept for a resumed run: {error}")
-
-    @staticmethod
-    def _warn(text: str) -> None:
-        warnings.warn(text, CacheWarning, stacklevel=3)
+            text = f"a finished result cannot be kept for a resumed run: {error}"
+            warn_user(text, CacheWarning)
 
 
 class Resuming:
@@ -116,11 +121,17 @@ class Resuming:
         # The third forest of a program is the third one of the program that resumes it.
         place = self._n_asked[name]
         self._n_asked[name] += 1
-        known = self._kept.read(name, place)
+        made = make()
+
+        def check(_: int, kept: Arrays) -> None:
+            forms = [{k: (v.dtype, v.shape) for k, v in a.items()} for a in (kept, made)]
+            if forms[0] != forms[1]:
+                raise ValueError("it has other arrays than are made now")
+
+        known = self._kept.read(name, place, check)
         if known is None:
-            known = make()
-            self._kept.write(name, place, known)
-        return known
+            self._kept.write(name, place, made)
+        return made if known is None else known
 
     def run(
         self,
@@ -131,6 +142,7 @@ class Resuming:
         what: str,
         verbose: int = 0,
         name: str | None = None,
+        check: Check | None = None,
     ) -> Iterator[tuple[int, Arrays]]:
         """Give (place of the part, result): those that are kept first."""
         if name is None:
@@ -138,7 +150,7 @@ class Resuming:
             return
         missing = []
         for place in range(len(parts)):
-            result = self._kept.read(name, place)
+            result = self._kept.read(name, place, check)
             if result is None:
                 missing.append(place)
             else:

@@ -10,11 +10,12 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from evergrow.distributed.dispatch import Dispatcher, Job
+from evergrow.distributed.dispatch import Dispatcher, Job, check_connected
+from evergrow.distributed.forking import is_forked
 from evergrow.distributed.keepers import Keepers
 from evergrow.distributed.on_worker import join_two, on_node, perform
 from evergrow.distributed.versions import versions_here
-from evergrow.engine import Arrays, Change, Join, Shared, Step, Task
+from evergrow.engine import Arrays, Change, Check, Join, Shared, Step, Task
 from evergrow.errors import ClusterError
 from evergrow.progress import progress_bar
 
@@ -82,6 +83,7 @@ class RayEngine:
         """How many parts run at the same time; a cluster may grow meanwhile."""
         if self._n_workers is not None:
             return self._n_workers
+        self._check_open()
         cluster_resources: Any = import_module("ray").cluster_resources
         n_processors = cluster_resources().get("CPU", 1)
         return max(1, int(n_processors // self.threads_per_worker))
@@ -93,15 +95,17 @@ class RayEngine:
 
     def share(self, value: Any) -> Shared:
         """Put a value into Ray's object store; workers read arrays of it where they lie."""
+        self._check_open()
         import ray
 
-        self._check_open()
         # Not remembered by identity: an array may have other values when it is shared again.
         shared: Shared = value if isinstance(value, _InStore) else _InStore(ray.put(value))
         return shared
 
     def on_every_node(self, task: Task, part: Any) -> None:
         """Do something small on every node that is there."""
+        if is_forked():
+            return
         ray: Any = import_module("ray")
         if not self._is_open or not ray.is_initialized():
             return
@@ -121,6 +125,7 @@ class RayEngine:
         what: str,
         verbose: int = 0,
         name: str | None = None,  # noqa: ARG002
+        check: Check | None = None,  # noqa: ARG002
     ) -> Iterator[tuple[int, Arrays]]:
         """Give (place of the part, result) in the order in which they finish."""
         dispatcher = self._dispatcher(what)
@@ -213,6 +218,7 @@ class RayEngine:
     def _check_open(self) -> None:
         if not self._is_open:
             raise ClusterError("the block of evergrow.cluster is over: work needs a new one")
+        check_connected()
 
     def _dispatcher(self, what: str) -> Dispatcher:
         self._check_open()

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from evergrow import _core
 from evergrow.blocks import float_blocks
-from evergrow.engine import Engine, Task, engine_in_use
+from evergrow.engine import Arrays, Engine, Task, engine_in_use
+from evergrow.errors import ClusterWarning, warn_user
 from evergrow.forest.node_rows import NodeRows, remove_rows, samples_on_node
 from evergrow.forest.recipe import Recipe
 from evergrow.forest.room import Room
@@ -49,13 +50,24 @@ def groups_of(n_trees: int, values_per_tree: int, n_threads: int) -> list[tuple[
 
 
 def can_grow_by_groups(engine: Engine, X: Any, recipe: Recipe, room: Room) -> bool:
-    """Whether tasks of an engine can read the rows.
+    """Whether tasks of an engine can read the rows; a warning if they cannot.
 
     Rows of a named file, and those beyond the memory limit, are on a disk of this machine; only
     shards can be read elsewhere too.
     """
-    elsewhere = recipe.memory is None and (not room.in_file or isinstance(X, Shards))
-    return elsewhere or not engine.is_remote
+    if not engine.is_remote:
+        return True
+    why = None
+    if recipe.memory is not None:
+        why = "memory= keeps its samples in a file of this machine: leave it out"
+    elif room.in_file and not isinstance(X, Shards):
+        why = (
+            "memory_limit= keeps the samples of an array on a disk of this machine: put them into "
+            "shards with evergrow.write_shards, or leave the limit out"
+        )
+    if why is not None:
+        warn_user(f"the forest is grown here and not on the cluster, because {why}", ClusterWarning)
+    return why is None
 
 
 def grow_by_groups(
@@ -106,6 +118,14 @@ class _Work:
         groups = groups_of(recipe.n_estimators, n_values, n_threads)
         told = {**self.growth, "n_threads": n_threads, "row_budget": room.row_budget}
         found: list[Any] = [None] * len(groups)
+
+        def take(place: int, arrays: Arrays) -> None:
+            proposer = told["rules"]["proposer"]
+            forest = forest_of(arrays, samples, proposer, told["n_classes"])
+            if len(forest) != groups[place][1]:
+                raise ValueError(f"there are {len(forest)} trees and not {groups[place][1]}")
+            found[place] = forest
+
         for place, arrays in engine.run(
             task,
             groups,
@@ -113,9 +133,10 @@ class _Work:
             what="growing groups of trees",
             verbose=recipe.verbose,
             name=self._name(groups) if engine.keeps_results else None,
+            check=take,
         ):
-            proposer = told["rules"]["proposer"]
-            found[place] = forest_of(arrays, samples, proposer, told["n_classes"])
+            if found[place] is None:
+                take(place, arrays)
         return _core.Forest.joined(samples, found)
 
     def _name(self, groups: list[tuple[int, int]]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from evergrow.forest.strategies import STRATEGIES
 from evergrow.params import (
     Choice,
+    FilePath,
     Flag,
     Fraction,
     Integer,
@@ -56,21 +56,6 @@ class StrategyValue:
     def __str__(self) -> str:
         """Say what is allowed."""
         return "a value such as RTST(share=0.5)"
-
-
-@dataclass(frozen=True)
-class FilePath:
-    """A path."""
-
-    def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
-        if not isinstance(value, (str, os.PathLike)):
-            return False
-        return isinstance(os.fspath(value), str) and str(value) != "" and "\0" not in str(value)
-
-    def __str__(self) -> str:
-        """Say what is allowed."""
-        return "a path"
 
 
 # What every forest takes.

@@ -1,7 +1,12 @@
 """Standardised rows in one file of each node, which all workers there read as memory.
 
 The first worker of a node that needs the file makes it, others wait. It has a name for as long as a
-forest is grown; whoever has mapped it keeps it beyond that.
+forest is grown; whoever has mapped it keeps it beyond that. A worker maps it for as long as a task
+runs: an idle one would keep a disk full.
+
+Whoever reads a file holds a shared lock of it, from before it has its name. The lock belongs to the
+open file, which the mapping keeps open, and so ends with the mapping or the process, however that
+ends. Files without one are left behind by programs that were killed, and are removed by the next.
 """
 
 from __future__ import annotations
@@ -35,9 +40,6 @@ except ImportError:
 __all__ = ["NodeRows", "remove_rows", "samples_on_node"]
 
 _PREFIX, _SUFFIX = "evergrow-rows-", ".bin"
-
-# What this process reads at present: rows, and the open file whose shared lock says so.
-_mapped: dict[str, tuple[npt.NDArray[Any], BinaryIO]] = {}
 
 
 class NodeRows:
@@ -77,18 +79,13 @@ def samples_on_node(
 ) -> _core.Samples:
     """The samples over the file of this node, which is made if it is not there."""
     _, places = class_order(codes)
-    if rows.name not in _mapped:
-        # A worker reads for one forest at a time.
-        _forget()
-        _mapped[rows.name] = _opened(rows, codes)
-    mapped, _ = _mapped[rows.name]
+    with _opened(rows, codes) as file:
+        mapped = mapped_rows(file.fileno(), rows.shape, rows.dtype)
     return _core.Samples.over(mapped, codes, ids, n_features=rows.X.shape[1], places=places)
 
 
 def remove_rows(name: str) -> Arrays:
     """Take the name of a file away; it is gone when nobody reads it any more."""
-    if name in _mapped:
-        _forget()
     _path(name).unlink(missing_ok=True)
     return {}
 
@@ -97,49 +94,69 @@ def _path(name: str) -> Path:
     return Path(scratch_folder()) / f"{_PREFIX}{name}{_SUFFIX}"
 
 
-def _forget() -> None:
-    for _, file in _mapped.values():
-        file.close()
-    _mapped.clear()
-
-
-def _opened(rows: NodeRows, codes: npt.NDArray[np.int32]) -> tuple[npt.NDArray[Any], BinaryIO]:
+def _opened(rows: NodeRows, codes: npt.NDArray[np.int32]) -> BinaryIO:
     path = _path(rows.name)
     with locked(path, lambda: None):
-        if not path.exists():
-            _remove_left_behind(path.parent)
-            _make(rows, codes, path)
-        file = open(path, "rb")  # noqa: SIM115
-        _say_in_use(file)
-    return mapped_rows(file.fileno(), rows.shape, rows.dtype), file
+        try:
+            file = open(path, "rb")  # noqa: SIM115
+        except FileNotFoundError:
+            file = None
+        if file is not None:
+            if _is_ours(file, path):
+                return file
+            file.close()
+        _remove_left_behind(path.parent)
+        return _made(rows, codes, path)
 
 
-def _make(rows: NodeRows, codes: npt.NDArray[np.int32], path: Path) -> None:
+def _made(rows: NodeRows, codes: npt.NDArray[np.int32], path: Path) -> BinaryIO:
     """Write the file aside; it has its name when it is whole."""
-    aside = path.with_suffix(f".{secrets.token_hex(4)}.tmp")
+    file, aside = _new_file(path)
     try:
-        with open(aside, "xb", buffering=0) as file:
-            _say_in_use(file)
-            n_rows, width = rows.shape
-            take_room(file.fileno(), str(path.parent), n_rows * width * rows.dtype.itemsize)
-            write_by_class(
-                file.fileno(),
-                lambda numbers: np.asarray(rows.X[numbers]),
-                codes,
-                Standardization(rows.mean, rows.scale),
-                half=rows.half,
-                chunk_bytes=rows.chunk_bytes,
-            )
+        n_rows, width = rows.shape
+        take_room(file.fileno(), str(path.parent), n_rows * width * rows.dtype.itemsize)
+        write_by_class(
+            file.fileno(),
+            lambda numbers: np.asarray(rows.X[numbers]),
+            codes,
+            Standardization(rows.mean, rows.scale),
+            half=rows.half,
+            chunk_bytes=rows.chunk_bytes,
+        )
         os.replace(aside, path)
     except BaseException:
+        file.close()
         aside.unlink(missing_ok=True)
         raise
+    return file
 
 
-def _say_in_use(file: BinaryIO) -> None:
-    # The lock ends with the process, however it ends.
+def _new_file(path: Path) -> tuple[BinaryIO, Path]:
+    """A file beside another, and its path; nobody else may read what is in it."""
+    while True:
+        aside = path.with_suffix(f".{secrets.token_hex(4)}.tmp")
+        file = open(aside, "x+b", buffering=0, opener=_for_us_alone)  # noqa: SIM115
+        if _is_ours(file, aside):
+            return file, aside
+        file.close()
+
+
+def _for_us_alone(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _is_ours(file: BinaryIO, path: Path) -> bool:
+    """Say that a file is in use; False if it was removed before that could be said."""
     if fcntl is not None:
         fcntl.flock(file.fileno(), fcntl.LOCK_SH)
+    return _is_still(file, path)
+
+
+def _is_still(file: BinaryIO, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def _remove_left_behind(folder: Path) -> None:
@@ -150,7 +167,9 @@ def _remove_left_behind(folder: Path) -> None:
         try:
             with open(path, "rb") as file:
                 fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink()
+                # It may have been renamed since, and this be the name of another.
+                if _is_still(file, path):
+                    path.unlink()
         except OSError:
             # In use, of somebody else, or gone by now.
             continue

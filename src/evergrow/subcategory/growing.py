@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
+from evergrow.forest.by_groups import seed_of_work
 from evergrow.forest.recipe import check_growable, check_has_rows
 from evergrow.forest.unlearn import as_ids, check_stored
 from evergrow.labels import as_classes
@@ -230,6 +231,10 @@ class GrowingSubcategories(AnsweringForest):
         tree, labels = empty.grow(self._checked_labels(checked, y, hierarchy, empty))
         self._check_something_fine(tree)
         seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
+        if self.random_state is None:
+            codes = np.stack([labels.coarse, labels.fine]).astype(np.int32)
+            recipe = self._plan(seed).recipe(tree)
+            seed = seed_of_work(seed, checked, codes, recipe, len(tree.core_labels))
         lesson = learn_first(checked, tree, labels, seed, self._plan(seed), few=min_samples == 1)
         ids = np.arange(checked.shape[0], dtype=np.int64)
         self._learn(lesson, ids, getattr(learner, "feature_names_in_", None))
