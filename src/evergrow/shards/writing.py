@@ -18,7 +18,6 @@ import numpy.typing as npt
 from evergrow.errors import ShardError
 from evergrow.files import sync_folder
 from evergrow.labels import ClassList
-from evergrow.locks import locked
 from evergrow.params import Choice, Integer, Nothing, check_parameters
 from evergrow.shards.cutting import Cutter, Piece
 from evergrow.shards.finishing import (
@@ -33,6 +32,7 @@ from evergrow.shards.incoming import Incoming, fitting_dtype
 from evergrow.shards.labels import UNLABELLED
 from evergrow.shards.manifest import DTYPES, MANIFEST, Manifest, Shard, Source
 from evergrow.shards.reading import Shards, open_shards
+from evergrow.shards.turns import own_turn
 
 __all__ = ["SHARD_BYTES", "ShardWriter", "write_shards", "writing"]
 
@@ -49,6 +49,7 @@ def write_shards(
     *,
     dtype: str | None = None,
     rows_per_shard: int | None = None,
+    say_waiting: Callable[[], None] | None = None,
 ) -> Shards:
     """Write rows of features to a folder of shards, after those that are there.
 
@@ -58,16 +59,19 @@ def write_shards(
         The folder; made if it is missing. What is in it stays, and the rows are appended.
     batches : iterable
         Matrices of shape (n_rows, n_features), or pairs of such a matrix and its labels, of any
-        numbers of rows. Labels are integers or strings, None for a row without one. Ragged arrays
-        in place of matrices have a label per image. Batches are taken one by one, so an iterator
-        may bring more than memory holds.
+        numbers of rows. Labels are integers or strings, None or NaN for a row without one. Ragged
+        arrays, or images of other shards, in place of matrices have a label per image. Batches are
+        taken one by one, so an iterator may bring more than memory holds.
     dtype : {"float16", "float32", "float64"}, default=None
         Type of the numbers in the files, to which batches are rounded. None takes the type of the
-        folder, or for a new one the smallest of the three that holds the first batch exactly, and
-        refuses batches that would have to be rounded.
+        folder, or for a new one the smallest of the three that holds all numbers of the type of the
+        first batch, else float64, and refuses batches that would have to be rounded.
     rows_per_shard : int, default=None
         Rows in a file; None for about 64 MiB. Smaller files make more tasks on a cluster. An image
         with several rows is never cut.
+    say_waiting : callable, default=None
+        Called if another process or thread is appending to the folder, before waiting for it for
+        as long as that takes; what it raises ends the waiting.
 
     Returns
     -------
@@ -84,7 +88,8 @@ def write_shards(
     ...     shards.shape, shards.classes.tolist(), np.asarray(shards.labels).tolist()
     ((4, 2), ['cat', 'dog', 'ant'], ['cat', 'dog', 'cat', 'ant'])
     """
-    with writing(path, dtype=dtype, rows_per_shard=rows_per_shard) as writer:
+    options: dict[str, Any] = {"dtype": dtype, "rows_per_shard": rows_per_shard}
+    with writing(path, **options, say_waiting=say_waiting) as writer:
         for number, batch in enumerate(batches):
             what = f"batch {number}"
             writer.add(Incoming.of(batch, what), what)
@@ -114,9 +119,11 @@ def writing(
     )
     folder = Path(os.path.abspath(path))
     is_new = not folder.exists()
+    if not is_new and not folder.is_dir():
+        raise NotADirectoryError(f"{os.fspath(path)!r} is not a folder: shards are kept in one")
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with locked(folder / MANIFEST, say_waiting or (lambda: None)):
+        with own_turn(folder, say_waiting):
             known = Manifest.found_in(folder)
             tidy(folder)
             writer = ShardWriter(folder, known, dtype, rows_per_shard, made_by)
@@ -197,7 +204,6 @@ class ShardWriter:
             raise ValueError(f"{what} has no features")
         if self._dtype is None:
             self._dtype = fitting_dtype(batch.rows.dtype)
-            self._rounded = not np.can_cast(batch.rows.dtype, self._dtype, "safe")
         self._check_goes_with(batch, what)
         batch = batch.converted(self._dtype, what, rounded=self._rounded)
         codes = None if batch.labels is None else self.codes_of(batch.labels, what)
