@@ -5,12 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from evergrow import open_shards, write_shards
+from evergrow import ShardError, open_shards, write_shards
 from evergrow.locks import locked
 from tests.shards.folders import N_ROWS, X, Y, files_of, folder_of_shards
 
@@ -97,3 +99,34 @@ def test_appending_from_many_threads_loses_nothing(tmp_path: Path) -> None:
         thread.join()
     shards = open_shards(tmp_path)
     assert sorted(shards[:, 0].tolist()) == sorted(3 * list(range(8)))
+
+
+def test_a_batch_that_appends_to_its_own_folder_is_refused(tmp_path: Path) -> None:
+    def batches() -> Iterator[Any]:
+        yield X
+        write_shards(tmp_path, [X])
+
+    with pytest.raises(ShardError, match="being appended to already"):
+        write_shards(tmp_path, batches())
+    assert len(write_shards(tmp_path, [X])) == N_ROWS
+
+
+def test_a_batch_may_append_to_another_folder(tmp_path: Path) -> None:
+    def batches() -> Iterator[Any]:
+        yield write_shards(tmp_path / "another", [X])
+
+    assert len(write_shards(tmp_path / "one", batches())) == N_ROWS
+
+
+def test_whoever_does_not_want_to_wait_need_not(tmp_path: Path) -> None:
+    folder_of_shards(tmp_path)
+
+    def say_waiting() -> None:
+        raise TimeoutError("another is appending")
+
+    with (
+        locked(tmp_path / "shards.json", lambda: None),
+        pytest.raises(TimeoutError, match="another is appending"),
+    ):
+        write_shards(tmp_path, [(X, Y)], say_waiting=say_waiting)
+    assert len(open_shards(tmp_path)) == N_ROWS

@@ -32,6 +32,17 @@ EVERY_INDEX = {
     "column": (slice(10, 50), 2),
     "as scikit-learn asks": (np.array([4, 60]), ...),
     "numpy integer": np.int32(7),
+    "a number in an array": np.array(7),
+    "pairs": ([1, 40], [0, 3]),
+    "a row with several columns": ([40], [0, 3]),
+    "rows of a mask with columns": (np.arange(N_ROWS) < 6, [5, 4, 3, 2, 1, 0]),
+    "a mask of columns": ([3, 50], np.arange(6) % 3 == 0),
+    "rows by columns": (slice(29, 32), [3, 0]),
+    "numbers and a column": ([1, 40], 3),
+    "numbers and a slice": ([1, 40], slice(1, 3)),
+    "one row and columns": (31, [3, 0]),
+    "a column of all": (..., 1),
+    "everything": (),
 }
 
 
@@ -58,6 +69,30 @@ def test_it_says_what_an_array_says(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.asarray(shards), X)
     np.testing.assert_array_equal(np.array(list(shards)), X)
     assert np.asarray(shards, dtype=np.float64).dtype == np.float64
+    np.testing.assert_array_equal(np.asarray(shards, dtype=np.str_), X.astype(np.str_))
+
+
+@pytest.mark.parametrize("index", [([0, 1, 2], [0, 1]), (0, 0, 0), (..., 0, 0)])
+def test_columns_that_an_array_would_not_give_are_an_index_error(
+    index: Any, tmp_path: Path
+) -> None:
+    shards = folder_of_shards(tmp_path)
+    with pytest.raises(IndexError):
+        shards[index]
+
+
+def test_an_array_of_all_rows_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shards = folder_of_shards(tmp_path)
+    monkeypatch.setattr("evergrow.shards.rows._BLOCK_BYTES", 10 * X[0].nbytes)
+    asked, plain = list[int](), type(shards)._span
+
+    def noted(self: Any, first: int, last: int, step: int) -> Any:
+        asked.append(last - first)
+        return plain(self, first, last, step)
+
+    monkeypatch.setattr(type(shards), "_span", noted)
+    np.testing.assert_array_equal(np.asarray(shards, dtype=np.float64), X)
+    assert max(asked) == 10
 
 
 def test_blocks_go_through_all_rows(tmp_path: Path) -> None:
@@ -225,3 +260,11 @@ def test_a_missing_folder_and_a_folder_without_manifest_are_told_apart(tmp_path:
         open_shards(tmp_path / "nowhere")
     with pytest.raises(ShardError, match=r"no shards\.json"):
         open_shards(tmp_path)
+
+
+def test_a_file_in_place_of_a_folder_is_called_none(tmp_path: Path) -> None:
+    file = tmp_path / "rows.npy"
+    np.save(file, X)
+    for use in (open_shards, lambda path: write_shards(path, [X])):
+        with pytest.raises(NotADirectoryError, match=r"rows\.npy' is not a folder"):
+            use(file)

@@ -69,7 +69,7 @@ def test_rows_without_labels_may_go_before_and_after_those_with(tmp_path: Path) 
     shards = write_shards(tmp_path, [X[:1]])
     assert shards.labels.tolist() == [None, None, None, 7, 5, None]
     assert shards.labels.n_unlabelled == 4
-    with pytest.raises(ValueError, match="4 of 6 rows have no label"):
+    with pytest.raises(ValueError, match="4 of 6 labels are missing"):
         np.asarray(shards.labels)
 
 
@@ -111,6 +111,61 @@ def test_numbers_are_rounded_only_where_that_is_asked_for(tmp_path: Path) -> Non
     assert len(write_shards(tmp_path, [X.astype(np.float64)], dtype="float32")) == 2 * N_ROWS
 
 
+# Each holds more than float64 does, if the system has it at all.
+INEXACT = {
+    "int64": np.array([[2**53 + 1]]),
+    "the largest int64": np.array([[2**63 - 1]]),
+    "the largest uint64": np.array([[2**64 - 1]], dtype=np.uint64),
+    "longdouble": np.nextafter(np.ones((1, 1), dtype=np.longdouble), np.longdouble(2)),
+}
+
+
+@pytest.mark.parametrize("name", INEXACT)
+@pytest.mark.parametrize("before", [[], [np.zeros((1, 1))]])
+def test_numbers_that_the_widest_type_does_not_hold_are_refused(
+    before: list[Any], name: str, tmp_path: Path
+) -> None:
+    rows = INEXACT[name]
+    if rows.dtype == np.float64:
+        pytest.skip("long doubles are doubles here")
+    with pytest.raises(ValueError, match=r"does not hold exactly: give dtype='float64'"):
+        write_shards(tmp_path, [*before, rows])
+    assert len(write_shards(tmp_path, [*before, rows], dtype="float64")) == len(before) + 1
+
+
+@pytest.mark.parametrize("given", [np.int64, np.uint64, np.longdouble])
+def test_numbers_that_the_widest_type_holds_are_kept(given: Any, tmp_path: Path) -> None:
+    rows = np.array([[2**60], [3]], dtype=given)
+    assert write_shards(tmp_path, [rows, rows])[:, 0].tolist() == [2.0**60, 3.0] * 2
+
+
+def test_a_first_batch_says_nothing_of_how_later_ones_are_rounded(tmp_path: Path) -> None:
+    first = np.ones((1, 1), dtype=np.longdouble)
+    with pytest.raises(ValueError, match="batch 1 holds numbers of type int64"):
+        write_shards(tmp_path, [first, INEXACT["int64"]])
+
+
+def test_what_pandas_calls_missing_is_a_missing_label(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    batches = [
+        (X[:3], pandas.Series(["cat", np.nan, None])),
+        (X[:3], pandas.Series(["cat", pandas.NA, "dog"], dtype="string")),
+        (X[:2], np.array(["dog", np.nan], dtype=object)),
+    ]
+    labels = write_shards(tmp_path, batches).labels.tolist()
+    assert labels == ["cat", None, None, "cat", None, "dog", "dog", None]
+    shards = write_shards(tmp_path / "numbers", [(X[:2], pandas.Series([7, None], dtype="Int64"))])
+    assert shards.labels.tolist() == [7, None]
+
+
+def test_images_of_other_shards_are_written_as_images(tmp_path: Path) -> None:
+    first = write_shards(
+        tmp_path / "first", [(RaggedArray.of([X[:3], X[:0], X[:2]]), [1, 2, None])]
+    )
+    again = write_shards(tmp_path / "again", [(first.images, first.labels)])
+    assert again.digest == first.digest
+
+
 BAD_BATCHES: dict[str, tuple[Any, type[Exception], str]] = {
     "width": (X[:, :3], ValueError, "batch 1 has 3 features, the shards have 6"),
     "NaN": (np.full((2, 6), np.nan, np.float32), ValueError, "batch 1 holds numbers that are NaN"),
@@ -121,10 +176,17 @@ BAD_BATCHES: dict[str, tuple[Any, type[Exception], str]] = {
     "too few labels": ((X[:3], ["cat"]), ValueError, "batch 1 has 3 rows but 1 labels"),
     "numbers as labels": ((X[:2], [1, 2]), TypeError, "batch 1: labels must be strings"),
     "mixed labels": ((X[:2], ["cat", 2]), TypeError, "all strings or all numbers"),
-    "measured labels": ((X[:2], [0.5, 1.5]), TypeError, "integers or strings, got 0.5"),
+    "measured labels": ((X[:2], [0.5, 1.5]), TypeError, "batch 1: labels .* missing one, got 0.5"),
     "flags as labels": ((X[:2], [True, False]), TypeError, "integers or strings"),
     "labels that end in nothing": ((X[:2], ["cat", "cat\0"]), ValueError, "batch 1 has a label"),
     "ragged": (RaggedArray.of([X[:2]]), ValueError, "batch 1 has images of several rows"),
+    "a list in place of a pair": (
+        [X[:2], ["cat"]],
+        ValueError,
+        r"batch 1 must .* pair \(rows, lab",
+    ),
+    "matrices": ([X[:2], X[:3]], ValueError, "batch 1 must be a matrix of numbers.*got a list"),
+    "lists as labels": ((X[:2], [["cat"], ["dog"]]), TypeError, "batch 1: labels must be"),
     "no features": (np.zeros((2, 0), np.float32), ValueError, "no features"),
 }
 

@@ -98,23 +98,45 @@ def write_files_aside(folder: Path, dtype: np.dtype[Any], pieces: Sequence[Piece
 @contextmanager
 def journal(folder: Path, names: list[str]) -> Iterator[None]:
     """Note names of files before they are given, until a manifest names them."""
+    # What another left there is still to be removed.
+    left = [name for name in _journalled(folder) if name not in names]
     with written_whole(folder / _JOURNAL) as file:
-        file.write(json.dumps(names).encode())
+        file.write(json.dumps([*left, *names]).encode())
     # Left where it is if the block fails: it says what to remove.
     yield
+    if left:
+        _remove_unnamed(folder)
     (folder / _JOURNAL).unlink(missing_ok=True)
 
 
-def tidy(folder: Path, manifest: Manifest | None) -> None:
-    """Remove what a killed process left: files aside, and named ones that no manifest lists."""
-    listed = set() if manifest is None else {n for s in manifest.shards for n in s.names}
-    for name in _journalled(folder):
-        if name not in listed:
-            (folder / name).unlink(missing_ok=True)
-    (folder / _JOURNAL).unlink(missing_ok=True)
+def tidy(folder: Path) -> None:
+    """Remove what a killed process left: files aside, and named ones that no manifest lists.
+
+    Whoever calls it holds the lock of the folder.
+    """
+    try:
+        _remove_unnamed(folder)
+    except ShardError:
+        # Nobody knows what a damaged manifest needs: the journal waits for one that is whole.
+        return
     for name in os.listdir(folder):
         if ASIDE.fullmatch(name):
             (folder / name).unlink(missing_ok=True)
+
+
+def _remove_unnamed(folder: Path) -> None:
+    """Remove the files that are noted in the journal and not named by the manifest on disk.
+
+    An interruption may come at any moment, so what a writer believes to have written says nothing.
+    """
+    names = _journalled(folder)
+    if names:
+        manifest = Manifest.found_in(folder)
+        listed = set() if manifest is None else {n for s in manifest.shards for n in s.names}
+        for name in names:
+            if name not in listed:
+                (folder / name).unlink(missing_ok=True)
+    (folder / _JOURNAL).unlink(missing_ok=True)
 
 
 def _journalled(folder: Path) -> list[str]:

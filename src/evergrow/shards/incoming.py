@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.labels import check_label_types
+from evergrow.errors import ShardError
 from evergrow.ragged import RaggedArray
+from evergrow.shards.images import ShardImages
 from evergrow.shards.labels import ShardLabels
 from evergrow.shards.manifest import DTYPES, ORIGIN_BYTES
 
 __all__ = ["Incoming", "fitting_dtype", "label_values"]
 
 Ints = npt.NDArray[np.int64]
+
+_WIDEST = DTYPES["float64"]
 
 
 @dataclass(frozen=True)
@@ -42,14 +46,22 @@ class Incoming:
         ``what`` names it in errors.
         """
         X, y = batch if isinstance(batch, tuple) and len(batch) == 2 else (batch, None)
-        offsets = X.offsets if isinstance(X, RaggedArray) else None
-        rows = np.asarray(X.values if isinstance(X, RaggedArray) else X)
+        is_ragged = isinstance(X, (RaggedArray, ShardImages))
+        offsets = X.offsets if is_ragged else None
+        expected = f"{what} must be a matrix of numbers or a pair (rows, labels)"
+        try:
+            rows = np.asarray(X.values if is_ragged else X)
+        except ValueError as error:
+            if isinstance(error, ShardError):
+                raise
+            # Lists of several lengths are no matrix.
+            raise ValueError(f"{expected}, got a {type(X).__name__}: {error}") from error
         if rows.ndim != 2 or rows.dtype.kind not in "biuf":
-            raise ValueError(
-                f"{what} must be a matrix of numbers or a pair of one and its labels, "
-                f"got {rows.dtype} of shape {rows.shape}"
-            )
-        incoming = cls(rows, None if y is None else label_values(y), offsets)
+            raise ValueError(f"{expected}, got {rows.dtype} of shape {rows.shape}")
+        try:
+            incoming = cls(rows, None if y is None else label_values(y), offsets)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{what}: {error}") from error
         if incoming.labels is not None and len(incoming.labels) != incoming.n_items:
             kind = "rows" if offsets is None else "images"
             raise ValueError(
@@ -62,15 +74,22 @@ class Incoming:
         rows = self.rows
         if not np.isfinite(rows).all():
             raise ValueError(f"{what} holds numbers that are NaN or infinite")
-        if not rounded and not np.can_cast(rows.dtype, dtype, "safe"):
+        advice = f"give dtype={dtype.name!r} to have it rounded"
+        # What no type holds may still be numbers that the widest one does.
+        if not rounded and not np.can_cast(rows.dtype, dtype, "safe") and dtype != _WIDEST:
             raise ValueError(
                 f"{what} is of type {rows.dtype}, the shards are of type {dtype.name}, "
-                f"which does not hold it exactly: give dtype={dtype.name!r} to have it rounded"
+                f"which does not hold it exactly: {advice}"
             )
         with np.errstate(over="ignore"):
             rows = rows.astype(dtype, copy=False)
         if not np.isfinite(rows).all():
             raise ValueError(f"{what} holds numbers too large for {dtype.name}")
+        if not rounded and not _is_exact(self.rows, rows):
+            raise ValueError(
+                f"{what} holds numbers of type {self.rows.dtype} that {dtype.name} does not hold "
+                f"exactly: {advice}"
+            )
         return Incoming(rows, self.labels, self.offsets, self.origins)
 
     def with_origins(self, origins: npt.NDArray[np.uint8]) -> Incoming:
@@ -83,26 +102,54 @@ class Incoming:
 def fitting_dtype(given: np.dtype[Any]) -> np.dtype[Any]:
     """The type that shards get whose first rows are of a type."""
     exact = (dtype for dtype in DTYPES.values() if np.can_cast(given, dtype, "safe"))
-    return next(exact, DTYPES["float64"])
+    return next(exact, _WIDEST)
+
+
+def _is_exact(given: npt.NDArray[Any], converted: npt.NDArray[Any]) -> bool:
+    """Whether numbers are the same in a type that does not hold all of theirs."""
+    kind, n_bytes = given.dtype.kind, given.dtype.itemsize
+    if n_bytes < _WIDEST.itemsize or given.dtype == converted.dtype:
+        return True
+    # 2**63 as an integer is another number on every processor.
+    most = 2.0 ** (8 * n_bytes - (kind == "i")) if kind in "iu" else np.inf
+    with np.errstate(invalid="ignore"):
+        back = converted.astype(given.dtype)
+    return bool(((converted < most) & (back == given)).all())
 
 
 def label_values(y: Any) -> list[Any]:
     """Labels as Python's integers or strings, None where one is missing.
 
-    >>> label_values(["cat", None, "dog"])
-    ['cat', None, 'dog']
+    What pandas calls missing is, and so is NaN.
+
+    >>> label_values(["cat", None, "dog", float("nan")])
+    ['cat', None, 'dog', None]
     """
-    listed = getattr(y, "to_numpy", lambda: y)()
-    if not isinstance(listed, (list, tuple, ShardLabels)):
-        listed = np.asarray(listed)
-        if listed.ndim != 1:
-            raise ValueError(f"labels must be a flat list, got {listed.ndim} dimensions")
-    values = list(listed) if isinstance(listed, (list, tuple)) else listed.tolist()
-    values = [value.item() if isinstance(value, np.generic) else value for value in values]
+    values = [None if _is_nan(value) else value for value in _listed(y)]
     present = [value for value in values if value is not None]
-    if present:
-        check_label_types(present)
     odd = next((value for value in present if type(value) not in (int, str)), None)
     if odd is not None:
-        raise TypeError(f"labels must be integers or strings, got {odd!r:.80}")
+        raise TypeError(
+            f"labels must be integers or strings, or None for a missing one, got {odd!r:.80}"
+        )
+    if len({type(value) for value in present}) > 1:
+        # NumPy would make "1" of 1 without a word, and one class of the two.
+        raise TypeError("labels must be all strings or all numbers, or None for a missing one")
     return values
+
+
+def _listed(y: Any) -> list[Any]:
+    """Labels as Python's own values, one after the other."""
+    if not isinstance(y, (list, tuple, ShardLabels)) and np.ndim(y) != 1:
+        raise ValueError(f"labels must be a flat list, got {np.ndim(y)} dimensions")
+    if hasattr(y, "isna"):
+        # An array would make floats of the integers of pandas if one is missing.
+        pairs = zip(y.tolist(), y.isna().tolist(), strict=True)
+        y = [None if is_missing else value for value, is_missing in pairs]
+    elif not isinstance(y, (list, tuple)):
+        y = (y if isinstance(y, ShardLabels) else np.asarray(y)).tolist()
+    return [value.item() if isinstance(value, np.generic) else value for value in y]
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)

@@ -27,7 +27,7 @@ class ShardLabels:
     codes : ndarray of shape (n_labels,) and dtype int32
         Places in ``classes``; -1 where there is no label.
     classes : ndarray
-        Integers or strings, in the order in which they were first met.
+        Integers or strings, those that came later after those that were there.
 
     Attributes
     ----------
@@ -63,9 +63,9 @@ class ShardLabels:
         if self.n_unlabelled:
             first = int(np.argmax(self.codes == UNLABELLED))
             raise ValueError(
-                f"{self.n_unlabelled} of {len(self)} rows have no label, the first is number "
-                f"{first}: choose those that have one, such as "
-                "rows = numpy.flatnonzero(shards.labels.codes >= 0)"
+                f"{self.n_unlabelled} of {len(self)} labels are missing, the first is number "
+                f"{first}: choose rows or images that have one, by their numbers "
+                "numpy.flatnonzero(shards.labels.codes >= 0)"
             )
 
     def __len__(self) -> int:

@@ -173,7 +173,9 @@ class Manifest:
     def write(self, folder: Path) -> None:
         """Replace the manifest of a folder by this one, whole or not at all."""
         content = self._content()
+        # Nothing is written that nobody could read.
         _check_lengths(content["classes"], ShardError)
+        _check_together(self.shards, self.classes, _unwritable)
         text = json.dumps({**content, "sha256": _hash(content)}, indent=1, sort_keys=True)
         if len(text) >= _MAX_BYTES:
             raise ShardError(
@@ -188,6 +190,11 @@ class Manifest:
         """The manifest of a folder; a ``ShardError`` if it is damaged or lies."""
         return _Reader(folder).manifest()
 
+    @classmethod
+    def found_in(cls, folder: Path) -> Manifest | None:
+        """The manifest of a folder, None if it has none."""
+        return cls.read(folder) if os.path.lexists(folder / MANIFEST) else None
+
 
 def _check_lengths(classes: Any, wrong: Callable[[str], ShardError]) -> None:
     """Raise a ``ShardError`` for names so long that an array of them would fill the memory."""
@@ -200,6 +207,25 @@ def _check_lengths(classes: Any, wrong: Callable[[str], ShardError]) -> None:
             f"{len(names)} names of classes of up to {longest} characters are too much; one may "
             f"have {_LONGEST_NAME}"
         )
+
+
+def _check_together(
+    shards: tuple[Shard, ...], classes: ClassList | None, wrong: Callable[[str], ShardError]
+) -> None:
+    """Raise a ``ShardError`` for shards that do not make one matrix."""
+    if not shards:
+        raise wrong("it lists no shards")
+    (number, count), *_ = Counter(shard.number for shard in shards).most_common(1)
+    if count > 1:
+        raise wrong(f"it lists the file '{number:06d}.npy' twice")
+    if len({shard.offsets is not None for shard in shards}) > 1:
+        raise wrong("some shards have several rows per image and others do not")
+    if classes is None and any(shard.labels is not None for shard in shards):
+        raise wrong("there are labels but no classes")
+
+
+def _unwritable(reason: str) -> ShardError:
+    return ShardError(f"the manifest would be one that cannot be read: {reason}")
 
 
 def _hash(content: Mapping[str, Any]) -> str:
@@ -234,7 +260,7 @@ class _Reader:
             raise self.wrong(f"dtype must be one of {sorted(DTYPES)}, got {dtype!r}")
         classes = self._classes(content)
         shards = tuple(self._shard(entry) for entry in self._list(content, "shards"))
-        self._check_together(shards, classes)
+        _check_together(shards, classes, self.wrong)
         return Manifest(
             DTYPES[dtype],
             self._count(content, "n_features", _MOST_FEATURES),
@@ -312,14 +338,3 @@ class _Reader:
         items = self._count(entry, "items", _MOST_ROWS) if "offsets" in hashes else rows
         number = int(name.removesuffix(".npy"))
         return Shard(number, rows, self._hash_in(entry, "sha256"), items, **hashes)
-
-    def _check_together(self, shards: tuple[Shard, ...], classes: ClassList | None) -> None:
-        if not shards:
-            raise self.wrong("it lists no shards")
-        (number, count), *_ = Counter(shard.number for shard in shards).most_common(1)
-        if count > 1:
-            raise self.wrong(f"it lists the file '{number:06d}.npy' twice")
-        if len({shard.offsets is not None for shard in shards}) > 1:
-            raise self.wrong("some shards have several rows per image and others do not")
-        if classes is None and any(shard.labels is not None for shard in shards):
-            raise self.wrong("there are labels but no classes")

@@ -59,8 +59,10 @@ def open_shards(path: str | os.PathLike[str]) -> Shards:
     array(['b'], dtype='<U1')
     """
     folder = Path(os.path.abspath(path))
-    if not folder.is_dir():
+    if not os.path.lexists(folder):
         raise FileNotFoundError(f"there is no folder {str(path)!r}")
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{os.fspath(path)!r} is not a folder: shards are kept in one")
     return Shards(folder, Manifest.read(folder))
 
 
@@ -75,7 +77,8 @@ class Shards(StoredRows):
     and besides:
 
     - ``path``: the folder.
-    - ``classes``: names of the classes, in the order in which they were first met, or None.
+    - ``classes``: names of the classes, those of one batch sorted and those of later batches after
+      them, or None.
     - ``labels``: the label of each row, or of each image where images have several rows, as a
       :class:`~evergrow.shards.ShardLabels` that ``fit`` takes as ``y``; an error without any.
     - ``images``: a sequence of matrices, one per image, where images have several rows.
@@ -121,7 +124,7 @@ class Shards(StoredRows):
 
     @property
     def classes(self) -> npt.NDArray[Any] | None:
-        """Names of the classes, in the order in which they were first met."""
+        """Names of the classes, sorted within a batch, those of later batches after them."""
         known = self.manifest.classes
         return None if known is None else known.classes
 

@@ -66,7 +66,15 @@ class StoredRows(metaclass=ABCMeta):
         """Read all rows into memory."""
         if copy is False:
             raise ValueError("rows on disk cannot become an array without a copy")
-        return np.array(self[:], dtype=dtype)
+        wanted = self.dtype
+        if dtype is not None:
+            # As NumPy converts: text, say, gets the length that it needs.
+            wanted = np.empty(0, self.dtype).astype(dtype).dtype
+        # A block at a time, so that there are never two copies of all rows.
+        found = np.empty(self.shape, dtype=wanted)
+        for rows, block in self.blocks():
+            found[rows] = block
+        return found
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
         """Go through the rows."""
@@ -99,19 +107,26 @@ class StoredRows(metaclass=ABCMeta):
     def __getitem__(self, index: Any) -> npt.NDArray[Any]:
         """Rows as an array: one number, a slice, numbers in any order, or a mask."""
         if isinstance(index, tuple):
-            rows, *rest = index
-            found = self[slice(None) if rows is Ellipsis else rows]
-            across = (slice(None),) * (found.ndim - 1)
-            return found[(*across, *rest)] if rest and rest != [Ellipsis] else found
+            return self._across(*index)
         if index is Ellipsis:
             return self[:]
         if isinstance(index, slice):
             return self._sliced(index)
-        if isinstance(index, (int, np.integer)) and not isinstance(index, (bool, np.bool_)):
+        if _is_number(index):
             at = range(len(self))[index]
             row: npt.NDArray[Any] = self._span(at, at + 1, 1)[0]
             return row
         return self._gathered(self._numbers(index))
+
+    def _across(self, rows: Any = Ellipsis, *columns: Any) -> npt.NDArray[Any]:
+        found = self[rows]
+        every: tuple[Any, ...] = (slice(None),) * (found.ndim - 1)
+        is_list = not isinstance(rows, slice) and rows is not Ellipsis
+        if every and is_list and any(np.ndim(column) for column in columns):
+            # Numbers of rows and of columns go in pairs, as those of an array do.
+            every = (np.arange(len(found)),)
+        result: npt.NDArray[Any] = found[(*every, *columns)]
+        return result
 
     def _sliced(self, index: slice) -> npt.NDArray[Any]:
         wanted = range(len(self))[index]
@@ -209,6 +224,13 @@ class JoinedRows(StoredRows):
     def __repr__(self) -> str:
         """Say how much there is."""
         return f"<{len(self._first)} rows and {self._rest!r}>"
+
+
+def _is_number(index: Any) -> bool:
+    """Whether an index asks for one row; flags do not."""
+    return isinstance(index, (int, np.integer, np.ndarray)) and (
+        np.ndim(index) == 0 and np.asarray(index).dtype.kind in "iu"
+    )
 
 
 def choose_rows(X: Any, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:

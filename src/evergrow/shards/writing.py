@@ -18,7 +18,6 @@ import numpy.typing as npt
 from evergrow.errors import ShardError
 from evergrow.files import sync_folder
 from evergrow.labels import ClassList
-from evergrow.locks import locked
 from evergrow.params import Choice, Integer, Nothing, check_parameters
 from evergrow.shards.cutting import Cutter, Piece
 from evergrow.shards.finishing import (
@@ -33,11 +32,15 @@ from evergrow.shards.incoming import Incoming, fitting_dtype
 from evergrow.shards.labels import UNLABELLED
 from evergrow.shards.manifest import DTYPES, MANIFEST, Manifest, Shard, Source
 from evergrow.shards.reading import Shards, open_shards
+from evergrow.shards.turns import own_turn
 
 __all__ = ["SHARD_BYTES", "ShardWriter", "write_shards", "writing"]
 
 # What a shard holds where nobody says: large enough to be read at the speed of the disk.
 SHARD_BYTES = 64 << 20
+
+# What plain and ragged shards hold.
+_KINDS = ("rows that stand for themselves", "images of several rows")
 
 
 def write_shards(
@@ -46,6 +49,7 @@ def write_shards(
     *,
     dtype: str | None = None,
     rows_per_shard: int | None = None,
+    say_waiting: Callable[[], None] | None = None,
 ) -> Shards:
     """Write rows of features to a folder of shards, after those that are there.
 
@@ -55,16 +59,19 @@ def write_shards(
         The folder; made if it is missing. What is in it stays, and the rows are appended.
     batches : iterable
         Matrices of shape (n_rows, n_features), or pairs of such a matrix and its labels, of any
-        numbers of rows. Labels are integers or strings, None for a row without one. Ragged arrays
-        in place of matrices have a label per image. Batches are taken one by one, so an iterator
-        may bring more than memory holds.
+        numbers of rows. Labels are integers or strings, None or NaN for a row without one. Ragged
+        arrays, or images of other shards, in place of matrices have a label per image. Batches are
+        taken one by one, so an iterator may bring more than memory holds.
     dtype : {"float16", "float32", "float64"}, default=None
         Type of the numbers in the files, to which batches are rounded. None takes the type of the
-        folder, or for a new one the smallest of the three that holds the first batch exactly, and
-        refuses batches that would have to be rounded.
+        folder, or for a new one the smallest of the three that holds all numbers of the type of the
+        first batch, else float64, and refuses batches that would have to be rounded.
     rows_per_shard : int, default=None
         Rows in a file; None for about 64 MiB. Smaller files make more tasks on a cluster. An image
         with several rows is never cut.
+    say_waiting : callable, default=None
+        Called if another process or thread is appending to the folder, before waiting for it for
+        as long as that takes; what it raises ends the waiting.
 
     Returns
     -------
@@ -81,7 +88,8 @@ def write_shards(
     ...     shards.shape, shards.classes.tolist(), np.asarray(shards.labels).tolist()
     ((4, 2), ['cat', 'dog', 'ant'], ['cat', 'dog', 'cat', 'ant'])
     """
-    with writing(path, dtype=dtype, rows_per_shard=rows_per_shard) as writer:
+    options: dict[str, Any] = {"dtype": dtype, "rows_per_shard": rows_per_shard}
+    with writing(path, **options, say_waiting=say_waiting) as writer:
         for number, batch in enumerate(batches):
             what = f"batch {number}"
             writer.add(Incoming.of(batch, what), what)
@@ -111,16 +119,18 @@ def writing(
     )
     folder = Path(os.path.abspath(path))
     is_new = not folder.exists()
+    if not is_new and not folder.is_dir():
+        raise NotADirectoryError(f"{os.fspath(path)!r} is not a folder: shards are kept in one")
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with locked(folder / MANIFEST, say_waiting or (lambda: None)):
-            known = Manifest.read(folder) if os.path.lexists(folder / MANIFEST) else None
-            tidy(folder, known)
+        with own_turn(folder, say_waiting):
+            known = Manifest.found_in(folder)
+            tidy(folder)
             writer = ShardWriter(folder, known, dtype, rows_per_shard, made_by)
             try:
                 yield writer
             finally:
-                tidy(folder, writer.manifest)
+                tidy(folder)
     finally:
         if is_new and not any(folder.iterdir()):
             folder.rmdir()
@@ -194,7 +204,6 @@ class ShardWriter:
             raise ValueError(f"{what} has no features")
         if self._dtype is None:
             self._dtype = fitting_dtype(batch.rows.dtype)
-            self._rounded = not np.can_cast(batch.rows.dtype, self._dtype, "safe")
         self._check_goes_with(batch, what)
         batch = batch.converted(self._dtype, what, rounded=self._rounded)
         codes = None if batch.labels is None else self.codes_of(batch.labels, what)
@@ -216,8 +225,7 @@ class ShardWriter:
         if width != expected:
             raise ValueError(f"{what} has {width} features, the shards have {expected}")
         if ragged != (batch.offsets is not None):
-            kinds = ("rows that stand for themselves", "images of several rows")
-            raise ValueError(f"{what} has {kinds[not ragged]}, the shards have {kinds[ragged]}")
+            raise ValueError(f"{what} has {_KINDS[not ragged]}, the shards have {_KINDS[ragged]}")
 
     def codes_of(self, labels: list[Any], what: str) -> npt.NDArray[np.int32]:
         """Places of labels in the list of classes, which grows by those that are new."""
@@ -250,19 +258,27 @@ class ShardWriter:
 
     def adopt(self, files: FilesAside, *, n_features: int, dtype: str) -> None:
         """Take over files that another process wrote aside in this folder."""
-        known = self.manifest
+        known, ragged = self.manifest, files.offsets is not None
         if known is not None and (known.n_features, known.dtype.name) != (n_features, dtype):
             raise ShardError(
                 f"rows of {n_features} {dtype} do not go with those in {str(self.folder)!r}, "
                 f"which are of {known.n_features} {known.dtype.name}"
             )
+        if known is not None and known.is_ragged != ragged:
+            raise ShardError(
+                f"{_KINDS[ragged]} do not go with those in {str(self.folder)!r}, "
+                f"which are {_KINDS[known.is_ragged]}"
+            )
         self._dtype = DTYPES[dtype]
         if self._cutter is None:
-            self._cutter = Cutter(n_features, 1, ragged=False)
+            self._cutter = Cutter(n_features, 1, ragged=ragged)
         self._finished.append((files, {}))
 
     def commit(self, *, all_rows: bool = True) -> None:
-        """Name what was written in the manifest; with ``all_rows`` a last file is not full."""
+        """Name what was written in the manifest; with ``all_rows`` a last file is not full.
+
+        What a commit that fails was about to name is lost: it is not tried again.
+        """
         if self._cutter is not None and all_rows:
             for pieces in self._cutter.rest():
                 self._write(pieces)
@@ -270,23 +286,29 @@ class ShardWriter:
             if self.manifest is None and all_rows:
                 raise ValueError("there is not a single row to write")
             return
-        shards = self._named()
-        manifest = self._manifest_with(shards)
-        with journal(self.folder, [name for shard in shards for name in shard.names]):
-            for shard, (files, _) in zip(shards, self._finished, strict=True):
-                files.take_places(self.folder, shard)
-            sync_folder(self.folder)
-            manifest.write(self.folder)
+        finished, self._finished = self._finished, []
+        shards = self._named([files for files, _ in finished])
+        manifest = self._manifest_with(shards, [counts for _, counts in finished])
+        try:
+            with journal(self.folder, [name for shard in shards for name in shard.names]):
+                for shard, (files, _) in zip(shards, finished, strict=True):
+                    files.take_places(self.folder, shard)
+                sync_folder(self.folder)
+                manifest.write(self.folder)
+        except BaseException:
+            # It may have been interrupted right after the manifest was replaced.
+            self.manifest = Manifest.found_in(self.folder)
+            raise
         self.manifest = manifest
-        self._finished = []
 
     def roll_back(self) -> None:
         """Have the folder be as it was at first, whatever was committed since."""
         self._finished, self._cutter = [], None
-        if self.manifest is self._before or self.manifest is None:
-            return
+        found = Manifest.found_in(self.folder)
         kept = set() if self._before is None else {s.number for s in self._before.shards}
-        new = [shard for shard in self.manifest.shards if shard.number not in kept]
+        new = [] if found is None else [s for s in found.shards if s.number not in kept]
+        if not new:
+            return
         with journal(self.folder, [name for shard in new for name in shard.names]):
             if self._before is None:
                 (self.folder / MANIFEST).unlink()
@@ -297,20 +319,23 @@ class ShardWriter:
                 for name in shard.names:
                     (self.folder / name).unlink(missing_ok=True)
 
-    def _named(self) -> list[Shard]:
-        """The finished files by the numbers that they will have."""
+    def _named(self, finished: list[FilesAside]) -> list[Shard]:
+        """Finished files by the numbers that they will have."""
         taken = [int(name[:6]) for name in os.listdir(self.folder) if OURS.fullmatch(name)]
+        if self.manifest is not None:
+            # A file that is missing keeps its number.
+            taken += [shard.number for shard in self.manifest.shards]
         first = max(taken, default=-1) + 1
-        if first + len(self._finished) > MOST_NUMBERS:
+        if first + len(finished) > MOST_NUMBERS:
             raise ShardError(f"{str(self.folder)!r} has no numbers left for more files")
-        return [files.as_shard(first + i) for i, (files, _) in enumerate(self._finished)]
+        return [files.as_shard(first + i) for i, files in enumerate(finished)]
 
-    def _manifest_with(self, new: list[Shard]) -> Manifest:
+    def _manifest_with(self, new: list[Shard], sources: list[dict[str, int]]) -> Manifest:
         if self._cutter is None or self._dtype is None:
             raise ValueError("there are no rows yet")
         known = self.manifest
         counts = {} if known is None else {s.sha256: s.rows for s in known.sources}
-        for _, found in self._finished:
+        for found in sources:
             for source, n_rows in found.items():
                 counts[source] = counts.get(source, 0) + n_rows
         return Manifest(
