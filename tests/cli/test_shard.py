@@ -72,6 +72,23 @@ def test_verify_finds_a_damaged_shard(run: Run, table: Path, tmp_path: Path) -> 
     assert "000000.npy" in damaged.stderr
 
 
+def test_a_damaged_table_is_told_in_one_sentence(run: Run, tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "a.npz", X=X)
+    content = bytearray((tmp_path / "a.npz").read_bytes())
+    content[len(content) // 2] ^= 0x15
+    (tmp_path / "a.npz").write_bytes(content)
+    result = run("shard", "a.npz", "-o", "shards")
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)
+    assert "'X' in 'a.npz' is damaged" in result.stderr
+
+
+def test_numbers_are_kept_in_the_precision_asked_for(run: Run, table: Path, tmp_path: Path) -> None:
+    for name in ("float16", "float32", "float64"):
+        assert run("shard", table, "-o", name, "--dtype", name).exit_code == 0
+        assert open_shards(tmp_path / name).dtype == name
+
+
 def test_quiet_says_nothing(run: Run, table: Path) -> None:
     assert run("shard", table, "-o", "shards", "-q").output == ""
 

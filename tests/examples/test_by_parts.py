@@ -29,8 +29,8 @@ MODELS = [
     NCMClassifier(metric="mahalanobis"),
     NCMClassifier(metric="mahalanobis", keep_class_statistics=True),
 ]
-# The rows of a part: several times as many as there are features.
-SMALL = 1
+# Of a part: a few hundred digits.
+SMALL = 200 * 64 * 8
 
 
 @pytest.fixture(autouse=True)
@@ -246,7 +246,7 @@ def test_work_that_was_stopped_goes_on_with_the_parts_that_are_done(
     monkeypatch.setattr(by_parts, "sums_of_part", stopping)
     with pytest.raises(KeyboardInterrupt), evergrow.cluster(None, resume=tmp_path):
         fitted_now(model, X, y)
-    n_parts = len(row_parts.row_parts(X))
+    n_parts = len(row_parts.row_parts(X, squared=True))
 
     def counting(part: Any, *shared: Any) -> Any:
         done.append(part)

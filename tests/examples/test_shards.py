@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import evergrow
-from evergrow import NCMClassifier, RLSClassifier, Shards
+from evergrow import NCMClassifier, NCMMetric, RLSClassifier, Shards
+from evergrow.codebook import KMeansCodebook
 from evergrow.engine import using
 from evergrow.errors import ShardError
-from evergrow.shards import StoredRows
+from evergrow.features import RaggedArray
+from evergrow.shards import StoredRows, row_parts
 from tests.engines import Shuffled
 from tests.examples.test_by_parts import MODELS, check_same, fitted
 
@@ -121,3 +123,64 @@ def test_work_over_shards_is_named_by_their_digest(stored: Any, tmp_path: Path) 
     for given in (shards, same, other):
         fitted(NCMClassifier(), given, given.labels, engine)
     assert engine.names[0] == engine.names[1] != engine.names[2]
+
+
+@pytest.fixture(scope="module", params=["first", "middle", "last", "everywhere"])
+def with_empty(
+    request: pytest.FixtureRequest, digits: Any, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Shards, Any, Any]:
+    """Shards of images of several rows, some of which have images without any; rows and labels."""
+    X, _, y, _ = digits
+    empty = RaggedArray(X[:0], [0, 0, 0])
+    full = [RaggedArray(X[a : a + 300], [0, 0, 100, 300]) for a in range(0, 900, 300)]
+    places = {"first": (0,), "middle": (1, 2), "last": (3,), "everywhere": (0, 1, 2, 3)}
+    folder = tmp_path_factory.mktemp("empty") / "shards"
+    for place in range(4):
+        if place in places[request.param]:
+            evergrow.write_shards(folder, [(empty, ["a", "b"])])
+        if place < 3:
+            evergrow.write_shards(folder, [(full[place], ["a", "b", "a"])])
+    return evergrow.open_shards(folder), X[:900], y[:900]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_shards_without_rows_are_passed_over(model: Any, with_empty: Any) -> None:
+    shards, X, y = with_empty
+    found, expected = fitted(model, shards, y, Shuffled()), fitted(model, X, y)
+    check_same(found, expected, X)
+    with using(Shuffled()):
+        answers = found.predict_proba(shards)
+    np.testing.assert_allclose(answers, expected.predict_proba(X), rtol=1e-9, atol=1e-9)
+
+
+def test_shards_without_rows_are_projected_and_coded(with_empty: Any) -> None:
+    shards, X, y = with_empty
+    metric = NCMMetric(5, max_iter=2, random_state=0).fit(X, y)
+    codebook = KMeansCodebook(9, random_state=0).fit(X)
+    expected = codebook.encode(RaggedArray(X, shards.offsets))
+    with using(Shuffled()):
+        np.testing.assert_allclose(metric.transform(shards), metric.transform(X), atol=1e-9)
+        np.testing.assert_array_equal(codebook.transform(shards), codebook.transform(X))
+        assert (codebook.encode(shards) != expected).nnz == 0
+
+
+def test_chosen_rows_of_a_part_are_read_a_block_at_a_time(
+    stored: Any, rows_read: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shards, X, y = stored
+    chosen = np.random.default_rng(0).permutation(len(X))[:1000]
+    monkeypatch.setattr("evergrow.blocks._BLOCK_BYTES", 50 * 64 * 8)
+    monkeypatch.setattr(row_parts, "_PART_BYTES", 400 * 64 * 4)
+    with using(Shuffled()):
+        found = NCMClassifier().fit(shards.choose(chosen), y[chosen])
+    assert (max(rows_read), sum(rows_read)) == (50, 1000)
+    np.testing.assert_allclose(found.means_, NCMClassifier().fit(X[chosen], y[chosen]).means_)
+
+
+def test_parts_of_wide_rows_are_no_larger_than_others() -> None:
+    wide = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (100_000, 20_000), (0, 0))
+    parts = row_parts.row_parts(wide)
+    assert max(part.last - part.first for part in parts) * 20_000 * 4 <= row_parts._PART_BYTES
+    # Of sums that are a square of features fewer and larger ones come back.
+    squared = row_parts.row_parts(wide, squared=True)
+    assert min(part.last - part.first for part in squared) > 2 * 20_000

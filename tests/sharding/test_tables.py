@@ -13,6 +13,7 @@ import pytest
 
 from evergrow import ShardError, open_shards
 from evergrow.sharding import Sharded, shard_table
+from evergrow.shards.manifest import Manifest
 from evergrow.shards.writing import ShardWriter
 from tests.shards.folders import X, Y, files_of
 
@@ -186,6 +187,62 @@ def stored_header_that_lies(folder: Path) -> Path:
     return folder / "a.npz"
 
 
+def header_of(shape: str) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        content = saved("a.npy", X)(folder).read_bytes()
+        return written("a.npy", content.replace(b"(100, 6)", shape.encode().ljust(8)))(folder)
+
+    return write
+
+
+# More than archives read ahead.
+MANY = np.random.default_rng(1).normal(size=(1500, 6)).astype(np.float32)
+
+
+def spoilt(file: Path, at: int, change: int = 1) -> Path:
+    """A file with another byte at a place."""
+    content = bytearray(file.read_bytes())
+    content[at] ^= change
+    file.write_bytes(content)
+    return file
+
+
+def spoilt_npz(folder: Path) -> Path:
+    np.savez(folder / "a.npz", X=MANY)
+    return spoilt(folder / "a.npz", (folder / "a.npz").read_bytes().index(MANY[10].tobytes()))
+
+
+def spoilt_compressed(folder: Path, member: str = "X.npy") -> Path:
+    np.savez_compressed(folder / "a.npz", y=np.arange(len(MANY)), X=MANY)
+    with zipfile.ZipFile(folder / "a.npz") as archive:
+        first = archive.getinfo(member).header_offset
+    header = (folder / "a.npz").read_bytes()[first : first + 30]
+    lengths = (int.from_bytes(header[i : i + 2], "little") for i in (26, 28))
+    # The bits that say how a block is packed: there is no such way.
+    return spoilt(folder / "a.npz", first + 30 + sum(lengths), 2)
+
+
+def unchecked_compressed(folder: Path) -> Path:
+    """Numbers that can be unpacked, and are not those that were packed."""
+    np.savez_compressed(folder / "a.npz", X=MANY)
+    with zipfile.ZipFile(folder / "a.npz") as archive:
+        crc = archive.getinfo("X.npy").CRC.to_bytes(4, "little")
+    content = (folder / "a.npz").read_bytes()
+    return written("a.npz", content.replace(crc, bytes(4)))(folder)
+
+
+def spoilt_parquet(**options: Any) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        columns = {f"x{i}": MANY[:, i] for i in range(MANY.shape[1])}
+        plain: dict[str, Any] = {"use_dictionary": False, "row_group_size": 500, **options}
+        pq.write_table(pa.table(columns), folder / "a.parquet", **plain)
+        content = (folder / "a.parquet").read_bytes()
+        place = content.find(MANY[1100:1110, 3].tobytes())
+        return spoilt(folder / "a.parquet", place if place > 0 else len(content) // 2, 0xFF)
+
+    return write
+
+
 _NAN = X.copy()
 _NAN[77, 2] = np.nan
 _LISTS = pa.array([[1.0, 2.0], [3.0]])
@@ -205,6 +262,28 @@ BAD: dict[str, tuple[Callable[[Path], Path], dict[str, Any], str]] = {
     "no array": (written("a.npy", b"text"), {}, "not an array"),
     "cut short": (cut("a.npy"), {}, "ends early"),
     "a header that lies": (stored_header_that_lies, {}, "ends early"),
+    "a header of too few": (header_of("(50, 6)"), {}, "goes on after its end"),
+    "fewer rows than none": (header_of("(-9, 6)"), {}, r"a\.npy.* the shape \(-9, 6\)"),
+    "a truth as a length": (header_of("(True,6)"), {}, "the shape"),
+    "no columns": (saved("a.npy", X[:, :0]), {}, r"a\.npy.* has no features"),
+    "another byte": (spoilt_npz, {}, r"a\.npz.* is damaged .*CRC-32"),
+    "bytes that cannot be unpacked": (spoilt_compressed, {}, r"a\.npz.* is damaged .*Error -3"),
+    "another checksum": (unchecked_compressed, {}, r"a\.npz.* is damaged .*CRC-32"),
+    "damaged labels": (
+        lambda folder: spoilt_compressed(folder, "y.npy"),
+        {},
+        r"'y' in .*a\.npz.* is damaged",
+    ),
+    "damaged Parquet": (
+        spoilt_parquet(compression="gzip"),
+        {},
+        r"a\.parquet.* is damaged",
+    ),
+    "a damaged page": (
+        spoilt_parquet(compression="none", write_page_checksum=True),
+        {},
+        r"a\.parquet.* is damaged .*CRC",
+    ),
     "no Parquet": (written("a.parquet", b"text"), {}, "not a Parquet file"),
     "no such column": (with_parquet(v=X[:, 0]), {"features_key": "w"}, "no column 'w'"),
     "a column of no lists": (with_parquet(v=X[:, 0]), {"features_key": "v"}, "lists of numbers"),
@@ -224,21 +303,77 @@ def test_a_bad_file_is_named_and_leaves_nothing(name: str, tmp_path: Path) -> No
     make, options, message = BAD[name]
     file = make(tmp_path)
     with pytest.raises((ShardError, ValueError, TypeError), match=message):
-        shard_table(tmp_path / "shards", file, rows_per_shard=10, **options)
+        shard_table(tmp_path / "shards", file, rows_per_shard=60, **options)
     assert not (tmp_path / "shards").exists()
 
 
-def test_a_bad_file_takes_back_what_was_committed_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+DAMAGED = ["NaN", "another byte", "another checksum", "damaged Parquet", "a damaged page"]
+
+
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows at a time, each time committed."""
     monkeypatch.setattr("evergrow.sharding.commits._PAUSE_SECONDS", 0.0)
     monkeypatch.setattr("evergrow.sharding.npy_stream._BLOCK_BYTES", 20 * X[:1].nbytes)
+    monkeypatch.setattr("evergrow.sharding.parquet._MOST_TOGETHER", 20)
+
+
+@pytest.mark.usefixtures("busy")
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_bad_file_takes_back_what_was_committed_of_it(name: str, tmp_path: Path) -> None:
+    make, options, message = BAD[name]
     folder = tmp_path / "shards"
     shard_table(folder, saved("good.npy", X)(tmp_path))
     before = {name: (folder / name).read_bytes() for name in files_of(folder)}
-    with pytest.raises(ValueError, match="NaN"):
-        shard_table(folder, saved("bad.npy", _NAN)(tmp_path), rows_per_shard=10)
+    with pytest.raises(ValueError, match=message):
+        shard_table(folder, make(tmp_path), rows_per_shard=60, **options)
     assert {name: (folder / name).read_bytes() for name in files_of(folder)} == before
+
+
+@pytest.mark.usefixtures("busy")
+def test_rows_of_a_bad_file_from_an_interrupted_run_are_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, plain = spoilt_npz(tmp_path), ShardWriter.add
+
+    def interrupted(self: ShardWriter, batch: Any, what: str, source: str) -> None:
+        if "rows 600 " in what:
+            raise KeyboardInterrupt
+        plain(self, batch, what, source)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ShardWriter, "add", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            shard_table(tmp_path / "shards", file, rows_per_shard=60)
+    with pytest.raises(ShardError, match=r"damaged .*600 rows of this file .* interrupted"):
+        shard_table(tmp_path / "shards", file, rows_per_shard=60)
+
+
+@pytest.mark.usefixtures("busy")
+@pytest.mark.parametrize("n_written", [0, 2])
+def test_a_full_disk_is_what_is_said_and_the_next_run_goes_on(
+    n_written: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, folder = saved("a.npy", X)(tmp_path), tmp_path / "shards"
+    plain, written = Manifest.write, []
+
+    def full(self: Manifest, folder: Path) -> None:
+        if len(written) == n_written:
+            raise OSError(28, "No space left on device")
+        written.append(1)
+        plain(self, folder)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Manifest, "write", full)
+        with pytest.raises(OSError, match="No space left") as caught:
+            shard_table(folder, file, rows_per_shard=10)
+    # One error, not another that came of trying again.
+    assert caught.value.__context__ is None
+    assert folder.exists() == bool(n_written)
+    done = shard_table(folder, file, rows_per_shard=10)
+    assert done == Sharded(100 - 20 * n_written, 20 * n_written)
+    np.testing.assert_array_equal(open_shards(folder)[:], X)
+    assert len(files_of(folder)) == 11
 
 
 def test_rows_of_another_width_or_type_are_refused(tmp_path: Path) -> None:

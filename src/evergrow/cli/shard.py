@@ -48,7 +48,7 @@ __all__ = ["shard"]
 @click.option("--labels", type=click.Path(), help="An .npy file of labels for an .npy file.")
 @click.option(
     "--dtype",
-    type=click.Choice(["float16", "float32"]),
+    type=click.Choice(["float16", "float32", "float64"]),
     help="Round numbers to this type; without it they are kept as they are.",
 )
 @click.option(

@@ -64,7 +64,8 @@ def add_picking(
         For numbers that are too large to add up.
     """
     engine, n_rows = engine_in_use(), new.rows.shape[0]
-    parts = [] if engine is None or n_rows < FEW else row_parts(new.rows)
+    squared = moments.settled is not None or moments.class_settled is not None
+    parts = [] if engine is None or n_rows < FEW else row_parts(new.rows, squared=squared)
     if engine is not None and len(parts) > 1:
         return add_by_parts(engine, parts, moments, new, mapping, places, verbose)
     picked = Picked(places, new.rows)

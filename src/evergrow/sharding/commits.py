@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from evergrow.shards.writing import ShardWriter
 
@@ -19,17 +19,30 @@ def committing(writer: ShardWriter) -> Iterator[Callable[[], None]]:
     """Give a function that commits finished shards if the last time was long enough ago.
 
     At the end, also that of an interruption, all that is finished is committed: whoever is killed
-    loses what came in the last seconds, whoever is interrupted loses nothing.
+    loses what came in the last seconds, whoever is interrupted loses nothing. A commit that failed
+    is not tried again, and whatever ended the work is the error that is seen.
     """
     last = time.monotonic()
+    is_broken = False
+
+    def commit() -> None:
+        nonlocal is_broken
+        # Files may have their names and no manifest that lists them: that is for others to tidy.
+        is_broken = True
+        writer.commit(all_rows=False)
+        is_broken = False
 
     def perhaps() -> None:
         nonlocal last
         if time.monotonic() - last >= _PAUSE_SECONDS:
-            writer.commit(all_rows=False)
+            commit()
             last = time.monotonic()
 
     try:
         yield perhaps
-    finally:
-        writer.commit(all_rows=False)
+    except BaseException:
+        if not is_broken:
+            with suppress(OSError, ValueError):
+                commit()
+        raise
+    commit()

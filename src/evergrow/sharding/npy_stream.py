@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.errors import ShardError
+from evergrow.sharding.table import saying_damaged
 
 __all__ = ["NpyStream"]
 
@@ -33,11 +35,14 @@ class NpyStream:
     def __init__(self, file: IO[bytes], name: str) -> None:
         self._file = file
         self.name = name
-        try:
-            version = np.lib.format.read_magic(file)
-            shape, self._by_columns, dtype = _HEADERS[version](file)
-        except (ValueError, KeyError, EOFError, SyntaxError, RecursionError) as error:
-            raise ShardError(f"{name} is not an array of NumPy's: {error}") from error
+        with saying_damaged(name):
+            try:
+                version = np.lib.format.read_magic(file)
+                shape, self._by_columns, dtype = _HEADERS[version](file)
+            except (ValueError, KeyError, EOFError, SyntaxError, RecursionError) as error:
+                raise ShardError(f"{name} is not an array of NumPy's: {error}") from error
+        if not all(type(length) is int and length >= 0 for length in shape):
+            raise ShardError(f"{name} is not an array of NumPy's: it has the shape {shape}")
         self.shape: tuple[int, ...] = shape
         self.dtype: np.dtype[Any] = dtype
         if dtype.hasobject:
@@ -48,8 +53,8 @@ class NpyStream:
 
     def whole(self) -> npt.NDArray[Any]:
         """All of it."""
-        n_items = int(np.prod(self.shape, dtype=np.int64))
-        found = self._read(n_items)
+        found = self._read(math.prod(self.shape))
+        self._check_over()
         return found.reshape(self.shape, order="F" if self._by_columns else "C")
 
     def blocks(self, n_skipped: int) -> Iterator[npt.NDArray[Any]]:
@@ -59,6 +64,8 @@ class NpyStream:
                 f"{self.name} must be a matrix of numbers, got {self.dtype} of shape {self.shape}"
             )
         n_rows, n_features = self.shape
+        if not n_features:
+            raise ShardError(f"{self.name} has no features: its shape is {self.shape}")
         if self._by_columns:
             # No row is whole before the last column has come.
             yield np.ascontiguousarray(self.whole()[n_skipped:])
@@ -69,16 +76,25 @@ class NpyStream:
             block = self._read((last - first) * n_features).reshape(-1, n_features)
             if last > n_skipped:
                 yield block[max(0, n_skipped - first) :]
+        self._check_over()
 
     def _read(self, n_items: int) -> npt.NDArray[Any]:
         n_bytes = n_items * self.dtype.itemsize
         content = bytearray()
         while len(content) < n_bytes:
             # Never more at once than there is: a header may promise what no file holds.
-            chunk = self._file.read(min(_BLOCK_BYTES, n_bytes - len(content)))
+            with saying_damaged(self.name):
+                chunk = self._file.read(min(_BLOCK_BYTES, n_bytes - len(content)))
             if not chunk:
                 raise ShardError(f"{self.name} ends early: it has fewer rows than it says")
             content += chunk
         if not n_items:
             return np.empty(0, dtype=self.dtype)
         return np.frombuffer(content, dtype=self.dtype)
+
+    def _check_over(self) -> None:
+        # Archives compare their hashes when they find the end, not before.
+        with saying_damaged(self.name):
+            more = self._file.read(1)
+        if more:
+            raise ShardError(f"{self.name} goes on after its end: it has more than it says")

@@ -11,18 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.errors import ShardError
+from evergrow.sharding.table import LABELS, Block, Keys, saying_damaged
 
 __all__ = ["open_parquet"]
 
 _BLOCK_BYTES = 8 << 20
 # Numbers that repeat take next to nothing in a file and all the same in memory.
 _MOST_TOGETHER = 8192
-# Names of labels that are looked for where none is given.
-_LABELS = ("y", "label", "labels")
 
 
 @contextmanager
-def open_parquet(path: Path, features: str | None, labels: str | None) -> Iterator[ParquetRows]:
+def open_parquet(path: Path, keys: Keys) -> Iterator[ParquetRows]:
     """Open a file; its columns are chosen by name, or found where there is no choice."""
     try:
         import pyarrow
@@ -32,27 +31,27 @@ def open_parquet(path: Path, features: str | None, labels: str | None) -> Iterat
             'reading Parquet files needs pyarrow: pip install "evergrow[cluster]"'
         ) from error
     try:
-        file = pyarrow.parquet.ParquetFile(path)
+        file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
     except (pyarrow.ArrowException, OSError) as error:
         raise ShardError(f"{str(path)!r} is not a Parquet file: {error}") from error
     with file:
-        yield ParquetRows(file, str(path), features, labels)
+        yield ParquetRows(file, str(path), keys)
 
 
 class ParquetRows:
     """The rows of a file, from columns of numbers or one column of lists."""
 
-    def __init__(self, file: Any, name: str, features: str | None, labels: str | None) -> None:
+    def __init__(self, file: Any, name: str, keys: Keys) -> None:
         self._file = file
         self._name = name
         schema = file.schema_arrow
-        for wanted in (features, labels):
+        for wanted in (keys.features, keys.labels):
             if wanted is not None and wanted not in schema.names:
                 raise ShardError(f"{name!r} has no column {wanted!r}, it has {schema.names[:20]}")
         if len(set(schema.names)) != len(schema.names):
             raise ShardError(f"{name!r} has two columns of one name")
-        self._label = labels or next((one for one in _LABELS if one in schema.names), None)
-        self._columns, self._is_list = self._chosen(schema, features)
+        self._label = keys.labels or next((one for one in LABELS if one in schema.names), None)
+        self._columns, self._is_list = self._chosen(schema, keys.features)
 
     @property
     def n_rows(self) -> int:
@@ -88,8 +87,19 @@ class ParquetRows:
             )
         return numbers, False
 
-    def blocks(self, n_skipped: int) -> Iterator[tuple[npt.NDArray[Any], list[Any] | None]]:
+    def blocks(self, n_skipped: int) -> Iterator[Block]:
         """Rows and labels but for the first few, some at a time."""
+        import pyarrow
+
+        blocks = self._read(n_skipped)
+        while True:
+            with saying_damaged(repr(self._name), pyarrow.ArrowException):
+                block = next(blocks, None)
+            if block is None:
+                return
+            yield block
+
+    def _read(self, n_skipped: int) -> Iterator[Block]:
         groups, n_skipped = self._groups_after(n_skipped)
         columns = [*self._columns, *([] if self._label is None else [self._label])]
         for batch in self._file.iter_batches(

@@ -13,45 +13,18 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
-
-import numpy.typing as npt
+from typing import Any
 
 from evergrow.errors import ShardError
 from evergrow.progress import progress_bar
 from evergrow.sharding.commits import committing
 from evergrow.sharding.npy_stream import NpyStream
 from evergrow.sharding.result import Sharded
+from evergrow.sharding.table import LABELS, Block, Keys, Table, saying_damaged
 from evergrow.shards.incoming import Incoming, label_values
 from evergrow.shards.writing import ShardWriter, writing
 
-__all__ = ["TABLES", "Table", "shard_table"]
-
-_CHUNK_BYTES = 1 << 22
-# Names of labels that are looked for where none is given.
-LABELS = ("y", "label", "labels")
-
-Block = tuple[npt.NDArray[Any], list[Any] | None]
-
-
-class Table(Protocol):
-    """A file that gives rows."""
-
-    @property
-    def n_rows(self) -> int:
-        """How many there are."""
-
-    def blocks(self, n_skipped: int) -> Iterator[Block]:
-        """Rows and labels but for the first few, some at a time; no labels where there are none."""
-
-
-@dataclass(frozen=True)
-class Keys:
-    """Which parts of a file are meant; None for the usual ones."""
-
-    features: str | None = None
-    labels: str | None = None
-    labels_file: str | None = None
+__all__ = ["TABLES", "shard_table"]
 
 
 @dataclass(frozen=True)
@@ -79,23 +52,30 @@ class _Arrays:
 
 @contextmanager
 def _npz(path: Path, keys: Keys) -> Iterator[Table]:
-    try:
-        archive = zipfile.ZipFile(path)
-    except zipfile.BadZipFile as error:
-        raise ShardError(f"{str(path)!r} is not an .npz file: {error}") from error
-    with archive:
-        members = {name.removesuffix(".npy"): name for name in archive.namelist()}
-        labels = None
-        label_name = _chosen(keys.labels, LABELS, members, path)
+    with open(path, "rb") as content:
         try:
+            archive = zipfile.ZipFile(content)
+        except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
+            raise ShardError(f"{str(path)!r} is not an .npz file: {error}") from error
+        with archive:
+            members = {name.removesuffix(".npy"): name for name in archive.namelist()}
+            label_name = _chosen(keys.labels, LABELS, members, path)
+            labels = None
             if label_name is not None:
-                with archive.open(members[label_name]) as file:
-                    labels = _labels(NpyStream(file, f"{label_name!r} in {str(path)!r}"))
+                with _member(archive, members[label_name], path) as stream:
+                    labels = _labels(stream)
             name = _chosen(keys.features or "X", (), members, path)
-            with archive.open(members[str(name)]) as file:
-                yield _Arrays(NpyStream(file, f"{name!r} in {str(path)!r}"), labels)
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-            raise ShardError(f"{str(path)!r} is damaged: {error}") from error
+            with _member(archive, members[str(name)], path) as stream:
+                yield _Arrays(stream, labels)
+
+
+@contextmanager
+def _member(archive: zipfile.ZipFile, member: str, path: Path) -> Iterator[NpyStream]:
+    name = f"{member.removesuffix('.npy')!r} in {str(path)!r}"
+    with saying_damaged(name):
+        file = archive.open(member)
+    with file:
+        yield NpyStream(file, name)
 
 
 def _chosen(
@@ -127,7 +107,7 @@ def _labels(stream: NpyStream) -> list[Any]:
 def _parquet(path: Path, keys: Keys) -> AbstractContextManager[Table]:
     from evergrow.sharding.parquet import open_parquet
 
-    return open_parquet(path, keys.features, keys.labels)
+    return open_parquet(path, keys)
 
 
 TABLES: dict[str, Callable[[Path, Keys], AbstractContextManager[Table]]] = {
@@ -191,8 +171,16 @@ def shard_table(
         if n_known < table.n_rows:
             try:
                 _append(writer, table, name, str(file), n_known, verbose)
-            except (ValueError, TypeError):
+            except (ValueError, TypeError) as error:
+                # The file is bad, the rows that seemed good too: its hash comes at its end, and a
+                # mended file is another source. Whoever is interrupted, or whose disk is full, has
+                # a file to go on with.
                 writer.roll_back()
+                if n_known:
+                    raise ShardError(
+                        f"{error}; {n_known} rows of this file are in the shards from a run that "
+                        "was interrupted, and may be wrong: write the folder anew"
+                    ) from error
                 raise
         elif not table.n_rows:
             raise ShardError(f"{str(file)!r} holds no rows")

@@ -46,26 +46,36 @@ class RowPart:
         """The rows' places in the whole."""
         return slice(self.first, self.last)
 
-    def read(self, matrix: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
-        """The rows; ``matrix`` is what :func:`rows_to_share` gave."""
+    def read(self, matrix: Any) -> Any:
+        """The rows; ``matrix`` is what :func:`rows_to_share` gave.
+
+        Rows on disk stay there until somebody goes through them.
+        """
         if self.shard is not None:
             return self.shard.read()
         if matrix is None:
             raise ValueError("rows that lie in no shard need the matrix they are part of")
+        if isinstance(matrix, StoredRows):
+            return matrix.choose(np.arange(self.first, self.last))
         return matrix[self.rows]
 
 
-def row_parts(X: Any) -> list[RowPart]:
+def row_parts(X: Any, *, squared: bool = False) -> list[RowPart]:
     """Cut rows into parts: by shards, or else where so many bytes are full.
+
+    No part is empty: shards of images may have no rows at all. ``squared`` says that what a part
+    gives is as large as a square of features.
 
     >>> [(part.first, part.last) for part in row_parts(np.zeros((3, 2)))]
     [(0, 3)]
     """
     if isinstance(X, Shards):
-        return [RowPart(part.first, part.last, part) for part in X.parts]
+        return [RowPart(part.first, part.last, part) for part in X.parts if part.first < part.last]
     n_rows, n_features = X.shape
-    # Sums over a part may be as large as a square of features: it shall have more rows than that.
-    step = max(1, _PART_BYTES // max(1, n_features * X.dtype.itemsize), 4 * n_features)
+    step = max(1, _PART_BYTES // max(1, n_features * X.dtype.itemsize))
+    if squared:
+        # What is sent back shall be less than what was read.
+        step = max(step, 4 * n_features)
     step = -(-n_rows // -(-n_rows // step)) if n_rows else 1
     return [RowPart(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
 
