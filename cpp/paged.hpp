@@ -26,6 +26,12 @@ class PageSource {
     virtual std::shared_ptr<void> next_page(std::size_t n_bytes) = 0;
 };
 
+// Memory of somebody else, and how many items there is room for in it.
+struct Loan {
+    std::shared_ptr<const void> memory;
+    std::size_t n_items;
+};
+
 // An item is `width` numbers in a row; items of one page are neighbours.
 template <class T>
 class Paged {
@@ -161,26 +167,26 @@ class Paged {
         }
         pages_[i] = std::const_pointer_cast<T>(item);
     }
+    // In which of these item i lies; their number if in none.
+    std::size_t loan_of(std::size_t i, const std::vector<Loan>& loans) const {
+        return find(pages_[i >> shift_], loans);
+    }
     // Bytes of pages that belong to none of these.
-    std::size_t n_bytes_besides(const std::vector<std::shared_ptr<const void>>& owners) const {
+    std::size_t n_bytes_besides(const std::vector<Loan>& loans) const {
         std::size_t n_pages = 0;
         for (const std::shared_ptr<T>& page : pages_)
-            if (std::none_of(owners.begin(), owners.end(),
-                             [&](const auto& owner) { return is_same(page, owner); }))
-                ++n_pages;
+            if (find(page, loans) == loans.size()) ++n_pages;
         return std::min(n_pages << shift_, room_) * item_bytes();
     }
-    // The items `numbers`, each on a page of its own: those in memory of these owners stay there,
-    // others are copied.
-    Paged picked(const std::vector<std::int32_t>& numbers,
-                 const std::vector<std::shared_ptr<const void>>& owners) const {
+    // The items `numbers`, each on a page of its own: those in one of these stay there, others are
+    // copied.
+    Paged picked(const std::vector<std::int32_t>& numbers, const std::vector<Loan>& loans) const {
         Paged copy(width_);
         copy.shift_ = 0;
         for (const std::int32_t number : numbers) {
             const auto i = static_cast<std::size_t>(number);
             const std::shared_ptr<T>& page = pages_[i >> shift_];
-            if (std::any_of(owners.begin(), owners.end(),
-                            [&](const auto& owner) { return is_same(page, owner); }))
+            if (find(page, loans) < loans.size())
                 copy.put(copy.size_, std::shared_ptr<const T>(page, at(i)));
             else
                 std::copy_n(at(i), width_, copy.append());
@@ -194,8 +200,12 @@ class Paged {
     std::size_t page_items() const { return std::size_t{1} << shift_; }
     std::size_t item_bytes() const { return width_ * sizeof(T); }
 
-    static bool is_same(const std::shared_ptr<T>& page, const std::shared_ptr<const void>& owner) {
-        return !page.owner_before(owner) && !owner.owner_before(page);
+    static std::size_t find(const std::shared_ptr<T>& page, const std::vector<Loan>& loans) {
+        const auto is_same = [&](const Loan& loan) {
+            return !page.owner_before(loan.memory) && !loan.memory.owner_before(page);
+        };
+        return static_cast<std::size_t>(std::find_if(loans.begin(), loans.end(), is_same) -
+                                        loans.begin());
     }
     // Every item becomes a page of its own, where it lies.
     void split_pages() {

@@ -21,12 +21,12 @@ Samples::Samples(std::size_t n_features, Precision precision, std::shared_ptr<Pa
 }
 
 template <class T>
-Samples::Samples(std::size_t n_features, std::shared_ptr<const T> rows, const std::int32_t* places,
+Samples::Samples(std::size_t n_features, const ForeignRows<T>& rows, const std::int32_t* places,
                  const std::int32_t* classes, const std::int64_t* ids, std::size_t n)
     : Samples(n_features, sizeof(T) == sizeof(float) ? Precision::kFloat32 : Precision::kFloat16,
               nullptr) {
-    rows_of(T{}).look_at(rows, n, places);
-    owners_.push_back(std::move(rows));
+    rows_of(T{}).look_at(rows.memory, n, places);
+    loans_.push_back({rows.memory, rows.n_rows});
     classes_.extend(n);
     ids_.extend(n);
     for (std::size_t i = n; i-- > 0;) {
@@ -36,9 +36,9 @@ Samples::Samples(std::size_t n_features, std::shared_ptr<const T> rows, const st
     }
 }
 
-template Samples::Samples(std::size_t, std::shared_ptr<const float>, const std::int32_t*,
+template Samples::Samples(std::size_t, const ForeignRows<float>&, const std::int32_t*,
                           const std::int32_t*, const std::int64_t*, std::size_t);
-template Samples::Samples(std::size_t, std::shared_ptr<const std::uint16_t>, const std::int32_t*,
+template Samples::Samples(std::size_t, const ForeignRows<std::uint16_t>&, const std::int32_t*,
                           const std::int32_t*, const std::int64_t*, std::size_t);
 
 std::size_t Samples::n_bytes() const {
@@ -46,7 +46,26 @@ std::size_t Samples::n_bytes() const {
 }
 
 std::size_t Samples::n_own_bytes() const {
-    return source_ ? 0 : floats_.n_bytes_besides(owners_) + halves_.n_bytes_besides(owners_);
+    return source_ ? 0 : floats_.n_bytes_besides(loans_) + halves_.n_bytes_besides(loans_);
+}
+
+std::vector<std::int32_t> Samples::lenders() const {
+    std::vector<std::int32_t> lenders(size(), kOwn);
+    if (loans_.empty()) return lenders;
+    with_type([&](auto type) {
+        for (std::size_t i = 0; i < size(); ++i) {
+            if (classes_[i] == kGone) continue;
+            const std::size_t loan = rows_of(type).loan_of(i, loans_);
+            if (loan < loans_.size()) lenders[i] = static_cast<std::int32_t>(loan);
+        }
+    });
+    return lenders;
+}
+
+std::vector<std::size_t> Samples::foreign_rooms() const {
+    std::vector<std::size_t> rooms;
+    for (const Loan& loan : loans_) rooms.push_back(loan.n_items);
+    return rooms;
 }
 
 // Numbers for more rows, those of removed ones first. Their classes and ids can be written.
@@ -91,26 +110,63 @@ std::vector<std::int32_t> Samples::add(std::size_t n) {
 }
 
 template <class T>
-std::vector<std::int32_t> Samples::add_over(const std::shared_ptr<const T>& rows,
-                                            const std::int32_t* places, const std::int32_t* classes,
-                                            const std::int64_t* ids, std::size_t n) {
-    owners_.push_back(rows);
+std::vector<std::int32_t> Samples::add_over(const ForeignRows<T>& rows, const std::int32_t* places,
+                                            const std::int32_t* classes, const std::int64_t* ids,
+                                            std::size_t n) {
+    loans_.push_back({rows.memory, rows.n_rows});
     std::vector<std::int32_t> numbers = next_numbers(n);
     for (std::size_t i = 0; i < n; ++i) {
         const std::size_t at = places == nullptr ? i : static_cast<std::size_t>(places[i]);
-        rows_of(T{}).put(place(numbers[i]), {rows, rows.get() + at * width_});
+        rows_of(T{}).put(place(numbers[i]), {rows.memory, rows.memory.get() + at * width_});
         *classes_.fresh(place(numbers[i])) = classes[i];
         *ids_.fresh(place(numbers[i])) = ids[i];
     }
     return numbers;
 }
 
-template std::vector<std::int32_t> Samples::add_over(const std::shared_ptr<const float>&,
+template std::vector<std::int32_t> Samples::add_over(const ForeignRows<float>&, const std::int32_t*,
+                                                     const std::int32_t*, const std::int64_t*,
+                                                     std::size_t);
+template std::vector<std::int32_t> Samples::add_over(const ForeignRows<std::uint16_t>&,
                                                      const std::int32_t*, const std::int32_t*,
                                                      const std::int64_t*, std::size_t);
-template std::vector<std::int32_t> Samples::add_over(const std::shared_ptr<const std::uint16_t>&,
-                                                     const std::int32_t*, const std::int32_t*,
-                                                     const std::int64_t*, std::size_t);
+
+template <class T>
+void Samples::move_over(const ForeignRows<T>& rows, const std::int32_t* places,
+                        const std::int32_t* numbers, std::size_t n) {
+    loans_.push_back({rows.memory, rows.n_rows});
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t at = places == nullptr ? i : place(places[i]);
+        rows_of(T{}).put(place(numbers[i]), {rows.memory, rows.memory.get() + at * width_});
+    }
+    release_removed();
+}
+
+template void Samples::move_over(const ForeignRows<float>&, const std::int32_t*,
+                                 const std::int32_t*, std::size_t);
+template void Samples::move_over(const ForeignRows<std::uint16_t>&, const std::int32_t*,
+                                 const std::int32_t*, std::size_t);
+
+// Lets go of memory of somebody else that no row that is left lies in.
+void Samples::release_removed() {
+    if (loans_.empty()) return;
+    if (!blank_) {
+        const auto zeros = std::make_shared<const AlignedVector<float>>(width_, 0.0F);
+        blank_ = std::shared_ptr<const void>(zeros, zeros->data());
+        loans_.push_back({blank_, 0});
+    }
+    std::vector<std::uint8_t> used(loans_.size() + 1, 0);
+    with_type([&](auto type) {
+        using T = decltype(type);
+        const auto blank = std::static_pointer_cast<const T>(blank_);
+        for (const std::int32_t row : free_) rows_of(type).put(place(row), blank);
+        for (std::size_t i = 0; i < size(); ++i) used[rows_of(type).loan_of(i, loans_)] = 1;
+    });
+    std::vector<Loan> left;
+    for (std::size_t i = 0; i < loans_.size(); ++i)
+        if (used[i] != 0 || loans_[i].memory == blank_) left.push_back(loans_[i]);
+    loans_ = std::move(left);
+}
 
 template <class T>
 void Samples::write(const std::int32_t* numbers, const T* rows, const std::int32_t* classes,
@@ -139,6 +195,7 @@ void Samples::remove(const std::int32_t* numbers, std::size_t n) {
     free_.insert(free_.end(), numbers, numbers + n);
     // Used again from the lowest on, so that they stay on few pages.
     std::sort(free_.begin(), free_.end(), [](std::int32_t a, std::int32_t b) { return a > b; });
+    release_removed();
 }
 
 void Samples::erase_removed() {
@@ -161,17 +218,19 @@ Samples Samples::without_gaps(std::vector<std::int32_t>& number) const {
         number[i] = static_cast<std::int32_t>(left.size());
         left.push_back(static_cast<std::int32_t>(i));
     }
-    if (!owners_.empty() && precision_ == Precision::kFloat32)
-        copy.floats_ = floats_.picked(left, owners_);
-    else if (!owners_.empty())
-        copy.halves_ = halves_.picked(left, owners_);
+    if (!loans_.empty() && precision_ == Precision::kFloat32)
+        copy.floats_ = floats_.picked(left, loans_);
+    else if (!loans_.empty())
+        copy.halves_ = halves_.picked(left, loans_);
     else if (precision_ == Precision::kFloat32)
         copy.floats_ = floats_.gathered(left);
     else
         copy.halves_ = halves_.gathered(left);
-    copy.owners_ = owners_;
+    copy.loans_ = loans_;
+    copy.blank_ = blank_;
     copy.classes_ = classes_.gathered(left);
     copy.ids_ = ids_.gathered(left);
+    copy.release_removed();
     return copy;
 }
 

@@ -15,6 +15,13 @@ namespace evergrow {
 
 enum class Precision : std::uint8_t { kFloat32, kFloat16 };
 
+// Rows that lie in memory of somebody else, padded and standardised. It is never written.
+template <class T>
+struct ForeignRows {
+    std::shared_ptr<const T> memory;
+    std::size_t n_rows;
+};
+
 // Rows are added and removed; a removed row's place is used again. Copies are cheap: they share
 // what neither has changed, so the forest before an update keeps its samples as they were.
 class Samples {
@@ -23,20 +30,25 @@ class Samples {
 
     // Rows in memory, or on pages from `source` if there is one.
     Samples(std::size_t n_features, Precision precision, std::shared_ptr<PageSource> source);
-    // Rows that lie in memory of somebody else, padded and standardised; it is kept, and never
-    // written: rows added later lie on pages of their own. Row i lies at places[i], or at i where
-    // there are no places. Rows of class kGone are removed ones.
+    // Rows of somebody else, whose memory is kept as long as a row that is left lies there; rows
+    // added later lie on pages of their own. Row i lies at places[i], or at i where there are no
+    // places. Rows of class kGone are removed ones.
     template <class T>
-    Samples(std::size_t n_features, std::shared_ptr<const T> rows, const std::int32_t* places,
+    Samples(std::size_t n_features, const ForeignRows<T>& rows, const std::int32_t* places,
             const std::int32_t* classes, const std::int64_t* ids, std::size_t n);
 
     // Room for `n` rows, to be filled with `write`; their numbers.
     std::vector<std::int32_t> add(std::size_t n);
-    // Rows that lie in memory of somebody else, as above; for samples without a page source.
+    // Rows of somebody else, as above; for samples without a page source.
     template <class T>
-    std::vector<std::int32_t> add_over(const std::shared_ptr<const T>& rows,
-                                       const std::int32_t* places, const std::int32_t* classes,
-                                       const std::int64_t* ids, std::size_t n);
+    std::vector<std::int32_t> add_over(const ForeignRows<T>& rows, const std::int32_t* places,
+                                       const std::int32_t* classes, const std::int64_t* ids,
+                                       std::size_t n);
+    // Rows `numbers` are from now on the same ones of somebody else. Memory where no row is left
+    // goes, once copies made before have gone.
+    template <class T>
+    void move_over(const ForeignRows<T>& rows, const std::int32_t* places,
+                   const std::int32_t* numbers, std::size_t n);
     // Fills the room of rows `numbers`, which came from `add` on this very object.
     template <class T>
     void write(const std::int32_t* numbers, const T* rows, const std::int32_t* classes,
@@ -64,6 +76,12 @@ class Samples {
     bool can_be_referred_to() const { return source_ == nullptr; }
     const std::shared_ptr<PageSource>& source() const { return source_; }
     std::size_t n_bytes() const;
+    // Whose memory each row lies in, by its place in `foreign_rooms`; kOwn for rows that lie in
+    // nobody else's and for removed ones.
+    static constexpr std::int32_t kOwn = -1;
+    std::vector<std::int32_t> lenders() const;
+    // How many rows there is room for in the memory of each of them.
+    std::vector<std::size_t> foreign_rooms() const;
     // Bytes of rows that lie neither on pages from elsewhere nor in memory of somebody else.
     std::size_t n_own_bytes() const;
 
@@ -87,7 +105,18 @@ class Samples {
 
     Paged<float>& rows_of(float) { return floats_; }
     Paged<std::uint16_t>& rows_of(std::uint16_t) { return halves_; }
+    const Paged<float>& rows_of(float) const { return floats_; }
+    const Paged<std::uint16_t>& rows_of(std::uint16_t) const { return halves_; }
+    // Calls `visit` with a number of the type that rows have.
+    template <class Visit>
+    void with_type(Visit visit) const {
+        if (precision_ == Precision::kFloat32)
+            visit(float{});
+        else
+            visit(std::uint16_t{});
+    }
     std::vector<std::int32_t> next_numbers(std::size_t n);
+    void release_removed();
 
     std::size_t n_features_;
     std::size_t width_;
@@ -95,7 +124,9 @@ class Samples {
     std::shared_ptr<PageSource> source_;
     // Whose memory some rows lie in. Held here besides by every page, so that none is ever found
     // to have one holder only.
-    std::vector<std::shared_ptr<const void>> owners_;
+    std::vector<Loan> loans_;
+    // A row of zeros. Where memory is somebody else's removed rows lie here, so as to hold none.
+    std::shared_ptr<const void> blank_;
     Paged<float> floats_;
     Paged<std::uint16_t> halves_;
     Paged<std::int32_t> classes_;

@@ -122,32 +122,40 @@ void claim(Samples& samples) {
 
 // The memory of an array, which lives as long as anybody looks at it.
 template <class T>
-std::shared_ptr<const T> memory_of(const Matrix<T>& rows) {
+ForeignRows<T> memory_of(const Matrix<T>& rows) {
     auto* held = new Matrix<T>(rows);
-    return std::shared_ptr<const T>(rows.data(), [held](const T*) {
+    const std::shared_ptr<const T> memory(rows.data(), [held](const T*) {
         const nb::gil_scoped_acquire gil;
         delete held;
     });
+    return {memory, rows.shape(0)};
 }
 
 using Places = std::optional<Vector<std::int32_t>>;
 
 template <class T>
-void check_foreign(const Matrix<T>& rows, const Vector<std::int32_t>& classes,
-                   const Vector<std::int64_t>& ids, std::size_t n_features, const Places& places) {
-    const std::size_t n = classes.size();
+void check_rows(const Matrix<T>& rows, std::size_t n, std::size_t n_features,
+                const Places& places) {
     if (n_features == 0 || rows.shape(1) != padded_width(n_features))
         throw std::invalid_argument("rows must have the padded width, " +
                                     std::to_string(padded_width(n_features)) + " columns, got " +
                                     std::to_string(rows.shape(1)));
     if (reinterpret_cast<std::uintptr_t>(rows.data()) % kAlignment != 0)
         throw std::invalid_argument("rows must start at a multiple of 64 bytes");
-    if (ids.size() != n || (places ? places->size() != n : rows.shape(0) != n))
-        throw std::invalid_argument("rows or places, classes and ids differ in length");
-    if (n > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
-        throw std::invalid_argument("a forest holds at most 2^31 - 1 samples");
+    if (places ? places->size() != n : rows.shape(0) != n)
+        throw std::invalid_argument("rows or places, and what is said of them, differ in length");
     if (places && !all_within(places->data(), n, rows.shape(0)))
         throw std::invalid_argument("there is no such place");
+}
+
+template <class T>
+void check_foreign(const Matrix<T>& rows, const Vector<std::int32_t>& classes,
+                   const Vector<std::int64_t>& ids, std::size_t n_features, const Places& places) {
+    const std::size_t n = classes.size();
+    check_rows(rows, n, n_features, places);
+    if (ids.size() != n) throw std::invalid_argument("classes and ids differ in length");
+    if (n > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
+        throw std::invalid_argument("a forest holds at most 2^31 - 1 samples");
     if (std::any_of(classes.data(), classes.data() + n,
                     [](std::int32_t class_id) { return class_id < Samples::kGone; }))
         throw std::invalid_argument("there is no such class");
@@ -163,14 +171,33 @@ SamplesPtr samples_over(const Matrix<T>& rows, const Vector<std::int32_t>& class
 }
 
 template <class T>
-NumpyVector<const std::int32_t> add_over(Samples& samples, const Matrix<T>& rows,
-                                         const Vector<std::int32_t>& classes,
-                                         const Vector<std::int64_t>& ids, const Places& places) {
-    check_foreign(rows, classes, ids, samples.n_features(), places);
+void check_precision(const Samples& samples) {
     const bool full = std::is_same_v<T, float>;
     if (!samples.can_be_referred_to() || full != (samples.precision() == Precision::kFloat32))
         throw std::invalid_argument(
             "rows must have the precision of the samples, and these no file");
+}
+
+template <class T>
+void move_over(Samples& samples, const Matrix<T>& rows, const Vector<std::int32_t>& numbers,
+               const Places& places) {
+    check_rows(rows, numbers.size(), samples.n_features(), places);
+    check_precision<T>(samples);
+    check_numbers(samples, numbers);
+    if (std::any_of(
+            numbers.data(), numbers.data() + numbers.size(),
+            [&](std::int32_t number) { return samples.class_of(number) == Samples::kGone; }))
+        throw std::invalid_argument("only rows that are left can lie elsewhere");
+    samples.move_over(memory_of(rows), places ? places->data() : nullptr, numbers.data(),
+                      numbers.size());
+}
+
+template <class T>
+NumpyVector<const std::int32_t> add_over(Samples& samples, const Matrix<T>& rows,
+                                         const Vector<std::int32_t>& classes,
+                                         const Vector<std::int64_t>& ids, const Places& places) {
+    check_foreign(rows, classes, ids, samples.n_features(), places);
+    check_precision<T>(samples);
     if (std::any_of(classes.data(), classes.data() + classes.size(),
                     [](std::int32_t class_id) { return class_id == Samples::kGone; }))
         throw std::invalid_argument("there is no such class");
@@ -209,6 +236,8 @@ void bind_stored(nb::module_& m, nb::class_<Samples>& samples) {
                        nb::kw_only(), "n_features"_a, "places"_a = nb::none());
     samples.def("add_over", &add_over<Stored>, "rows"_a.noconvert(), "classes"_a, "ids"_a,
                 nb::kw_only(), "places"_a = nb::none());
+    samples.def("move_over", &move_over<Stored>, "rows"_a.noconvert(), "numbers"_a, nb::kw_only(),
+                "places"_a = nb::none());
     m.def("standardize_rows", &standardize_rows<float, Stored>, "rows"_a.noconvert(),
           "standardizer"_a, "out"_a.noconvert());
     m.def("standardize_rows", &standardize_rows<double, Stored>, "rows"_a.noconvert(),
@@ -267,6 +296,10 @@ void bind_samples(nb::module_& m) {
         .def_prop_ro("n_removed", &Samples::n_removed)
         .def_prop_ro("nbytes", &Samples::n_bytes)
         .def_prop_ro("own_nbytes", &Samples::n_own_bytes)
+        .def_prop_ro("foreign_rooms", &Samples::foreign_rooms)
+        .def_prop_ro(
+            "lenders", [](const Samples& self) { return to_numpy(self.lenders()); },
+            nb::rv_policy::automatic)
         .def_prop_ro("width", &Samples::width)
         .def_prop_ro(
             "classes", [](const Samples& self) { return to_numpy(all_classes(self)); },

@@ -101,9 +101,9 @@ nb::tuple update(const Forest& forest, const SamplesPtr& samples, const Vector<s
 
 nb::tuple forget_rows(const Forest& forest, const Vector<std::int32_t>& rows,
                       const std::vector<std::int32_t>& classes, const nb::dict& plan,
-                      std::size_t n_threads, nb::object progress, std::size_t first_tree) {
+                      std::size_t n_threads, nb::object progress) {
     const std::vector<std::int32_t> numbers = checked_rows(*forest.samples, rows);
-    const UpdatePlan read = read_plan(plan, forest, first_tree);
+    const UpdatePlan read = read_plan(plan, forest, 0);
     return run_update(std::move(progress), [&](const Poll& poll) {
         return forget(forest, numbers, classes, read, n_threads, poll);
     });
@@ -111,9 +111,9 @@ nb::tuple forget_rows(const Forest& forest, const Vector<std::int32_t>& rows,
 
 nb::tuple refine_rows(const Forest& forest, const SamplesPtr& samples,
                       const Vector<std::int32_t>& rows, double share, const nb::dict& plan,
-                      std::size_t n_threads, nb::object progress, std::size_t first_tree) {
+                      std::size_t n_threads, nb::object progress) {
     const std::vector<std::int32_t> numbers = checked_rows(*samples, rows);
-    const UpdatePlan read = read_plan(plan, forest, first_tree);
+    const UpdatePlan read = read_plan(plan, forest, 0);
     if (samples->size() != forest.samples->size())
         throw std::invalid_argument("samples must be those of the forest, some with other classes");
     for (const std::int32_t row : numbers) {
@@ -176,9 +176,9 @@ void bind_update(nb::class_<Forest>& forest) {
         .def("update", &update, nb::kw_only(), "samples"_a, "rows"_a, "evicted"_a, "plan"_a,
              "n_threads"_a, "progress"_a.none(), "first_tree"_a = 0)
         .def("forget", &forget_rows, nb::kw_only(), "rows"_a, "classes"_a, "plan"_a, "n_threads"_a,
-             "progress"_a.none(), "first_tree"_a = 0)
+             "progress"_a.none())
         .def("refine", &refine_rows, nb::kw_only(), "samples"_a, "rows"_a, "share"_a, "plan"_a,
-             "n_threads"_a, "progress"_a.none(), "first_tree"_a = 0)
+             "n_threads"_a, "progress"_a.none())
         .def("relabel", &relabelled, nb::kw_only(), "samples"_a, "columns"_a, "n_classes"_a)
         .def("compact",
              [](const Forest& self) {

@@ -45,6 +45,12 @@ class Samples:
     # Of rows that lie neither in a file nor in an array of somebody else.
     @property
     def own_nbytes(self) -> int: ...
+    # Which of the arrays each row lies in, -1 for none and for removed rows; and how many rows
+    # there is room for in each of them.
+    @property
+    def lenders(self) -> npt.NDArray[np.int32]: ...
+    @property
+    def foreign_rooms(self) -> list[int]: ...
     @property
     def width(self) -> int: ...
     @property
@@ -62,6 +68,15 @@ class Samples:
         *,
         places: npt.NDArray[np.int32] | None = None,
     ) -> npt.NDArray[np.int32]: ...
+    # Rows that are left lie in an array from now on, which holds the same; arrays that no row is
+    # left in go when copies made before have gone.
+    def move_over(
+        self,
+        rows: npt.NDArray[Any],
+        numbers: npt.NDArray[np.int32],
+        *,
+        places: npt.NDArray[np.int32] | None = None,
+    ) -> None: ...
     def write(
         self,
         numbers: npt.NDArray[np.int32],
@@ -148,7 +163,6 @@ class Forest:
         plan: dict[str, Any],
         n_threads: int,
         progress: Callable[[int], None] | None,
-        first_tree: int = 0,
     ) -> tuple[Forest, dict[str, Any]]: ...
     # Some rows have other classes in `samples` than in the forest.
     def refine(
@@ -160,7 +174,6 @@ class Forest:
         plan: dict[str, Any],
         n_threads: int,
         progress: Callable[[int], None] | None,
-        first_tree: int = 0,
     ) -> tuple[Forest, dict[str, Any]]: ...
     def relabel(self, *, samples: Samples, columns: Sequence[int], n_classes: int) -> Forest: ...
     def compact(self) -> Forest: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import sys
@@ -15,27 +16,13 @@ import pytest
 
 import evergrow
 from evergrow import NCMForestClassifier, SubcategoryForestClassifier
-from evergrow.forest import room, scratch, teach
+from evergrow.forest import scratch, teach
 from evergrow.params import MemorySize
 from tests.conftest import FORESTS
 from tests.forest.blobs import CASES, Array, blobs, stored_ids
 from tests.forest.cores import equal_trees
 
 X_QUERY, _ = blobs(80, range(5), seed=77)
-
-
-@pytest.fixture
-def small_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Count rows and nothing else, so that a few hundred small ones do not fit."""
-    monkeypatch.setattr(room, "_SLACK", 0)
-    monkeypatch.setattr(room, "_SLACK_PER_THREAD", 0)
-    monkeypatch.setattr(room, "_UNPACKED", 0)
-    monkeypatch.setattr(room, "_LEAST_ROWS", 640)
-    for name in ("_SHARED_PER_ROW", "_THREAD_PER_ROW"):
-        monkeypatch.setattr(room, name, {"fit": 0, "update": 0})
-    monkeypatch.setattr(room, "_EVICTED_PER_ROW", 0)
-    proposers = dict.fromkeys(room._PROPOSERS, lambda work: 0)
-    monkeypatch.setattr(room, "_PROPOSERS", proposers)
 
 
 def is_in_file(forest: Any) -> bool:
@@ -181,9 +168,23 @@ def test_a_memory_mapped_array_gives_the_same_forest(tmp_path: Path) -> None:
     equal_trees(limited._fitted.forest, taught(NCMForestClassifier)._fitted.forest)
 
 
-def test_too_small_a_limit_says_the_least_that_works() -> None:
-    with pytest.raises(ValueError, match=r"memory_limit must be at least \d+MiB for 150 samples"):
-        taught(NCMForestClassifier, "1MiB")
+@pytest.mark.parametrize(
+    ("limit", "got"), [("1MiB", "1MiB"), ("1300KiB", r"1\.2MiB"), (5000, "5000 bytes")]
+)
+def test_too_small_a_limit_says_the_least_that_works(limit: Any, got: str) -> None:
+    said = rf"memory_limit must be at least \d+MiB for 150 samples .*, got {got};"
+    with pytest.raises(ValueError, match=said):
+        taught(NCMForestClassifier, limit)
+
+
+def test_places_of_samples_that_were_let_go_are_not_counted_as_samples() -> None:
+    X, y = blobs(4000, range(3))
+    with pytest.raises(ValueError, match="memory_limit must be at least") as refused:
+        taught(NCMForestClassifier, 1, keep_per_class=20).fit(X, y)
+    least = str(refused.value).split("at least ")[1].split(" ")[0]
+    forest = taught(NCMForestClassifier, least, keep_per_class=20).fit(X, y)
+    forest.partial_fit(X[:300], y[:300])
+    assert len(forest._fitted.forest.samples) == 4000
 
 
 @pytest.mark.parametrize("kind", FORESTS)
@@ -229,6 +230,69 @@ def test_a_disk_that_is_too_full_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(OSError, match="set TMPDIR") as refused:
         taught(NCMForestClassifier, 1500)
     assert refused.value.filename == str(tmp_path)
+
+
+def refuse(number: int) -> Callable[..., None]:
+    def taking(file: int, first: int, n_bytes: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return taking
+
+
+@pytest.mark.usefixtures("small_work")
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="room cannot be taken there")
+@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS])
+def test_a_disk_that_cannot_set_room_aside_is_used_all_the_same(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "posix_fallocate", refuse(number))
+    assert is_in_file(taught(NCMForestClassifier, 1500))
+
+
+@pytest.mark.usefixtures("small_work")
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="room cannot be taken there")
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.ENOSPC, "set TMPDIR to one that has more"),
+        (errno.EDQUOT, "set TMPDIR to one that has more"),
+        (errno.EIO, "room for the samples cannot be taken"),
+    ],
+)
+def test_a_disk_that_refuses_room_says_why(
+    number: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(os, "posix_fallocate", refuse(number))
+    with pytest.raises(OSError, match=said) as refused:
+        taught(NCMForestClassifier, 1500)
+    assert refused.value.filename == str(tmp_path)
+    assert refused.value.errno == (errno.EIO if number == errno.EIO else errno.ENOSPC)
+
+
+@pytest.mark.usefixtures("small_work")
+@pytest.mark.parametrize("folder", ["missing", "/proc"])
+def test_a_folder_that_cannot_hold_the_samples_is_named(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = os.path.join(tmp_path, folder)
+    monkeypatch.setenv("TMPDIR", named)
+    with pytest.raises(OSError, match=r"memory_limit needs a folder .* TMPDIR") as refused:
+        taught(NCMForestClassifier, 1500)
+    assert refused.value.filename == named
+
+
+@pytest.mark.usefixtures("small_work")
+def test_a_folder_that_is_memory_itself_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratch, "is_in_memory", lambda folder: True)
+    with pytest.warns(UserWarning, match="is memory itself: set TMPDIR"):
+        taught(NCMForestClassifier, 1500)
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="no folder in memory there")
+def test_memory_is_told_from_a_disk(tmp_path: Path) -> None:
+    assert scratch.is_in_memory("/dev/shm")
+    assert not scratch.is_in_memory("/proc")
 
 
 class FullDisk:

@@ -55,18 +55,16 @@ def from_arrays(forest: _core.Forest, proposer: str) -> _core.Forest:
 WAYS = [as_it_is, from_arrays]
 
 
-def check_change(proposer: str, way: Way, change: str, **options: Any) -> None:
-    """Assert that groups that change one by one are the whole forest that changes."""
+def check_update(proposer: str, way: Way, **options: Any) -> None:
+    """Assert that groups updated one by one are the whole forest updated."""
     forest = grow(SAMPLES, proposer, n_trees=N_TREES)
-    whole, expected = getattr(forest, change)(n_threads=2, progress=None, **options)
+    whole, expected = forest.update(n_threads=2, progress=None, **options)
     # Plans of groups say how many trees the forest has.
     options["plan"] = {**options["plan"], "n_trees": N_TREES}
     groups, reports = [], []
     for first, count in GROUPS:
         group = way(forest.group(first, count), proposer)
-        made, report = getattr(group, change)(
-            n_threads=1, progress=None, first_tree=first, **options
-        )
+        made, report = group.update(n_threads=1, progress=None, first_tree=first, **options)
         groups.append(made)
         reports.append(report)
     joined = _core.Forest.joined(whole.samples, groups)
@@ -92,10 +90,9 @@ def test_groups_updated_one_by_one_are_the_forest_updated(
     proposer: str, strategy: str, refreshed: tuple[int, int], way: Way
 ) -> None:
     samples, numbers = with_more()
-    check_change(
+    check_update(
         proposer,
         way,
-        "update",
         samples=samples,
         rows=numbers,
         evicted=np.arange(0, 40, 3, dtype=np.int32),
@@ -106,36 +103,6 @@ def test_groups_updated_one_by_one_are_the_forest_updated(
             first_refreshed=refreshed[0],
             n_refreshed=refreshed[1],
         ),
-    )
-
-
-@pytest.mark.parametrize("proposer", RULES)
-@pytest.mark.parametrize("way", WAYS)
-def test_groups_that_forget_one_by_one_are_the_forest_that_forgets(proposer: str, way: Way) -> None:
-    check_change(
-        proposer,
-        way,
-        "forget",
-        rows=np.flatnonzero((Y == 2) | (np.arange(len(Y)) % 5 == 0)).astype(np.int32),
-        classes=[2],
-        plan=plan(proposer),
-    )
-
-
-@pytest.mark.parametrize("proposer", RULES)
-@pytest.mark.parametrize("way", WAYS)
-def test_groups_refined_one_by_one_are_the_forest_refined(proposer: str, way: Way) -> None:
-    samples = SAMPLES.copy()
-    rows = np.flatnonzero(Y == 2).astype(np.int32)
-    samples.set_classes(rows, np.full(len(rows), 6, dtype=np.int32))
-    check_change(
-        proposer,
-        way,
-        "refine",
-        samples=samples,
-        rows=rows,
-        share=0.3,
-        plan=plan(proposer, n_classes=7),
     )
 
 
@@ -153,9 +120,10 @@ def test_a_group_beyond_the_trees_is_refused(first: int, count: int) -> None:
 def test_a_group_that_is_no_part_of_the_plans_forest_is_refused() -> None:
     forest = grow(SAMPLES, "ncm", n_trees=2)
     with pytest.raises(ValueError, match="beyond n_trees"):
-        forest.forget(
+        forest.update(
+            samples=SAMPLES,
             rows=np.zeros(1, np.int32),
-            classes=[],
+            evicted=np.zeros(0, np.int32),
             plan=plan("ncm", n_trees=6),
             n_threads=1,
             progress=None,

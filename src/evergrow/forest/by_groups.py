@@ -17,6 +17,7 @@ from evergrow.errors import ClusterWarning, warn_user
 from evergrow.forest.node_rows import NodeRows, remove_rows, samples_on_node
 from evergrow.forest.recipe import Recipe
 from evergrow.forest.room import Room
+from evergrow.forest.scratch import aligned_rows
 from evergrow.forest.standardize import Standardization
 from evergrow.forest.storing import Batch, room_to_grow, store_first
 from evergrow.forest.tree_groups import forest_of, grow_over, grow_over_rows, grow_over_shards
@@ -170,19 +171,11 @@ def seed_of_work(drawn: int, X: Any, codes: Codes, recipe: Recipe, n_classes: in
 def standardised(X: Any, standardization: Standardization, *, half: bool) -> npt.NDArray[Any]:
     """All rows as the core keeps them, in one array that tasks read where it lies."""
     shape = (X.shape[0], _core.padded_width(X.shape[1]))
-    rows = _aligned(shape, np.dtype(np.uint16 if half else np.float32))
+    rows = aligned_rows(shape, half=half)
     for part, block in float_blocks(X):
         _core.standardize_rows(block, standardization.core, rows[part])
     rows.setflags(write=False)
     return rows
-
-
-def _aligned(shape: tuple[int, int], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """An array at a multiple of 64 bytes, as the core reads rows."""
-    n_bytes = shape[0] * shape[1] * dtype.itemsize
-    memory = np.empty(n_bytes + 64, dtype=np.uint8)
-    first = -memory.ctypes.data % 64
-    return memory[first : first + n_bytes].view(dtype).reshape(shape)
 
 
 def _name(X: Any, codes: Codes, told: dict[str, Any], cut: Any) -> str:

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from evergrow.forest.by_groups import seed_of_work
 from evergrow.forest.estimator import ForestClassifier
 from evergrow.forest.fitted import FittedForest
+from evergrow.forest.moving import gathered
 from evergrow.forest.recipe import Recipe, check_growable, check_has_rows, check_updates
 from evergrow.forest.report import UpdateReport
 from evergrow.forest.strategies import NodeSampling, Strategy
@@ -234,7 +235,8 @@ class GrowingForest(ForestClassifier):
         """Free what updates have left behind; answers stay the same.
 
         Trees tidy themselves when about a quarter of them is left behind. This tidies all of them
-        now, and gives back the memory of samples that were forgotten.
+        now, and gives back the memory of samples that were forgotten; with a ``memory_limit`` also
+        their places on the disk.
 
         Examples
         --------
@@ -244,8 +246,10 @@ class GrowingForest(ForestClassifier):
         >>> forest.compact().predict([[8]])
         array([1])
         """
+        self._check_parameters()
         known = self._learnt("trees to tidy")
-        self._replace(replace(known, forest=known.forest.compact()))
+        forest = gathered(known.forest, self._recipe().memory_limit).compact()
+        self._replace(replace(known, forest=forest))
         return self
 
     def _replace(self, fitted: FittedForest) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Room", "Work", "room_for"]
+__all__ = ["Room", "Work", "moving_bytes", "room_for"]
 
 _MIB = 1 << 20
 
@@ -34,14 +34,20 @@ _MOST_CHUNK = 1 << 30
 # Rows that the core unpacks at once from half precision, and how many do so.
 _UNPACKED, _READERS = 512, 2
 
-# In bytes per stored row, once: class, id and place of the row; its number sorted by class and the
-# space for sorting; n ln n, twice as long after updates; codes, ids and places of the caller.
-_SHARED_PER_ROW = {"fit": 12 + 16 + 8 + 8 + 16, "update": 12 + 2 * 16 + 8 + 16 + 16}
+# In bytes per place of a row, removed ones too, once: class, id and place of the row; n ln n, twice
+# as long after updates.
+_SHARED_PER_PLACE = {"fit": 12 + 16 + 8, "update": 12 + 2 * 16 + 16}
+# Per stored row: its number sorted by class and the space for sorting; codes, ids and places of the
+# caller.
+_SHARED_PER_ROW = 8 + 16
 # In each thread: rows of the tree, drawn and on their way to a side; where a copy lies. An update
 # also has the rows below a node, their nearest means, and marks of those that leave.
 _THREAD_PER_ROW = {"fit": 8 + 8 + 4, "update": 8 + 8 + 4 + 24}
 # Choosing samples to let go.
 _EVICTED_PER_ROW = 120
+
+# The part of a limit that rows may take on their way from one file to another.
+_MOVING_PART = 4
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,7 @@ class Work:
     n_threads: int
     rules: Mapping[str, Any]  # of splitting nodes
     evicts: bool
+    n_removed: int = 0  # places of removed rows that stay free
 
     @property
     def row_bytes(self) -> int:
@@ -66,8 +73,9 @@ class Work:
     @property
     def shared(self) -> int:
         """Bytes held once."""
-        per_row = _SHARED_PER_ROW[self.kind] + (_EVICTED_PER_ROW if self.evicts else 0)
-        return _SLACK + self.n_rows * per_row
+        per_row = _SHARED_PER_ROW + (_EVICTED_PER_ROW if self.evicts else 0)
+        n_places = self.n_rows + self.n_removed
+        return _SLACK + self.n_rows * per_row + n_places * _SHARED_PER_PLACE[self.kind]
 
     @property
     def per_thread(self) -> int:
@@ -144,6 +152,17 @@ class Room:
     chunk_bytes: int = 0
 
 
+def moving_bytes(limit: int) -> int:
+    """Bytes of rows that may be held at once while rows move to another file."""
+    return min(_MOST_CHUNK, max(_LEAST_ROWS, limit // _MOVING_PART))
+
+
+def _in_mib(n_bytes: int) -> str:
+    # Rounded down: a limit that is refused must not read like the one that is asked for.
+    tenths = n_bytes * 10 // _MIB
+    return f"{n_bytes} bytes" if tenths == 0 else f"{tenths / 10:g}MiB"
+
+
 def room_for(work: Work, limit: int | None, *, held: int = 0, mapped: bool = False) -> Room:
     """What a limit leaves; a ``ValueError`` if it is less than the work takes.
 
@@ -168,7 +187,7 @@ def room_for(work: Work, limit: int | None, *, held: int = 0, mapped: bool = Fal
     if limit < work.least:
         raise ValueError(
             f"memory_limit must be at least {-(-work.least // _MIB)}MiB for {work.n_rows} samples "
-            f"of {work.n_classes} classes in {work.n_threads} threads, got {limit} bytes; fewer "
+            f"of {work.n_classes} classes in {work.n_threads} threads, got {_in_mib(limit)}; fewer "
             "threads (n_jobs) take less"
         )
     spills = work.least + held > limit

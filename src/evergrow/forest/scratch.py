@@ -7,9 +7,10 @@ import mmap
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,9 @@ from evergrow.forest.standardize import Standardization
 
 __all__ = [
     "ScratchRows",
+    "aligned_rows",
     "class_order",
+    "is_in_memory",
     "mapped_rows",
     "scratch_folder",
     "take_room",
@@ -29,6 +32,12 @@ __all__ = [
 
 # Rows read and standardised at once.
 _BLOCK_BYTES = 4 << 20
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+# Some file systems cannot set room aside.
+_CANNOT_RESERVE = (errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
+
+_MEMORY_KINDS = ("tmpfs", "ramfs")
 
 # Rows by their numbers, which ascend.
 Read = Callable[[npt.NDArray[np.int64]], npt.NDArray[Any]]
@@ -78,6 +87,15 @@ def mapped_rows(file: int, shape: tuple[int, int], dtype: np.dtype[Any]) -> npt.
     """The rows of a file, read as memory."""
     mapping = mmap.mmap(file, shape[0] * shape[1] * dtype.itemsize, access=mmap.ACCESS_READ)
     return np.frombuffer(mapping, dtype=dtype).reshape(shape)
+
+
+def aligned_rows(shape: tuple[int, int], *, half: bool) -> npt.NDArray[Any]:
+    """Room in memory for rows, at a multiple of 64 bytes, as the core reads them."""
+    dtype = np.dtype(np.uint16 if half else np.float32)
+    n_bytes = shape[0] * shape[1] * dtype.itemsize
+    memory = np.empty(n_bytes + 64, dtype=np.uint8)
+    first = -memory.ctypes.data % 64
+    return memory[first : first + n_bytes].view(dtype).reshape(shape)
 
 
 def class_order(
@@ -165,7 +183,10 @@ def _chunk(
 
 def scratch_folder() -> str:
     """The folder for files without a name: ``TMPDIR``, else ``/var/tmp``, which is on a disk."""
-    folders = [os.environ.get("TMPDIR"), "/var/tmp", tempfile.gettempdir()]  # noqa: S108
+    named = os.environ.get("TMPDIR")
+    if named and not os.path.isdir(named):
+        raise _unusable(named, errno.ENOENT, "there is no such folder")
+    folders = [named, "/var/tmp", tempfile.gettempdir()]  # noqa: S108
     return next(name for name in folders if name and os.path.isdir(name))
 
 
@@ -173,9 +194,23 @@ def scratch_folder() -> str:
 def _scratch_file(n_bytes: int) -> Iterator[int]:
     """The descriptor of a new file of this size without a name; the block may map it."""
     folder = scratch_folder()
-    with tempfile.TemporaryFile(prefix="evergrow-", dir=folder, buffering=0) as file:
+    with _opened(folder) as file:
         take_room(file.fileno(), folder, n_bytes)
+        if is_in_memory(folder):
+            warnings.warn(
+                f"the samples do not fit memory_limit, but the folder for them, {folder!r}, is "
+                "memory itself: set TMPDIR to a folder on a disk",
+                stacklevel=2,
+            )
         yield file.fileno()
+
+
+def _opened(folder: str) -> IO[bytes]:
+    try:
+        return tempfile.TemporaryFile(prefix="evergrow-", dir=folder, buffering=0)
+    except OSError as error:
+        reason = f"no file can be made there: {error.strerror}"
+        raise _unusable(folder, error.errno, reason) from error
 
 
 def take_room(file: int, folder: str, n_bytes: int) -> None:
@@ -188,7 +223,36 @@ def take_room(file: int, folder: str, n_bytes: int) -> None:
         try:
             os.posix_fallocate(file, 0, n_bytes)
         except OSError as error:
-            raise _too_full(folder, n_bytes, free) from error
+            if error.errno in _NO_ROOM:
+                raise _too_full(folder, n_bytes, free) from error
+            if error.errno not in _CANNOT_RESERVE:
+                raise OSError(
+                    error.errno, f"room for the samples cannot be taken: {error.strerror}", folder
+                ) from error
+
+
+def is_in_memory(folder: str) -> bool:
+    """Whether a folder lies in memory, not on a disk; False where the system does not say."""
+    device = os.stat(folder).st_dev
+    number = f"{os.major(device)}:{os.minor(device)}" if hasattr(os, "major") else ""
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
+            for mount in mounts:
+                about, _, kind = mount.partition(" - ")
+                if about.split()[2] == number:
+                    return kind.split()[0] in _MEMORY_KINDS
+    except OSError:
+        pass
+    return False
+
+
+def _unusable(folder: str, number: int | None, reason: str) -> OSError:
+    return OSError(
+        number or errno.EIO,
+        f"memory_limit needs a folder for the samples that do not fit, and {reason}; set the "
+        "environment variable TMPDIR to a folder that can be written to",
+        folder,
+    )
 
 
 def _too_full(folder: str, n_bytes: int, free: int) -> OSError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,11 @@ import numpy.typing as npt
 from evergrow import _core
 from evergrow.blocks import float_blocks
 from evergrow.forest.history import EarlySamples
+from evergrow.forest.moving import spilled
 from evergrow.forest.recipe import Recipe
 from evergrow.forest.room import Room, Work, room_for
-from evergrow.forest.scratch import Read, ScratchRows
+from evergrow.forest.scratch import ScratchRows
 from evergrow.forest.standardize import Standardization
-from evergrow.forest.stored_rows import as_floats
 from evergrow.progress import progress_bar
 from evergrow.shards import join_rows
 
@@ -57,8 +57,10 @@ def room_to_change(
     """The same for a change of a forest of stored samples."""
     if recipe.memory_limit is None:
         return Room()
-    n_rows = len(samples) + n_new
+    # New rows take the places of removed ones first.
+    n_rows = len(samples) - samples.n_removed + n_new
     work = _work("update", recipe, n_rows, n_new, samples.n_features, n_classes)
+    work = replace(work, n_removed=max(0, len(samples) - n_rows))
     mapped = samples.path is not None
     return room_for(work, recipe.memory_limit, held=samples.own_nbytes, mapped=mapped)
 
@@ -103,7 +105,7 @@ def store_more(
     room: Room,
 ) -> tuple[_core.Samples, Codes]:
     """Stored samples and new ones; the numbers of these."""
-    samples = _spilled(samples, room) if room.spills else samples.copy()
+    samples = spilled(samples, room.chunk_bytes) if room.spills else samples.copy()
     if not room.in_file:
         return samples, _write(samples, batch, standardization)
     scratch = _scratch(batch, standardization, recipe, room)
@@ -127,23 +129,3 @@ def _scratch(batch: Batch, scale: Standardization, recipe: Recipe, room: Room) -
             chunk_bytes=room.chunk_bytes,
             progress=progress,
         )
-
-
-def _spilled(samples: _core.Samples, room: Room) -> _core.Samples:
-    """The same samples in a file: a model that was loaded has them in memory."""
-    read: Read = lambda rows: as_floats(samples.take(rows.astype(np.int32)))  # noqa: E731
-    classes = samples.classes
-    scratch = ScratchRows(
-        read,
-        classes,
-        Standardization.identity(samples.n_features),
-        half=samples.half,
-        chunk_bytes=room.chunk_bytes,
-    )
-    return _core.Samples.over(
-        scratch.rows,
-        classes,
-        samples.ids,
-        n_features=samples.n_features,
-        places=scratch.places,
-    )

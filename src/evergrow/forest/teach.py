@@ -21,6 +21,7 @@ from evergrow.forest.fitted import FittedForest
 from evergrow.forest.growth import rows_per_tree
 from evergrow.forest.history import EarlySamples, History
 from evergrow.forest.kept_groups import kept_groups, note_update
+from evergrow.forest.moving import tidied
 from evergrow.forest.recipe import Recipe
 from evergrow.forest.report import UpdateReport
 from evergrow.forest.reservoir import choose_evicted
@@ -188,6 +189,7 @@ def _update(
         forest = forest.with_samples(stored)
     elif len(evicted):
         forest = forest.with_samples(_without(samples, evicted))
+    forest = tidied(forest, recipe.memory_limit)
     forest.samples.claim()
     report = UpdateReport(
         recipe.strategy,
@@ -275,4 +277,5 @@ def _let_go(fitted: FittedForest, recipe: Recipe, expendable: Ids) -> FittedFore
         n_threads=recipe.n_threads,
         progress=None,
     )
-    return replace(fitted, forest=forest.with_samples(_without(samples, evicted)))
+    forest = tidied(forest.with_samples(_without(samples, evicted)), recipe.memory_limit)
+    return replace(fitted, forest=forest)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from evergrow.forest.fitted import FittedForest
 from evergrow.forest.history import EarlySamples
+from evergrow.forest.moving import tidied
 from evergrow.forest.recipe import Recipe
 from evergrow.forest.report import UpdateReport
 from evergrow.forest.teach import core_plan, regrow_early
@@ -50,7 +51,8 @@ def _forget(
         )
     left = samples.copy()
     left.remove(rows)
-    fitted = replace(known, forest=forest.with_samples(left), history=history)
+    forest = tidied(forest.with_samples(left), recipe.memory_limit)
+    fitted = replace(known, forest=forest, history=history)
     fitted = _without_early(fitted, rows=stored[rows])
     if codes:
         fitted = _renumbered(fitted, *fitted.labels.without(codes))
