@@ -97,8 +97,9 @@ void add_up_counts(Tree& tree) {
         const auto n_left = static_cast<std::size_t>(left.count_size);
         const auto n_right = static_cast<std::size_t>(right.count_size);
         for (std::size_t a = 0, b = 0; a < n_left || b < n_right;) {
-            const bool from_left = b == n_right || (a < n_left && tree.count(left, a).class_id <=
-                                                                      tree.count(right, b).class_id);
+            const bool from_left =
+                b == n_right ||
+                (a < n_left && tree.count(left, a).class_id <= tree.count(right, b).class_id);
             ClassCount next = from_left ? tree.count(left, a++) : tree.count(right, b++);
             if (from_left && b < n_right && tree.count(right, b).class_id == next.class_id)
                 next.count += tree.count(right, b++).count;

@@ -123,9 +123,17 @@ std::vector<std::uint8_t> TreeChanges::since(const Tree* before, const Tree& aft
     const Tree nothing(after.kind(), after.width());
     const Tree& base = before == nullptr ? nothing : *before;
     Writer writer;
-    writer.add(Facts{after.width(), base.n_comparisons, base.node_limit(), after.n_comparisons,
-                     after.dead_nodes_, after.dead_centroids_, after.dead_counts_, after.dead_rows_,
-                     after.dead_means_, after.kind(), {}});
+    writer.add(Facts{after.width(),
+                     base.n_comparisons,
+                     base.node_limit(),
+                     after.n_comparisons,
+                     after.dead_nodes_,
+                     after.dead_centroids_,
+                     after.dead_counts_,
+                     after.dead_rows_,
+                     after.dead_means_,
+                     after.kind(),
+                     {}});
     for_each_array(base, after,
                    [&](const auto& old, const auto& now) { write_array(old, now, writer); });
     return writer.take();

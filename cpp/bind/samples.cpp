@@ -184,9 +184,9 @@ void move_over(Samples& samples, const Matrix<T>& rows, const Vector<std::int32_
     check_rows(rows, numbers.size(), samples.n_features(), places);
     check_precision<T>(samples);
     check_numbers(samples, numbers);
-    if (std::any_of(
-            numbers.data(), numbers.data() + numbers.size(),
-            [&](std::int32_t number) { return samples.class_of(number) == Samples::kGone; }))
+    if (std::any_of(numbers.data(), numbers.data() + numbers.size(), [&](std::int32_t number) {
+            return samples.class_of(number) == Samples::kGone;
+        }))
         throw std::invalid_argument("only rows that are left can lie elsewhere");
     samples.move_over(memory_of(rows), places ? places->data() : nullptr, numbers.data(),
                       numbers.size());

@@ -123,9 +123,12 @@ def test_small_trees_go_out_in_groups() -> None:
     assert found.useful_workers == 8
 
 
-def test_data_beyond_the_memory_are_planned_as_shards() -> None:
-    assert make(rows=50_000_000).scratch_bytes > 0
-    assert make(rows=50_000).scratch_bytes == 0
+def test_shards_within_a_memory_limit_need_scratch_and_others_memory() -> None:
+    limited = make(rows=50_000_000, shards=True, memory_limit="20GiB")
+    free = make(rows=50_000_000, shards=True)
+    assert limited.scratch_bytes > 0
+    assert free.scratch_bytes == 0
+    assert free.driver_bytes > limited.driver_bytes + 50_000_000 * 256 * 4 * 0.99
 
 
 def test_a_limit_on_memory_that_is_too_small_for_the_file_streams_it() -> None:
@@ -164,14 +167,17 @@ def test_a_driver_whose_model_does_not_fit_is_a_limit() -> None:
 def test_workers_are_spread_over_the_nodes() -> None:
     packed, spread = make(trees=8, rows=10**6), make(trees=8, rows=10**6, nodes=4)
     workers = spread.node_bytes - spread.shared_bytes
-    assert workers == 2 * spread.worker_bytes
+    # Two workers, and what they have finished and nobody has fetched yet.
+    assert 2 * spread.worker_bytes < workers < 3 * spread.worker_bytes
     assert packed.node_bytes - packed.shared_bytes - packed.driver_bytes == 4 * workers
 
 
 def test_every_worker_of_the_first_round_is_counted() -> None:
     found = make(trees=50, rows=10**6, nodes=3)
     assert found.useful_workers == 25
-    assert found.node_bytes - found.shared_bytes == 16 * found.worker_bytes
+    spread = make(trees=8, rows=10**6, nodes=4)
+    of_two = spread.node_bytes - spread.shared_bytes
+    assert found.node_bytes - found.shared_bytes == 8 * of_two
 
 
 def test_workers_that_are_alone_on_their_node_do_not_slow_each_other_down() -> None:

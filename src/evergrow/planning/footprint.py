@@ -121,15 +121,18 @@ def _of_forest(
     leaving = work.rows * _SAMPLE_BYTES + 2 * arriving
     private = _INTERPRETER_BYTES + max(growing, leaving)
     driver = _INTERPRETER_BYTES + trees + arriving + work.rows * _SAMPLE_BYTES
+    # Without a limit rows come from memory that the driver shares, also where it reads shards.
+    is_mapped = from_shards and limit is not None
+    rows_here = 0 if is_mapped else work.kept_bytes + (0 if from_shards else work.given_bytes)
     return Footprint(
         private=round(private),
         shared=work.kept_bytes,
-        is_mapped=from_shards,
-        driver=round(driver + (0 if from_shards else work.given_bytes + work.kept_bytes)),
+        is_mapped=is_mapped,
+        driver=round(driver + rows_here),
         shards=_shards(work),
-        scratch=work.kept_bytes if from_shards else 0,
+        scratch=work.kept_bytes if is_mapped else 0,
         model=round(model_bytes(family, work, shape)),
-        rows_in=_shards(work) if from_shards else work.kept_bytes,
+        rows_in=_shards(work) if is_mapped else work.kept_bytes,
         joined=0,
         results=round(trees),
         trees_per_task=at_once,

@@ -66,9 +66,10 @@ def saying_damaged(name: str, *more: type[Exception]) -> Iterator[None]:
 
     Nothing but reading goes into the block. ``more`` are errors of the reader's own.
     """
+    damaged: tuple[type[Exception], ...] = (*_DAMAGED, *more)
     try:
         yield
     except ShardError:
         raise
-    except (*_DAMAGED, *more) as error:
+    except damaged as error:
         raise ShardError(f"{name} is damaged or cannot be read: {error}") from error
