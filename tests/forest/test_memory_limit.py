@@ -291,7 +291,7 @@ def test_a_folder_that_is_memory_itself_is_warned_of(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="no folder in memory there")
-def test_memory_is_told_from_a_disk(tmp_path: Path) -> None:
+def test_memory_is_told_from_other_folders() -> None:
     assert scratch.is_in_memory("/dev/shm")
     assert not scratch.is_in_memory("/proc")
 
