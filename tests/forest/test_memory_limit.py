@@ -177,14 +177,15 @@ def test_too_small_a_limit_says_the_least_that_works(limit: Any, got: str) -> No
         taught(NCMForestClassifier, limit)
 
 
-def test_places_of_samples_that_were_let_go_are_not_counted_as_samples() -> None:
-    X, y = blobs(4000, range(3))
+@pytest.mark.parametrize("n_samples", [4000, 20000])
+def test_places_of_samples_that_were_let_go_are_not_counted_as_samples(n_samples: int) -> None:
+    X, y = blobs(n_samples, range(3))
+    forest = NCMForestClassifier(3, memory_limit=1, keep_per_class=20, random_state=0)
     with pytest.raises(ValueError, match="memory_limit must be at least") as refused:
-        taught(NCMForestClassifier, 1, keep_per_class=20).fit(X, y)
+        forest.fit(X, y)
     least = str(refused.value).split("at least ")[1].split(" ")[0]
-    forest = taught(NCMForestClassifier, least, keep_per_class=20).fit(X, y)
-    forest.partial_fit(X[:300], y[:300])
-    assert len(forest._fitted.forest.samples) == 4000
+    forest.set_params(memory_limit=least).fit(X, y).partial_fit(X[:300], y[:300])
+    assert len(forest._fitted.forest.samples) == n_samples
 
 
 @pytest.mark.parametrize("kind", FORESTS)
@@ -290,7 +291,7 @@ def test_a_folder_that_is_memory_itself_is_warned_of(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="no folder in memory there")
-def test_memory_is_told_from_a_disk(tmp_path: Path) -> None:
+def test_memory_is_told_from_other_folders() -> None:
     assert scratch.is_in_memory("/dev/shm")
     assert not scratch.is_in_memory("/proc")
 

@@ -34,11 +34,13 @@ def tidied(forest: _core.Forest, limit: int | None) -> _core.Forest:
     ``limit`` is the memory limit in bytes; without one samples stay in memory.
     """
     samples = forest.samples
+    rooms = np.array(samples.foreign_rooms, dtype=np.int64)
+    # Most forests have no files; their updates cost by what they touch, not by what is stored.
+    if not len(rooms):
+        return forest
     lenders = samples.lenders
-    moving = _worth_moving(
-        np.bincount(lenders[lenders >= 0], minlength=len(samples.foreign_rooms)),
-        np.array(samples.foreign_rooms, dtype=np.int64),
-    )
+    n_left = np.bincount(lenders[lenders >= 0], minlength=len(rooms))
+    moving = _worth_moving(n_left, rooms)
     if not len(moving):
         return forest
     try:

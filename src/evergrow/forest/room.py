@@ -71,11 +71,16 @@ class Work:
         return self.width * (2 if self.half else 4)
 
     @property
+    def _most(self) -> str:
+        """The kind of work that takes most: a fit that lets samples go ends with an update."""
+        return "update" if self.evicts else self.kind
+
+    @property
     def shared(self) -> int:
         """Bytes held once."""
         per_row = _SHARED_PER_ROW + (_EVICTED_PER_ROW if self.evicts else 0)
         n_places = self.n_rows + self.n_removed
-        return _SLACK + self.n_rows * per_row + n_places * _SHARED_PER_PLACE[self.kind]
+        return _SLACK + self.n_rows * per_row + n_places * _SHARED_PER_PLACE[self._most]
 
     @property
     def per_thread(self) -> int:
@@ -83,7 +88,7 @@ class Work:
         unpacked = _READERS * _UNPACKED * self.width * 4 if self.half else 0
         return (
             _SLACK_PER_THREAD
-            + self.n_rows * _THREAD_PER_ROW[self.kind]
+            + self.n_rows * _THREAD_PER_ROW[self._most]
             + unpacked
             + _PROPOSERS[self.rules["proposer"]](self)
         )

@@ -200,7 +200,7 @@ def _scratch_file(n_bytes: int) -> Iterator[int]:
             warnings.warn(
                 f"the samples do not fit memory_limit, but the folder for them, {folder!r}, is "
                 "memory itself: set TMPDIR to a folder on a disk",
-                stacklevel=2,
+                stacklevel=3,
             )
         yield file.fileno()
 
