@@ -96,6 +96,7 @@ class _OneRay:
     def start(self, *args):
         self.n_starts += 1
         self.is_up = True
+        self.starter = threading.current_thread()
 
     def shutdown(self):
         self.is_up = False
@@ -123,6 +124,9 @@ def test_the_last_block_of_a_process_leaves_ray(monkeypatch):
     with connecting.connected("auto", **options):
         may_leave.set()
         thread.join()
+        # What it has started ends with it.
+        assert ray.starter.is_alive()
+    assert not ray.starter.is_alive()
     found.append((ray.is_up, "RAY_USAGE_STATS_ENABLED" in os.environ))
     assert found == [(True, True), (False, False)]
     assert ray.n_starts == 1

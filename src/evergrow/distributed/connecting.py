@@ -9,7 +9,8 @@ import signal
 import socket
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from typing import Any
@@ -93,8 +94,9 @@ class _Connection:
             if ray.is_initialized():
                 _check_same(ray, address)
             else:
+                do = _lasting_thread(undone)
                 undone.callback(_leave, ray)
-                _connect(ray, address, n_processors, connect_timeout)
+                do(_connect, ray, address, n_processors, connect_timeout)
             self._undone.push(undone.pop_all())
             self._n_blocks += 1
             return ray
@@ -111,6 +113,18 @@ class _Connection:
 
 
 _connection = _Connection()
+
+
+def _lasting_thread(undone: ExitStack) -> Callable[..., None]:
+    """What calls a function in a thread that lives until ``undone`` is closed.
+
+    Linux ends the processes that Ray started when the thread ends that started them, and another
+    thread may have a block then.
+    """
+    if threading.current_thread() is threading.main_thread():
+        return lambda function, *values: function(*values)
+    threads = undone.enter_context(ThreadPoolExecutor(1, thread_name_prefix="evergrow-ray"))
+    return lambda function, *values: threads.submit(function, *values).result()
 
 
 def _import_ray() -> Any:
