@@ -51,9 +51,9 @@ class Incoming:
         expected = f"{what} must be a matrix of numbers or a pair (rows, labels)"
         try:
             rows = np.asarray(X.values if is_ragged else X)
+        except ShardError:
+            raise
         except ValueError as error:
-            if isinstance(error, ShardError):
-                raise
             # Lists of several lengths are no matrix.
             raise ValueError(f"{expected}, got a {type(X).__name__}: {error}") from error
         if rows.ndim != 2 or rows.dtype.kind not in "biuf":
