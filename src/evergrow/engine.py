@@ -17,7 +17,17 @@ import numpy.typing as npt
 
 from evergrow.progress import progress_bar
 
-__all__ = ["Arrays", "Engine", "InProcess", "Join", "Shared", "Task", "engine_in_use", "using"]
+__all__ = [
+    "Arrays",
+    "Engine",
+    "InProcess",
+    "Join",
+    "Shared",
+    "Task",
+    "engine_in_use",
+    "in_order",
+    "using",
+]
 
 Arrays = dict[str, npt.NDArray[Any]]
 # A function of a module, so that workers find it by its name: task(part, *shared values).
@@ -157,6 +167,21 @@ class InProcess:
             (height, first), (_, second) = waiting[-2:]
             waiting[-2:] = [(height + 1, join(first, second))]
         return waiting[0][1]
+
+
+def in_order(results: Iterator[tuple[int, Arrays]]) -> Iterator[tuple[int, Arrays]]:
+    """What :meth:`Engine.run` gives in the order of the parts, each as soon as it can be.
+
+    >>> list(in_order(iter([(1, {}), (0, {}), (2, {})])))
+    [(0, {}), (1, {}), (2, {})]
+    """
+    waiting: dict[int, Arrays] = {}
+    place = 0
+    for finished, result in results:
+        waiting[finished] = result
+        while place in waiting:
+            yield place, waiting.pop(place)
+            place += 1
 
 
 _in_use: ContextVar[Engine | None] = ContextVar("engine", default=None)

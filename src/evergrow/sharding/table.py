@@ -24,7 +24,7 @@ Block = tuple[npt.NDArray[Any], list[Any] | None]
 
 # What reading gives for content that is not as it was written: by files, by archives, and by each
 # way of compressing.
-_DAMAGED = (
+_DAMAGED: tuple[type[Exception], ...] = (
     OSError,
     EOFError,
     zipfile.BadZipFile,
@@ -70,5 +70,5 @@ def saying_damaged(name: str, *more: type[Exception]) -> Iterator[None]:
         yield
     except ShardError:
         raise
-    except (*_DAMAGED, *more) as error:
+    except _DAMAGED + more as error:
         raise ShardError(f"{name} is damaged or cannot be read: {error}") from error
