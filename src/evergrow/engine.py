@@ -30,6 +30,7 @@ __all__ = [
     "Step",
     "Task",
     "engine_in_use",
+    "in_order",
     "using",
 ]
 
@@ -248,6 +249,21 @@ class InProcess:
     def let_go(self, name: str) -> None:
         """Drop a version of values."""
         self._values.pop(name, None)
+
+
+def in_order(results: Iterator[tuple[int, Arrays]]) -> Iterator[tuple[int, Arrays]]:
+    """What :meth:`Engine.run` gives in the order of the parts, each as soon as it can be.
+
+    >>> list(in_order(iter([(1, {}), (0, {}), (2, {})])))
+    [(0, {}), (1, {}), (2, {})]
+    """
+    waiting: dict[int, Arrays] = {}
+    place = 0
+    for finished, result in results:
+        waiting[finished] = result
+        while place in waiting:
+            yield place, waiting.pop(place)
+            place += 1
 
 
 _in_use: ContextVar[Engine | None] = ContextVar("engine", default=None)

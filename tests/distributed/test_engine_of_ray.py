@@ -146,3 +146,33 @@ def test_a_second_cluster_is_refused_while_one_is_in_use(two_nodes):
 def test_the_bar_shows_parts_that_are_done(engine, capfd):
     list(engine.run(work.shifted, range(4), [1], what="adding up", verbose=1))
     assert "adding up" in capfd.readouterr().err
+
+
+_ALL_FAIL = """
+import ray
+import evergrow
+from evergrow.engine import engine_in_use
+from tests.distributed import work
+
+# One of its own, whatever else runs on this machine.
+ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+with evergrow.cluster(ray.get_runtime_context().gcs_address):
+    for how in ("run", "fold"):
+        engine = engine_in_use()
+        shared = [engine.share(0)]
+        try:
+            if how == "run":
+                list(engine.run(work.refuse_to_add, range(8), shared, what="adding"))
+            else:
+                engine.fold(work.refuse_to_add, range(8), work.add, shared, what="adding")
+        except ValueError as error:
+            print("caught", error)
+ray.shutdown()
+"""
+
+
+def test_of_many_failures_one_is_told_and_ray_adds_nothing(needs_ray, run_script):
+    root = str(Path(__file__).parents[2])
+    done = run_script(_ALL_FAIL, PYTHONPATH=root, RAY_AUTH_MODE="disabled")
+    assert done.stdout.count("caught these cannot be added") == 2, done.stderr
+    assert "Unhandled error" not in done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,9 @@ from evergrow.distributed.forking import check_not_forked, is_forked
 from evergrow.errors import ClusterError
 
 __all__ = ["Dispatcher", "Job", "check_connected"]
+
+# How long jobs that were stopped may take to say so.
+_STOPPING_SECONDS = 1.0
 
 # References to two objects: a small note that a job is done, and its result.
 Pair = tuple[Any, Any]
@@ -116,6 +120,7 @@ class Dispatcher:
         try:
             self.n_bytes += ray.get(note)
         except ray.exceptions.RayError as error:
+            _take_note([running.result])
             if is_worth_another_try(error) and running.job.n_tries <= self.retries:
                 ready.appendleft(running.job)
                 return False
@@ -152,3 +157,20 @@ class Dispatcher:
             return
         for note in running:
             ray.cancel(note, force=True)
+        if running:
+            over, _ = ray.wait(list(running), num_returns=len(running), timeout=_STOPPING_SECONDS)
+            for note in over:
+                _take_note([note, running[note].result])
+
+
+def _take_note(references: list[Any]) -> None:
+    """Fetch errors, of which Ray would complain at the end if nobody had seen them.
+
+    Stops at what is no error: results may be large.
+    """
+    import ray
+
+    for reference in references:
+        with suppress(ray.exceptions.RayError):
+            ray.get(reference)
+            return

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evergrow.engine import Arrays, Engine, Shared, Task
+from evergrow.engine import Arrays, Engine, Shared, Task, in_order
 from evergrow.errors import ImageError
 from evergrow.features.ahead import in_groups
 from evergrow.features.many import BadImage
@@ -87,7 +87,7 @@ def done_in_order(
     """
     shared: list[Shared] = [engine.share(value) for value in values]
     with closing(_run(engine, task, groups, shared, what, verbose)) as results:
-        for place, found in _as_they_come(results):
+        for place, found in in_order(results):
             bad = _bad_images(found, groups[place], sources)
             if bad and on_error == "raise":
                 raise ImageError(bad[0].source, bad[0].reason)
@@ -125,16 +125,6 @@ def _run(
 ) -> Generator[tuple[int, Arrays], None, None]:
     # A generator, whatever the engine gives: it can be closed, which ends the work.
     yield from engine.run(task, groups, shared, what=what, verbose=verbose)
-
-
-def _as_they_come(results: Iterator[tuple[int, Arrays]]) -> Iterator[tuple[int, Arrays]]:
-    waiting: dict[int, Arrays] = {}
-    place = 0
-    for finished, found in results:
-        waiting[finished] = found
-        while place in waiting:
-            yield place, waiting.pop(place)
-            place += 1
 
 
 def _n_bytes(source: Any) -> int:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.engine import Arrays, Engine, InProcess, engine_in_use
+from evergrow.engine import Arrays, Engine, InProcess, engine_in_use, in_order
 from evergrow.errors import BadImageWarning
 from evergrow.features import Embedder
 from evergrow.features.finding import find_labelled, raise_first
@@ -199,14 +199,14 @@ def _embedded(
     bar = 0 if is_single else verbose
     results = engine.run(_embed_task, parts, shared, what="embedding shards", verbose=bar)
     with committing(writer) as commit_now_and_then:
-        for first, result in zip(firsts, _in_order(results), strict=True):
+        for place, result in in_order(results):
             report, n_rows = json.loads(result["report"].tobytes()), 0
             if report["files"] is not None:
-                files = _files_of(report["files"])
+                files = FilesAside.of(report["files"])
                 n_rows = files.n_rows
                 writer.adopt(files, n_features=n_features, dtype=dtype.name)
                 commit_now_and_then()
-            bad = [BadImage(first + i, *told) for i, *told in report["problems"]]
+            bad = [BadImage(firsts[place] + i, *told) for i, *told in report["problems"]]
             yield n_rows, bad
 
 
@@ -218,26 +218,6 @@ def _settled(embedder: Embedder, engine: Engine, verbose: int) -> Embedder:
         worker.set_params(n_jobs=None)
     worker.set_params(verbose=verbose)
     return worker
-
-
-def _in_order(results: Iterator[tuple[int, Arrays]]) -> Iterator[Arrays]:
-    """Results in the order of their parts, each as soon as those before it are there."""
-    waiting: dict[int, Arrays] = {}
-    place = 0
-    for finished, result in results:
-        waiting[finished] = result
-        while place in waiting:
-            yield waiting.pop(place)
-            place += 1
-
-
-def _files_of(report: dict[str, Any]) -> FilesAside:
-    names = {
-        kind: tuple(report[kind])
-        for kind in ("features", "labels", "offsets", "origins")
-        if report[kind] is not None
-    }
-    return FilesAside(report["n_rows"], report["n_items"], **names)
 
 
 def _origins_task(images: _Images) -> Arrays:

@@ -24,7 +24,7 @@ Block = tuple[npt.NDArray[Any], list[Any] | None]
 
 # What reading gives for content that is not as it was written: by files, by archives, and by each
 # way of compressing.
-_DAMAGED = (
+_DAMAGED: tuple[type[Exception], ...] = (
     OSError,
     EOFError,
     zipfile.BadZipFile,

@@ -49,6 +49,14 @@ class FilesAside:
             if not ASIDE.fullmatch(name):
                 raise ShardError(f"{name!r:.80} is not the name of a file that was written aside")
 
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> FilesAside:
+        """What ``dataclasses.asdict`` told of them, also by way of JSON, which has no tuples."""
+        files: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in told.items()
+        }
+        return cls(**files)
+
     def _by_kind(self) -> dict[str, tuple[str, str]]:
         kinds = {"labels": self.labels, "offsets": self.offsets, "origins": self.origins}
         return {"": self.features} | {kind: at for kind, at in kinds.items() if at is not None}
