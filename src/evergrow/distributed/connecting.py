@@ -28,7 +28,9 @@ _ADDRESS = re.compile(r"(?:ray://)?(?P<host>\[[0-9a-fA-F:.%]+\]|[^\s:/\[\]]+):(?
 
 # Variables that Ray or we set for a cluster, put back when it is left; ours where there is a value.
 _VARIABLES = {
+    "PYTHONBREAKPOINT": None,
     "RAY_AUTH_MODE": None,
+    "RAY_CLIENT_MODE": None,
     # A job that fails has two results, and we ask for one of them.
     "RAY_IGNORE_UNHANDLED_ERRORS": "1",
     # Statistics are sent by nobody who was not asked.
