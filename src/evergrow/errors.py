@@ -16,7 +16,6 @@ __all__ = [
     "ServiceError",
     "ShardError",
     "WorkspaceError",
-    "warn_user",
 ]
 
 _PACKAGE = str(Path(__file__).parent)
