@@ -162,7 +162,8 @@ def test_a_forest_is_the_same_after_a_worker_is_killed(two_nodes, rows):
 
         def run_and_kill(*args, **options):
             for n_done, found in enumerate(run(*args, **options)):
-                if n_done == 2:
+                # Between two parts there may be none at work.
+                if n_done >= 2 and not killed:
                     kill_one()
                 yield found
 
