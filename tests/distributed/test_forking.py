@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 
 import pytest
@@ -22,6 +23,7 @@ def _in_child(action):
     child = os.fork()
     if child == 0:
         text = "nothing"
+        signal.alarm(30)  # ends a child that hangs
         try:
             action()
         except BaseException as error:  # noqa: BLE001
