@@ -26,20 +26,17 @@ def anonymous_bytes(pid: int) -> int:
 
 
 def ray_workers() -> list[int]:
-    """Processes of this machine in which Ray has run tasks of ours; others wait beside them."""
+    """Processes of a Ray started here in which tasks of ours have run; others wait beside them."""
     return [
-        process.pid
-        for process in psutil.process_iter(["cmdline"])
-        if process.info["cmdline"]
-        and process.info["cmdline"][0].startswith("ray::")
-        and _has_core(process.pid)
+        process.pid for process in psutil.Process().children(recursive=True) if _runs_tasks(process)
     ]
 
 
-def _has_core(pid: int) -> bool:
+def _runs_tasks(process: psutil.Process) -> bool:
     try:
-        return "evergrow/_core" in Path(f"/proc/{pid}/maps").read_text()
-    except (FileNotFoundError, PermissionError, ProcessLookupError):
+        mapped = Path(f"/proc/{process.pid}/maps").read_text()
+        return process.cmdline()[0].startswith("ray::") and "evergrow/_core" in mapped
+    except (OSError, psutil.Error, IndexError):
         return False
 
 
