@@ -67,7 +67,8 @@ class Life(RuleBasedStateMachine):
         old, old_fine = self.examples[number]
         now = (label, old_fine if fine is None and old == label else fine)
         self.workspace.relabel(number, label=label, fine=fine)
-        if now != self.examples[number]:
+        # The class that it has, and nothing else, confirms it: a change to take back as well.
+        if now != self.examples[number] or fine is None:
             self.changed({**self.examples, number: now})
 
     @precondition(lambda self: self.examples)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import logging
 import os
 import re
@@ -321,14 +322,19 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def _variables_kept() -> Iterator[None]:
-    """Set what Ray should find in the environment, and put back what it changes there."""
+    """Set what Ray should find in the environment, and put back what it changes there.
+
+    Ray also prints by a function of its own.
+    """
     before = {name: os.environ.get(name) for name in _VARIABLES}
+    plain_print = builtins.print
     os.environ.update(
         {n: v for n, v in _VARIABLES.items() if v is not None and n not in os.environ}
     )
     try:
         yield
     finally:
+        builtins.print = plain_print
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)

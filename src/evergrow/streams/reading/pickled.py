@@ -209,11 +209,11 @@ def read_plain_pickle(content: bytes, what: str) -> dict[str, Any]:
     >>> from evergrow.streams.reading.pickled import read_plain_pickle
     >>> read_plain_pickle(pickle.dumps({"labels": [3, 1]}, protocol=2), "the file")
     {'labels': [3, 1]}
-    >>> harmful = pickle.dumps({"labels": print}, protocol=2)
+    >>> harmful = pickle.dumps({"labels": eval}, protocol=2)
     >>> read_plain_pickle(harmful, "the file")  # doctest: +NORMALIZE_WHITESPACE
     Traceback (most recent call last):
     ...
-    evergrow.errors.DatasetError: the file is refused: it names __builtin__.print, which data do
+    evergrow.errors.DatasetError: the file is refused: it names __builtin__.eval, which data do
     not need
     """
     machine = _Machine()
