@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evergrow.labels import ClassList, as_classes, check_label_types
@@ -19,7 +19,6 @@ BATCHES = st.lists(
 ) | st.lists(st.lists(NAMES, min_size=1, max_size=8), min_size=1, max_size=6)
 
 
-@settings(deadline=None)
 @given(BATCHES)
 def test_columns_never_move(batches: list[list[Any]]) -> None:
     known, _ = ClassList.of(np.array(batches[0]))

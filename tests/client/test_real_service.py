@@ -87,10 +87,7 @@ def split_and_join(client: Client) -> None:
     client.unsplit("dog")
 
 
-def test_a_person_teaches_asks_and_changes_their_mind(
-    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EVERGROW_CACHE", str(tmp_path / "cache"))
+def test_a_person_teaches_asks_and_changes_their_mind(start: Start, tmp_path: Path) -> None:
     (tmp_path / "network.onnx").write_bytes(onnx_model().SerializeToString())
     teach, read = make(tmp_path / "things", "--features", str(tmp_path / "network.onnx"))
     url, process = start(tmp_path / "things", "--port", "0")

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evergrow._core import WordTrees
+from tests.budget import budget
 from tests.reference.erc_forest import Rules, Tree
 
 
@@ -46,7 +47,7 @@ rules_strategy = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=budget(150))
 @given(
     st.integers(0, 2**32), rules_strategy, st.integers(1, 40), st.integers(1, 5), st.integers(1, 3)
 )

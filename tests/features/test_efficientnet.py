@@ -35,13 +35,6 @@ def weights() -> dict[str, Any]:
         return read_checkpoint(file)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_cache(tmp_path_factory: Any) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EVERGROW_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
 def random_weights(shapes: dict[str, tuple[int, ...]]) -> dict[str, Any]:
     draw = np.random.default_rng(0)
     made = {}

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evergrow.features import DensePatches, RandomPatches
+from tests.budget import budget
 
 KINDS = [
     RandomPatches(40),
@@ -21,7 +22,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize("patches", KINDS, ids=repr)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=budget(30))
 @given(height=st.integers(1, 90), width=st.integers(1, 90), seed=st.integers(0, 99))
 def test_patches_lie_inside_the_image(patches: Any, height: int, width: int, seed: int) -> None:
     boxes = patches.boxes((height, width), seed)
@@ -35,7 +36,7 @@ def test_patches_lie_inside_the_image(patches: Any, height: int, width: int, see
 
 
 @pytest.mark.parametrize("patches", KINDS, ids=repr)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=budget(30))
 @given(st.integers(1, 60), st.integers(1, 60), st.integers(0, 99), st.integers(0, 10**6))
 def test_centres_lie_on_the_mask(
     patches: Any, height: int, width: int, seed: int, pixel: int

@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from evergrow import NCMForestClassifier
 from evergrow.files import read_model
+from tests.budget import budget
 from tests.conftest import FORESTS, Arrays
 from tests.forest.blobs import CASES, blobs, leaf_counts, stored_ids
 
@@ -222,7 +223,7 @@ def test_the_others_are_known_as_well_as_before(kind: Any, digits: Arrays) -> No
     assert forest.score(X_test[left_test], y_test[left_test]) > expected - 0.04
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=budget(30))
 @given(st.sets(st.integers(0, 199), max_size=195), st.sampled_from(CASES), st.booleans())
 def test_counts_are_exact_whatever_is_forgotten(gone: set[int], case: Any, boot: bool) -> None:
     forest = taught(*case, bootstrap=boot).forget(samples=sorted(gone))

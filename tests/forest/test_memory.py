@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evergrow import NCMForestClassifier
+from tests.budget import budget
 from tests.conftest import FORESTS, Arrays
 from tests.forest.blobs import CASES, blobs, leaf_counts, stored_ids, stored_per_class
 
@@ -97,7 +98,7 @@ def test_samples_let_go_cannot_be_forgotten_but_their_class_can() -> None:
     assert stored_per_class(forest) == [10, 10, 10]
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=budget(20))
 @given(
     st.lists(st.tuples(st.integers(1, 60), st.integers(0, 3)), min_size=1, max_size=6),
     st.integers(3, 20),

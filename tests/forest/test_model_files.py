@@ -19,6 +19,7 @@ from safetensors import safe_open
 import evergrow
 from evergrow import ModelFileError, NCMForestClassifier
 from evergrow.files import FORMAT_VERSION, read_model, write_model
+from tests.budget import budget
 from tests.conftest import Arrays
 
 
@@ -121,9 +122,7 @@ def test_a_truncated_file_is_refused(saved: Path, share: float) -> None:
         evergrow.load(saved)
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=budget(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_any_flipped_bit_is_noticed(saved: Path, place: float, bit: int) -> None:
     content = bytearray(saved.read_bytes())
@@ -134,9 +133,7 @@ def test_any_flipped_bit_is_noticed(saved: Path, place: float, bit: int) -> None
         evergrow.load(damaged)
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=budget(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.integers(0, 8000), bit=st.integers(0, 7))
 def test_any_flipped_bit_of_the_header_is_noticed(saved: Path, place: int, bit: int) -> None:
     content = bytearray(saved.read_bytes())

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from evergrow import AxisForestClassifier, NCMForestClassifier
+from tests.budget import budget
 from tests.conftest import FORESTS, Arrays
 from tests.forest.blobs import CASES, Array, blobs, leaf_counts
 
@@ -54,7 +55,7 @@ def test_any_mix_of_known_and_unseen_labels_is_taken(kind: Any, names: Array | N
     assert forest.score(X, y if names is None else names[y]) > 0.8
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=budget(30))
 @given(
     st.lists(st.lists(st.integers(-3, 9), min_size=1, max_size=30), min_size=1, max_size=6),
     st.sampled_from(CASES),

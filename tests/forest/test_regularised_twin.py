@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evergrow import NCMForestClassifier, _core
+from tests.budget import budget
 from tests.conftest import Arrays
 from tests.forest.test_twin import assert_same_tree, core_forest, small_integers
 from tests.reference import ncm_forest as twin
@@ -43,7 +44,7 @@ def assert_same_forest(X: Any, y: Any, seed: int, rules: RegularisedRules) -> li
     return expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=budget(60))
 @given(
     seed=st.integers(0, 2**32),
     n=st.integers(2, 70),

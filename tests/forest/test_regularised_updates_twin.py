@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 
+from tests.budget import budget
 from tests.forest import test_updates_twin
 from tests.forest.test_regularised_twin import some_parents
 from tests.reference import ncm_forest as twin
@@ -64,9 +65,8 @@ class RegularisedMachine(test_updates_twin.GrowingForestMachine):
 
 TestRegularisedForest = RegularisedMachine.TestCase
 TestRegularisedForest.settings = settings(
-    max_examples=100,
+    max_examples=budget(100),
     stateful_step_count=12,
-    deadline=None,
     # Shrinking takes minutes; the steps printed for the first failure are short enough.
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )

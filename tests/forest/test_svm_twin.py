@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sklearn.svm import LinearSVC
 
 from evergrow import _core
+from tests.budget import budget
 from tests.forest.test_twin import core_forest
 from tests.reference import ncm_forest as twin
 from tests.reference.linear_forest import PlaneNode
@@ -56,7 +57,7 @@ def test_the_core_grows_the_twins_forest(seed: int) -> None:
     assert threshold == pytest.approx(expected.threshold, abs=1e-3)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=budget(40))
 @given(
     seed=st.integers(0, 2**32),
     n=st.integers(10, 100),

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evergrow import _core
+from tests.budget import budget
 from tests.forest.test_twin import core_forest, small_integers
 from tests.reference import ncm_forest as twin
 from tests.reference.axis_forest import AxisNode, propose_axis
@@ -55,7 +56,7 @@ def assert_same_tree(forest: _core.Forest, tree: int, expected: twin.Node) -> No
 
 
 @pytest.mark.parametrize("proposer", TWINS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=budget(60))
 @given(
     seed=st.integers(0, 2**32),
     n=st.integers(2, 120),

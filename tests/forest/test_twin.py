@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evergrow import _core
+from tests.budget import budget
 from tests.reference import ncm_forest as twin
 from tests.reference.regularised_forest import RegularisedRules
 
@@ -105,7 +106,7 @@ def small_integers(
     return X.astype(np.float32), y
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=budget(60))
 @given(
     seed=st.integers(0, 2**32),
     n=st.integers(2, 120),
@@ -181,7 +182,7 @@ def test_the_forest_does_not_depend_on_threads() -> None:
             np.testing.assert_array_equal(array, four.tree_arrays(tree)[name], err_msg=name)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=budget(25))
 @given(seed=st.integers(0, 2**32), n=st.integers(2, 300), n_classes=st.integers(1, 20))
 def test_a_tree_keeps_its_invariants(seed: int, n: int, n_classes: int) -> None:
     rng = np.random.default_rng(seed)

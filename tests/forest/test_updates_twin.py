@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from evergrow import _core
+from tests.budget import budget
 from tests.forest.test_twin import core_forest, core_rules
 from tests.reference import ncm_forest as twin
 from tests.reference.axis_forest import AxisNode, propose_axis
@@ -397,9 +398,8 @@ def twin_leaves(node: twin.Node) -> list[twin.Node]:
 
 TestGrowingForest = GrowingForestMachine.TestCase
 TestGrowingForest.settings = settings(
-    max_examples=200,
+    max_examples=budget(200),
     stateful_step_count=12,
-    deadline=None,
     # Shrinking takes minutes; the steps printed for the first failure are short enough.
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )

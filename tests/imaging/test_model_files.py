@@ -76,8 +76,7 @@ def test_a_loaded_model_can_forget(tmp_path: Path) -> None:
     )
 
 
-def test_a_model_of_embeddings_survives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EVERGROW_CACHE", str(tmp_path))
+def test_a_model_of_embeddings_survives(tmp_path: Path) -> None:
     model = ImageClassifier(random_state=0).fit(IMAGES, LABELS)
     model.save(tmp_path / "model.evergrow")
     loaded = evergrow.load(tmp_path / "model.evergrow")

@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from evergrow import RLSClassifier
 from evergrow.linear import RFF, RebalancedRLSClassifier, ReLU
+from tests.budget import budget
 from tests.reference import least_squares as twin
 
 Array = np.ndarray[Any, Any]
@@ -244,9 +245,8 @@ class Lives(RuleBasedStateMachine):
 
 TestLives = Lives.TestCase
 TestLives.settings = settings(
-    max_examples=150,
+    max_examples=budget(150),
     stateful_step_count=25,
-    deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )

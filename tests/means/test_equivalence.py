@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import evergrow
 from evergrow import NCMClassifier
+from tests.budget import budget
 from tests.means.cases import EXACT, METRICS, Array, assert_same, blobs, quick_metric
 
 X, Y = blobs(200)
@@ -22,7 +23,7 @@ every_exact = pytest.mark.parametrize("name", EXACT)
 
 
 @every_exact
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=budget(15))
 @given(cuts=st.lists(st.integers(1, 199), max_size=8), seed=st.integers(0, 1000))
 def test_any_split_in_any_order_is_all_at_once(name: str, cuts: list[int], seed: int) -> None:
     order = np.random.default_rng(seed).permutation(200)
@@ -164,7 +165,7 @@ def test_saving_changes_nothing_that_follows(name: str, tmp_path: Path) -> None:
 
 
 @every_metric
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=budget(10))
 @given(batches=st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=9), min_size=2))
 def test_columns_never_move(name: str, batches: list[list[int]]) -> None:
     random = np.random.default_rng(0)

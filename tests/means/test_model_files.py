@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import evergrow
 from evergrow import ModelFileError, NCMClassifier, NCMMetric
 from evergrow.files import read_model, write_model
+from tests.budget import budget
 from tests.means.cases import METRICS, blobs, quick_metric
 
 X, Y = blobs()
@@ -68,9 +69,7 @@ def test_labels_survive(labels: np.ndarray[Any, Any], tmp_path: Path) -> None:
 
 
 @every_metric
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=budget(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**6), spread=st.sampled_from([1e-3, 1.0, 1e6]))
 def test_what_forgetting_leaves_can_be_saved_and_loaded(
     name: str, seed: int, spread: float, tmp_path: Path
@@ -248,9 +247,7 @@ def test_a_hostile_file_with_a_valid_checksum_is_refused(case: str, tmp_path: Pa
         evergrow.load(path)
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=budget(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_a_flipped_bit_is_noticed(place: float, bit: int, tmp_path: Path) -> None:
     path = tmp_path / "metric.evergrow"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from evergrow import NCMClassifier, NCMMetric
 from evergrow.means.learning import gradient, log_likelihood
+from tests.budget import budget
 from tests.means.cases import Array, blobs, quick_metric
 from tests.reference import class_means as twin
 from tests.reference import ncm_metric as metric_twin
@@ -58,7 +59,7 @@ def test_a_learnt_metric_measures_after_its_projection() -> None:
     np.testing.assert_allclose(found.predict_proba(X), expected, rtol=1e-9, atol=1e-15)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=budget(40))
 @given(
     n=st.integers(1, 12),
     n_classes=st.integers(1, 4),

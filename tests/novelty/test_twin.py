@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from evergrow import RejectingClassifier
+from tests.budget import budget
 from tests.novelty.cones import RememberingClassifier, cones, rejecting
 from tests.reference import rejection
 
@@ -53,7 +54,7 @@ def test_it_does_what_the_twin_does(n: int, seed: int) -> None:
     np.testing.assert_allclose(model.novelty(query), novelties, atol=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=budget(25))
 @given(
     cuts=st.lists(st.integers(1, 239), max_size=5, unique=True),
     measure=st.sampled_from(["cosine", "estimator"]),

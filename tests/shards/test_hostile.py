@@ -23,6 +23,7 @@ from evergrow import (
     open_shards,
     write_shards,
 )
+from tests.budget import budget
 from tests.shards.folders import X, Y, folder_of_shards, rewrite
 
 LIES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
@@ -130,9 +131,7 @@ def test_a_manifest_whose_own_hash_is_wrong_is_an_error(tmp_path: Path) -> None:
         open_shards(tmp_path)
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=budget(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_whatever_stands_in_a_manifest_nothing_but_a_shard_error_comes_of_it(
     tmp_path: Path, data: st.DataObject
@@ -217,7 +216,9 @@ def test_a_damaged_shard_is_named(name: str, tmp_path: Path) -> None:
 
 
 # A flat list has one order and one shape, and labels are integers already.
-@pytest.mark.parametrize("name", DAMAGE.keys() - {"by columns", "another shape", "of another type"})
+@pytest.mark.parametrize(
+    "name", sorted(DAMAGE.keys() - {"by columns", "another shape", "of another type"})
+)
 def test_damaged_labels_are_named(name: str, tmp_path: Path) -> None:
     folder_of_shards(tmp_path)
     DAMAGE[name](tmp_path / "000001.labels.npy")
@@ -226,9 +227,7 @@ def test_damaged_labels_are_named(name: str, tmp_path: Path) -> None:
     assert not Bomb.exploded
 
 
-@settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=budget(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(min_size=1, max_size=130), st.integers(0, 120))
 def test_whatever_stands_in_a_header_nothing_but_a_shard_error_comes_of_it(
     tmp_path: Path, content: bytes, place: int

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from evergrow import ShardError, open_shards, write_shards
 from evergrow.features import RaggedArray
+from tests.budget import budget
 from tests.shards.folders import N_ROWS, X, Y, files_of, folder_of_shards
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=budget(20))
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=8), st.integers(1, 50))
 def test_batches_of_any_sizes_make_shards_of_one_size(
     tmp_path_factory: pytest.TempPathFactory, sizes: list[int], rows_per_shard: int

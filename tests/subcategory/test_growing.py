@@ -15,6 +15,7 @@ import evergrow
 from evergrow import IGT, SubcategoryForestClassifier
 from evergrow.subcategory import RidgeGuesser
 from evergrow.subcategory.methods import METHODS
+from tests.budget import budget
 from tests.subcategory.levels import (
     HIERARCHY,
     check_consistent,
@@ -434,7 +435,7 @@ def test_every_parameter_may_be_changed(options: dict[str, Any], tmp_path: Path)
     assert loaded.get_params() == forest.get_params()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=budget(15))
 @given(
     steps=st.lists(
         st.tuples(st.sampled_from(["more", "refine", "forget"]), st.integers(0, 10**6)),

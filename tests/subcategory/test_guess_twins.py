@@ -13,6 +13,7 @@ from evergrow.subcategory import NearestGuesser, RidgeGuesser, guess_fine, guess
 from evergrow.subcategory.guesser import leave_one_of_each_out
 from evergrow.subcategory.nearest import nearest_rows
 from evergrow.subcategory.ridge import _PENALTIES, Regression, Spectrum
+from tests.budget import budget
 from tests.reference import guessing as twin
 from tests.subcategory.kinds import kinds
 
@@ -32,7 +33,7 @@ def everyone(X: Array) -> list[int]:
     return list(range(len(X)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=budget(60))
 @given(st.data())
 def test_the_nearest_row_is_that_of_loops_ties_included(data: Any) -> None:
     d = data.draw(st.integers(1, 4))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from evergrow import ModelFileError
 from evergrow.subcategory.given import read_labels
 from evergrow.subcategory.hierarchy import LabelTree
+from tests.budget import budget
 from tests.subcategory.levels import small
 
 EMPTY = LabelTree.empty()
@@ -220,7 +221,7 @@ def test_the_tree_loses_classes_and_divided_ones_are_whole_again() -> None:
     assert left.parents.tolist() == [0, 1, 0]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=budget(60))
 @given(
     calls=st.lists(
         st.lists(st.tuples(st.integers(0, 3), st.one_of(st.none(), st.integers(0, 3))), min_size=1),
