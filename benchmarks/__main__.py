@@ -1,9 +1,9 @@
-"""``python -m benchmarks fit|predict|memory|scaling|kernels|growing|linear|codebook|subcategory|
-service|cluster [--quick] [--only PART]``."""
+"""``python -m benchmarks NAME ... [--quick] [--only PART]``."""
 
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable, Mapping
 
 import click
 import numpy as np
@@ -25,24 +25,20 @@ from benchmarks import (
 )
 from evergrow import _core
 
-BENCHMARKS = {
-    module.__name__.split(".")[-1]: module
-    for module in (
-        fit,
-        predict,
-        memory,
-        scaling,
-        kernels,
-        growing,
-        linear,
-        codebook,
-        subcategory,
-        service,
-        cluster,
-    )
+# By name, the parts of each benchmark, which can be asked for one by one.
+BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
+    "fit": {"fit": fit.run},
+    "predict": {"predict": predict.run},
+    "memory": {"memory": memory.run},
+    "scaling": {"scaling": scaling.run},
+    "kernels": {"kernels": kernels.run},
+    "growing": growing.PARTS,
+    "linear": linear.PARTS,
+    "codebook": codebook.PARTS,
+    "subcategory": subcategory.PARTS,
+    "service": service.PARTS,
+    "cluster": cluster.PARTS,
 }
-# Benchmarks of which single parts can be asked for.
-PARTED = {"service": service, "cluster": cluster}
 
 
 @click.command()
@@ -51,30 +47,24 @@ PARTED = {"service": service, "cluster": cluster}
     "--quick", is_flag=True, help="Small data, under a minute; bars are not meant for it."
 )
 @click.option(
-    "--only",
-    multiple=True,
-    type=click.Choice([part for module in PARTED.values() for part in module.PARTS]),
-    help="This part of the benchmark service or cluster; may be given several times.",
+    "--only", multiple=True, help="This part of the one benchmark; may be given several times."
 )
 def main(names: tuple[str, ...], quick: bool, only: tuple[str, ...]) -> None:
     """Measure and print tables and one JSON line per figure.
 
     Uses the data in the folder EVERGROW_DATA when that variable is set, generated data otherwise.
     """
-    parted = PARTED.get(names[0]) if len(names) == 1 else None
-    if only and (parted is None or not {*only} <= {*parted.PARTS}):
-        listed = "; ".join(f"{name}: {', '.join(module.PARTS)}" for name, module in PARTED.items())
-        raise click.UsageError(f"--only names parts of one benchmark ({listed})")
+    if only and not (len(names) == 1 and {*only} <= {*BENCHMARKS[names[0]]}):
+        parts = ", ".join(BENCHMARKS[names[0]])
+        raise click.UsageError(f"--only takes parts of one benchmark; {names[0]} has {parts}")
     click.echo(
         f"evergrow {evergrow.__version__} ({_core.chosen_kernel()}), "
         f"scikit-learn {sklearn.__version__}, numpy {np.__version__}, "
         f"Python {platform.python_version()}, {_processor()}"
     )
     for name in names:
-        if parted is not None:
-            parted.run(quick, only)
-        else:
-            BENCHMARKS[name].run(quick)
+        for part in only or BENCHMARKS[name]:
+            BENCHMARKS[name][part](quick)
 
 
 def _processor() -> str:

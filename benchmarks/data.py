@@ -12,16 +12,7 @@ import numpy.typing as npt
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-__all__ = [
-    "Split",
-    "bird_features",
-    "data_file",
-    "digits",
-    "image_features",
-    "mixture",
-    "mnist",
-    "object_features",
-]
+from evergrow.streams import Dataset
 
 Array = npt.NDArray[Any]
 
@@ -35,6 +26,11 @@ class Split:
     y: Array
     X_test: Array
     y_test: Array
+
+    @property
+    def dataset(self) -> Dataset:
+        """The same as a stream takes it; hashing it would take longer than many a measurement."""
+        return Dataset(self.name, self.X, self.y, self.X_test, self.y_test, sha256="not computed")
 
     def head(self, n_train: int, n_test: int) -> Split:
         """The first rows only."""
@@ -92,18 +88,6 @@ def bird_features() -> Split:
 def object_features() -> Split:
     """Caltech-101 as 1280 features of EfficientNet-Lite0, or a mixture of the same shape."""
     return _by_split("Caltech features", data_file("caltech101_efflite0_224.npz"), 102)
-
-
-def mnist() -> Split:
-    """MNIST, pixels in [-1, 1]; scikit-learn's small digits without it."""
-    path = data_file("mnist.npz")
-    if path is None:
-        X, y = load_digits(return_X_y=True)
-        X_train, X_test, y_train, y_test = train_test_split(X / 8 - 1, y, random_state=0)
-        return Split("digits", X_train, y_train, X_test, y_test)
-    with np.load(path) as data:
-        X, X_test = (data[f"X_{part}"].reshape(-1, 784) / 127.5 - 1 for part in ("train", "test"))
-        return Split("MNIST", X, data["y_train"], X_test, data["y_test"])
 
 
 def digits() -> Split:

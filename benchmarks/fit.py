@@ -11,8 +11,6 @@ from benchmarks.data import Split, digits, image_features, mixture
 from benchmarks.measure import THREADS, Figure, median_seconds, report, sgemm_rate, show_table
 from benchmarks.peers import ncm_forest, peers, random_forest
 
-__all__ = ["run"]
-
 
 def run(quick: bool) -> None:
     """Measure on image features, on digits and against the roofline."""

@@ -11,8 +11,6 @@ from threadpoolctl import threadpool_limits
 from benchmarks.measure import Figure, report, sgemm_rate, show_table
 from evergrow import _core
 
-__all__ = ["run"]
-
 
 def run(quick: bool) -> None:
     """Measure on one thread over widths, row counts and numbers of centroids."""

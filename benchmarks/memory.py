@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-import json
+import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.data import Split, image_features
-from benchmarks.measure import THREADS, Figure, report
-from benchmarks.peers import N_TREES, ncm_forest
-
-__all__ = ["run"]
-
-# In a process of its own, whose peak nothing else has raised.
-PEAK = """
-import json, pathlib, resource, sys
 import numpy as np
 import psutil
-from evergrow import NCMForestClassifier
 
-def peak():
-    status = pathlib.Path("/proc/self/status")
-    if status.exists():
-        line = next(line for line in status.read_text().splitlines() if "VmHWM" in line)
-        return 1024 * int(line.split()[1])
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+from benchmarks.data import Split, image_features
+from benchmarks.measure import THREADS, Figure, call_in_child, report
+from benchmarks.peers import N_TREES, ncm_forest
 
-X, y = np.load(sys.argv[1]), np.load(sys.argv[2])
-NCMForestClassifier(2, n_jobs=2).fit(X[:200], y[:200])
-forget = pathlib.Path("/proc/self/clear_refs")
-if forget.exists():
-    forget.write_text("5")
-before = psutil.Process().memory_info().rss
-forest = NCMForestClassifier(int(sys.argv[3]), n_jobs=2, random_state=0).fit(X, y)
-core = forest._fitted.forest
-print(json.dumps({"beyond": peak() - before, "model": core.nbytes + core.samples.nbytes}))
-"""
-
+# In a process that has imported nothing of ours.
 IMPORT = """
 import sklearn.ensemble, sklearn.utils.multiclass, time
 start = time.perf_counter()
@@ -53,7 +31,10 @@ def run(quick: bool) -> None:
     split = features.head(4000, 1000) if quick else features
     trees(split, bars=not quick)
     peak(split, bars=not quick)
-    start_up()
+    command = [sys.executable, "-c", IMPORT]
+    times = [subprocess.run(command, capture_output=True, check=True).stdout for _ in range(3)]
+    seconds = statistics.median(map(float, times))
+    report("memory", "import", [Figure("import evergrow, s", seconds, 0.5, "at most")])
 
 
 def trees(split: Split, bars: bool) -> None:
@@ -70,58 +51,50 @@ def trees(split: Split, bars: bool) -> None:
             path = Path(folder) / "model.evergrow"
             forest.save(path, inference_only=inference_only)
             sizes.append(path.stat().st_size / 1e6)
-    report(
-        "memory",
-        split.name,
-        [
-            Figure("trees, MB", forest.nbytes / 1e6),
-            Figure("training samples, MB", core.samples.nbytes / 1e6),
-            Figure("centroids that are one sample, %", 100 * n_single / n_centroids),
-            Figure(
-                "trees / float32 centroids, %", 100 * forest.nbytes / float32_bytes, 35, "at most"
-            ),
-            Figure("model file, MB", sizes[0]),
-            Figure("model file for inference only, MB", sizes[1]),
-        ],
-        bars=bars,
-    )
+    share = 100 * forest.nbytes / float32_bytes
+    figures = [
+        Figure("trees, MB", forest.nbytes / 1e6),
+        Figure("training samples, MB", core.samples.nbytes / 1e6),
+        Figure("centroids that are one sample, %", 100 * n_single / n_centroids),
+        Figure("trees / float32 centroids, %", share, 35, "at most"),
+        Figure("model file, MB", sizes[0]),
+        Figure("model file for inference only, MB", sizes[1]),
+    ]
+    report("memory", split.name, figures, bars=bars)
 
 
 def peak(split: Split, bars: bool) -> None:
     """Peak resident memory of a fit beyond what was there before it."""
-    import numpy as np
-
     with tempfile.TemporaryDirectory() as folder:
-        paths = [str(Path(folder) / f"{name}.npy") for name in ("X", "y")]
-        for path, array in zip(paths, (split.X, split.y), strict=True):
-            np.save(path, array)
-        done = subprocess.run(
-            [sys.executable, "-c", PEAK, *paths, str(N_TREES)],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    found = json.loads(done.stdout)
-    report(
-        "memory",
-        split.name,
-        [
-            Figure("model (trees and samples), MB", found["model"] / 1e6),
-            Figure("peak of fit beyond the data, MB", found["beyond"] / 1e6),
-            Figure(
-                "peak beyond the data / model", found["beyond"] / found["model"], 1.3, "at most"
-            ),
-        ],
-        bars=bars,
-    )
-
-
-def start_up() -> None:
-    """Time of ``import evergrow`` after scikit-learn."""
-    times = [
-        float(
-            subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, check=True).stdout
-        )
-        for _ in range(3)
+        np.save(f"{folder}/X.npy", split.X)
+        np.save(f"{folder}/y.npy", split.y)
+        beyond, model = call_in_child("benchmarks.memory:bytes_of_fit", folder)
+    figures = [
+        Figure("model (trees and samples), MB", model / 1e6),
+        Figure("peak of fit beyond the data, MB", beyond / 1e6),
+        Figure("peak beyond the data / model", beyond / model, 1.3, "at most"),
     ]
-    report("memory", "import", [Figure("import evergrow, s", sorted(times)[1], 0.5, "at most")])
+    report("memory", split.name, figures, bars=bars)
+
+
+def bytes_of_fit(folder: str) -> tuple[int, int]:
+    """Peak of this process while it fits, beyond what it had before, and the model's size."""
+    from evergrow import NCMForestClassifier
+
+    X, y = np.load(f"{folder}/X.npy"), np.load(f"{folder}/y.npy")
+    NCMForestClassifier(2, n_jobs=THREADS).fit(X[:200], y[:200])
+    forget = Path("/proc/self/clear_refs")
+    if forget.exists():
+        forget.write_text("5")
+    before = psutil.Process().memory_info().rss
+    forest = NCMForestClassifier(N_TREES, n_jobs=THREADS, random_state=0).fit(X, y)
+    core = forest._fitted.forest
+    return _peak_bytes() - before, core.nbytes + core.samples.nbytes
+
+
+def _peak_bytes() -> int:
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    line = next(line for line in status.read_text().splitlines() if "VmHWM" in line)
+    return 1024 * int(line.split()[1])

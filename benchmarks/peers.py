@@ -10,8 +10,6 @@ from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 
 from evergrow import NCMForestClassifier
 
-__all__ = ["ncm_forest", "peers", "random_forest"]
-
 N_TREES = 50
 
 

@@ -8,8 +8,6 @@ from benchmarks.data import Split, image_features, mixture
 from benchmarks.measure import THREADS, Figure, median_seconds, report, sgemm_rate, show_table
 from benchmarks.peers import ncm_forest, peers, random_forest
 
-__all__ = ["run"]
-
 
 def run(quick: bool) -> None:
     """Measure batches on generated data and single rows on image features."""

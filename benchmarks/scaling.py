@@ -10,8 +10,6 @@ from benchmarks.data import Split, mixture
 from benchmarks.measure import Figure, median_seconds, report, show_table
 from benchmarks.peers import ncm_forest
 
-__all__ = ["run"]
-
 
 def run(quick: bool) -> None:
     """Measure on a generated mixture."""

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from benchmarks.cluster import killing, limited, on_ray, planning, resuming, sums, updates
-
-__all__ = ["PARTS", "run"]
 
 PARTS: dict[str, Callable[[bool], None]] = {
     "limited": limited.run,
@@ -20,9 +18,3 @@ PARTS: dict[str, Callable[[bool], None]] = {
     "plan": planning.run,
     "updates": updates.run,
 }
-
-
-def run(quick: bool, only: Sequence[str] = ()) -> None:
-    """Measure all parts, or those that are named."""
-    for name in only or PARTS:
-        PARTS[name](quick)

@@ -1,25 +1,18 @@
-"""One training run in a process of its own, whose memory can be watched and which can be killed.
-
-The process prints what it found as JSON.
-"""
+"""One training run in a process of its own, whose memory can be watched and which can be killed."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
-import sys
 import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Job", "finished", "started", "train"]
+import numpy as np
 
-_PROGRAM = """
-import json, sys
-from benchmarks.cluster.driver import Job, train
-print(json.dumps(train(Job(**json.loads(sys.argv[1])))))
-"""
+import evergrow
+from benchmarks.cluster.memory import PeakMemory, digest_of
+from benchmarks.measure import call_in_child, start_child
 
 
 @dataclass(frozen=True)
@@ -40,30 +33,18 @@ class Job:
 
 def started(job: Job) -> subprocess.Popen[str]:
     """A process that runs the job."""
-    return subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM, json.dumps(asdict(job))],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    return start_child("benchmarks.cluster.driver:train", asdict(job))
 
 
 def finished(job: Job) -> dict[str, Any]:
     """What a process found that ran the job to its end."""
-    process = started(job)
-    out, _ = process.communicate()
-    if process.returncode:
-        raise RuntimeError(f"the run ended with exit code {process.returncode}")
-    found: dict[str, Any] = json.loads(out.splitlines()[-1])
+    found: dict[str, Any] = call_in_child("benchmarks.cluster.driver:train", asdict(job))
     return found
 
 
-def train(job: Job) -> dict[str, Any]:
-    """Do the job in this process."""
-    import numpy as np
-
-    import evergrow
-    from benchmarks.cluster.memory import PeakMemory, digest_of
-
+def train(settings: dict[str, Any]) -> dict[str, Any]:
+    """Do a job, given as its fields, in this process."""
+    job = Job(**settings)
     shards = evergrow.open_shards(job.shards)
     shards.verify()
     X: Any = np.asarray(shards) if job.in_memory else shards

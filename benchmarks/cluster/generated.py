@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 import evergrow
 
-__all__ = ["generated_shards"]
-
 _ROWS_AT_ONCE = 4096
 
 

@@ -16,8 +16,6 @@ from benchmarks.cluster.memory import digest_of, ray_workers
 from benchmarks.data import mixture
 from benchmarks.measure import Figure, report
 
-__all__ = ["run"]
-
 # Some kills come too late or find a worker that waits.
 _MOST_TRIES = 3
 

@@ -10,8 +10,6 @@ from benchmarks.cluster.driver import Job, finished
 from benchmarks.cluster.generated import generated_shards
 from benchmarks.measure import THREADS, Figure, report
 
-__all__ = ["run"]
-
 
 def run(quick: bool) -> None:
     """Train with and without a limit, each in a process of its own."""

@@ -10,8 +10,6 @@ from typing import Any, Self
 
 import psutil
 
-__all__ = ["PeakMemory", "anonymous_bytes", "digest_of", "ray_workers"]
-
 _SECONDS_BETWEEN = 0.005
 
 

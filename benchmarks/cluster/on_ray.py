@@ -9,8 +9,6 @@ from benchmarks.cluster.memory import PeakMemory, digest_of, ray_workers
 from benchmarks.data import Split, image_features
 from benchmarks.measure import THREADS, Figure, median_seconds, report
 
-__all__ = ["run"]
-
 
 def run(quick: bool) -> None:
     """Train the same forest both ways."""

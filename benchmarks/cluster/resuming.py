@@ -11,8 +11,6 @@ from benchmarks.cluster.driver import Job, finished, started
 from benchmarks.cluster.generated import generated_shards
 from benchmarks.measure import Figure, report
 
-__all__ = ["run"]
-
 _SECONDS = 300.0
 
 

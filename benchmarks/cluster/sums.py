@@ -15,8 +15,6 @@ from benchmarks.measure import Figure, report, show_table
 from evergrow import RLSClassifier, Shards
 from evergrow.engine import Arrays, Engine, InProcess, Join, Shared, Task, engine_in_use, using
 
-__all__ = ["run"]
-
 _SHARDS = 64
 _CLASSES = 100
 # Rows per shard, the second 8 times the first, and features.

@@ -11,15 +11,13 @@ import copy
 import time
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 import evergrow
+from benchmarks.cluster.memory import digest_of
 from benchmarks.data import mixture
 from benchmarks.measure import THREADS, Figure, report
 from evergrow.engine import engine_in_use
-
-__all__ = ["run"]
 
 _STRATEGIES = ("uls", "igt", "rtst", "rust")
 _N_TREES, _N_NEW, _N_WORKERS, _N_UPDATES = 16, 1000, 2, 4
@@ -42,7 +40,7 @@ def run(quick: bool) -> None:
         figures.append(Figure(f"{strategy}, here on one thread, s", min(seconds[1:])))
         with evergrow.cluster("local", n_workers=_N_WORKERS, updates="workers"):
             found, seconds, n_bytes = _taught(forest, split.X[n_first:], split.y[n_first:])
-        assert _digest(found) == _digest(expected), "workers give another forest"
+        assert digest_of(found) == digest_of(expected), "workers give another forest"
         figures += [
             Figure(f"{strategy}, first by {_N_WORKERS} workers, s", seconds[0]),
             Figure(f"{strategy}, by {_N_WORKERS} workers, s", min(seconds[1:])),
@@ -59,14 +57,3 @@ def _taught(forest: Any, X: Rows, y: Rows) -> tuple[Any, list[float], int]:
         learner.partial_fit(X[first : first + _N_NEW], y[first : first + _N_NEW])
         seconds.append(time.perf_counter() - start)
     return learner, seconds, getattr(engine_in_use(), "n_bytes", 0)
-
-
-def _digest(forest: Any) -> int:
-    trees = forest._fitted.forest
-    return hash(
-        tuple(
-            np.ascontiguousarray(array).tobytes()
-            for tree in range(len(trees))
-            for array in trees.tree_arrays(tree).values()
-        )
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import tempfile
 import time
 from pathlib import Path
@@ -10,17 +9,15 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.codebook.protocol import photographs
+from benchmarks.codebook.pictures import RGB, as_jpeg, pictures
 from benchmarks.measure import THREADS, Figure, report, show_table
 from evergrow.features import Embedder
 from evergrow.features.pretrained import PRETRAINED
 
-__all__ = ["run"]
-
 
 def run(quick: bool) -> None:
     """Time both runs and the network on batches that are ready."""
-    data = photographs(quick)
+    data = pictures(quick)
     with tempfile.TemporaryDirectory() as folder:
         paths = _written(data.images, Path(folder))
         embedder = Embedder(cache=Path(folder) / "cache", n_jobs=THREADS)
@@ -47,15 +44,10 @@ def run(quick: bool) -> None:
     report("codebook", data.name, figures, bars=not quick)
 
 
-def _written(images: list[npt.NDArray[np.uint8]], folder: Path) -> list[Path]:
-    from PIL import Image
-
-    paths = []
-    for number, image in enumerate(images):
-        content = io.BytesIO()
-        Image.fromarray(image).save(content, "JPEG", quality=90)
-        paths.append(folder / f"{number}.jpg")
-        paths[-1].write_bytes(content.getvalue())
+def _written(images: list[RGB], folder: Path) -> list[Path]:
+    paths = [folder / f"{number}.jpg" for number in range(len(images))]
+    for path, image in zip(paths, images, strict=True):
+        path.write_bytes(as_jpeg(image))
     return paths
 
 
@@ -65,7 +57,7 @@ def _seconds(embedder: Embedder, paths: list[Path]) -> tuple[float, npt.NDArray[
     return time.perf_counter() - begin, features
 
 
-def _network_seconds(images: list[npt.NDArray[np.uint8]], size: int) -> float:
+def _network_seconds(images: list[RGB], size: int) -> float:
     """The network on the same pictures, prepared beforehand in batches of the same size."""
     import onnxruntime
 

@@ -8,19 +8,18 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.codebook.protocol import Photographs, photographs
+from benchmarks.codebook.pictures import as_jpeg, pictures
 from benchmarks.measure import Figure, report, show_table
 from evergrow import ImageClassifier
+from evergrow.experiments.nips2006.photographs import Photographs
 from evergrow.features import find_labelled
-
-__all__ = ["run"]
 
 LEARNERS = ("rls", "forest")
 
 
 def run(quick: bool) -> None:
     """Fit on the first folders, add the others, compare with fitting all at once."""
-    data = photographs(quick)
+    data = pictures(quick)
     names = [str(name) for name in np.unique(data.classes)]
     first = names[: (5 * len(names) + 8) // 9]
     rows, figures = [], []
@@ -45,13 +44,11 @@ def run(quick: bool) -> None:
 
 
 def _write(data: Photographs, root: Path, first: list[str]) -> None:
-    from PIL import Image
-
     for number, (image, name) in enumerate(zip(data.images, data.classes, strict=True)):
         part = ("first" if name in first else "more") if data.trains[number] else "test"
         place = root / part / str(name)
         place.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(image).save(place / f"{number}.jpg", quality=90)
+        (place / f"{number}.jpg").write_bytes(as_jpeg(image))
     shutil.copytree(root / "first", root / "all")
     shutil.copytree(root / "more", root / "all", dirs_exist_ok=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import numpy as np
@@ -10,14 +9,14 @@ import numpy.typing as npt
 from sklearn.cluster import MiniBatchKMeans
 from threadpoolctl import threadpool_limits
 
-from benchmarks.codebook.protocol import Photographs, photographs, training_descriptors
+from benchmarks.codebook.pictures import as_jpeg, pictures
 from benchmarks.measure import THREADS, Figure, median_seconds, report, show_table
 from evergrow import ERCForest
 from evergrow.codebook import HierarchicalKMeans, KMeansCodebook, RandomKDTrees
+from evergrow.experiments.nips2006.coding import training_descriptors
+from evergrow.experiments.nips2006.photographs import Photographs
 from evergrow.features import RandomPatches, read_image
 from evergrow.features.descriptors import DESCRIPTORS
-
-__all__ = ["run"]
 
 Rows = npt.NDArray[np.float32]
 PEER = "MiniBatchKMeans as scikit-learn sets it; nearest centre by BLAS"
@@ -25,7 +24,7 @@ PEER = "MiniBatchKMeans as scikit-learn sets it; nearest centre by BLAS"
 
 def run(quick: bool) -> None:
     """Measure on descriptors of photographs, or of drawn pictures."""
-    data = photographs(quick)
+    data = pictures(quick)
     n_words = 50 if quick else 1000
     given = training_descriptors(data, "haar", 0, 2000 if quick else 20_000)
     _words(data.name, given.rows, given.classes, n_words, quick)
@@ -80,7 +79,7 @@ def _nearest_centre_seconds(rows: Rows, centres: Rows) -> float:
 
 
 def _sift_rate(n_words: int, quick: bool) -> float:
-    data = photographs(quick)
+    data = pictures(quick)
     given = training_descriptors(data, "sift", 0, 2000 if quick else 100_000)
     rows = given.rows
     forest = ERCForest(n_words=n_words, random_state=0, n_jobs=THREADS)
@@ -93,7 +92,7 @@ def _whole_images(data: Photographs, n_words: int, quick: bool) -> None:
     """Images per second of each stage, one core, for each descriptor."""
     n_patches = 200 if quick else 8000
     some = data.where(np.arange(len(data.images)) % (len(data.images) // 10) == 0)
-    files = [_as_jpeg(image) for image in some.images]
+    files = [as_jpeg(image) for image in some.images]
     table, slowest = [], {}
     for descriptor in DESCRIPTORS:
         given = training_descriptors(data, descriptor, 0, 2000 if quick else 20_000)
@@ -112,14 +111,6 @@ def _whole_images(data: Photographs, n_words: int, quick: bool) -> None:
         for name, ratio in slowest.items()
     ]
     report("codebook", data.name, figures, bars=not quick)
-
-
-def _as_jpeg(image: npt.NDArray[np.uint8]) -> bytes:
-    from PIL import Image
-
-    content = io.BytesIO()
-    Image.fromarray(image).save(content, "JPEG", quality=90)
-    return content.getvalue()
 
 
 def _stages(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import scipy.linalg
 from threadpoolctl import threadpool_limits
 
+from benchmarks.data import Array
 from benchmarks.measure import THREADS, median_seconds, show_table
 from evergrow.linear.ridge import back_substitute, factorise
 
-__all__ = ["run"]
-
-N_PENALTIES = 9
+PENALTIES = 10.0 ** np.linspace(-3, 3, 9)
 
 
 def run(quick: bool) -> None:
@@ -21,24 +22,23 @@ def run(quick: bool) -> None:
         rng = np.random.default_rng(0)
         X = rng.standard_normal((2 * d, d))
         gram, sums = X.T @ X, rng.standard_normal((n_classes, d))
-        penalties = 10.0 ** np.linspace(-3, 3, N_PENALTIES)
-
-        def factors(gram: np.ndarray = gram, sums: np.ndarray = sums) -> None:
-            for penalty in penalties:  # noqa: B023
-                back_substitute(factorise(gram, penalty, intercept=False), sums)
-
-        def eigen(gram: np.ndarray = gram, sums: np.ndarray = sums) -> None:
-            values, vectors = scipy.linalg.eigh(gram, driver="evd")
-            rotated = sums @ vectors
-            for penalty in penalties:  # noqa: B023
-                (rotated / (values + penalty)) @ vectors.T
-
         with threadpool_limits(THREADS):
-            rows.append(
-                (f"d = {d}, {n_classes} classes", *(median_seconds(f) for f in (factors, eigen)))
-            )
+            times = (median_seconds(partial(way, gram, sums)) for way in (_factors, _eigen))
+            rows.append((f"d = {d}, {n_classes} classes", *times))
     show_table(
-        f"linear: weights for {N_PENALTIES} penalties",
+        f"linear: weights for {len(PENALTIES)} penalties",
         ["", "a factor each, s", "one eigendecomposition, s"],
         rows,
     )
+
+
+def _factors(gram: Array, sums: Array) -> None:
+    for penalty in PENALTIES:
+        back_substitute(factorise(gram, penalty, intercept=False), sums)
+
+
+def _eigen(gram: Array, sums: Array) -> None:
+    values, vectors = scipy.linalg.eigh(gram, driver="evd")
+    rotated = sums @ vectors
+    for penalty in PENALTIES:
+        (rotated / (values + penalty)) @ vectors.T

@@ -13,8 +13,6 @@ from benchmarks.data import Array
 from benchmarks.measure import THREADS, Figure, median_seconds, report, show_table
 from evergrow import RLSClassifier, _core
 
-__all__ = ["run", "seconds_per_example"]
-
 N_TIMED = 200
 
 

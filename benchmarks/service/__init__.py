@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from benchmarks.service import (
     disk_full,
@@ -18,8 +18,6 @@ from benchmarks.service import (
     unknown,
 )
 
-__all__ = ["PARTS", "run"]
-
 PARTS: dict[str, Callable[[bool], None]] = {
     "killing": killing.run,
     "disk-full": disk_full.run,
@@ -30,9 +28,3 @@ PARTS: dict[str, Callable[[bool], None]] = {
     "restarting": restarting.run,
     "unknown": unknown.run,
 }
-
-
-def run(quick: bool, only: Sequence[str] = ()) -> None:
-    """Measure all parts, or those that are named."""
-    for name in only or PARTS:
-        PARTS[name](quick)

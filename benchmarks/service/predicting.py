@@ -27,8 +27,6 @@ from benchmarks.service.pictures import different, photograph, photographs
 from benchmarks.service.process import ServiceProcess
 from benchmarks.service.workspaces import filled, new_workspace
 
-__all__ = ["Load", "embedder_rate", "load", "run"]
-
 N_CLIENTS = 8
 # What is known before: a workspace in use, not one whose first lessons change everything.
 N_CLASSES, N_KNOWN = 100, 10_000

@@ -15,8 +15,6 @@ from benchmarks.service.pictures import photographs
 from benchmarks.service.process import ServiceProcess
 from benchmarks.service.workspaces import Tokens, filled, new_workspace, vectors
 
-__all__ = ["Times", "lesson_times", "run"]
-
 RATE = ("--rate", "100000")
 N_CLASSES = 100
 SIZES = (1_000, 10_000, 50_000)
