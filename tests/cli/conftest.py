@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from evergrow.cli import main
-from tests.imaging.pictures import folder_of
+from tests.vision.classifier.pictures import folder_of
 
 Run = Callable[..., Result]
 

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 import evergrow
 from evergrow.cli import main
-from evergrow.imaging import ImageClassifier
+from evergrow.vision import ImageClassifier
 from tests.cli.conftest import Run
-from tests.imaging.pictures import folder_of
+from tests.vision.classifier.pictures import folder_of
 
 BAD_OPTIONS = [
     ["fit", ".", "-o", "m", "--features", "pixels"],

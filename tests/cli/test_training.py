@@ -12,10 +12,10 @@ import pytest
 import evergrow
 from evergrow import ImageClassifier, NCMForestClassifier
 from evergrow.cli.fit import fit
-from evergrow.imaging.choices import FEATURES, LEARNERS
-from evergrow.locks import lock_path, locked
+from evergrow.foundation.locks import lock_path, locked
+from evergrow.vision.classifier.choices import FEATURES, LEARNERS
 from tests.cli.conftest import Run
-from tests.imaging.pictures import folder_of
+from tests.vision.classifier.pictures import folder_of
 
 
 def test_the_command_offers_what_the_classifier_takes() -> None:
