@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import evergrow
-from evergrow.distributed import connecting
+from evergrow.distributed import connection
 from evergrow.distributed.versions import local_versions
 from evergrow.foundation.engine import Job
 from evergrow.foundation.errors import ClusterError
@@ -87,12 +87,12 @@ def test_without_ray_there_is_still_no_cluster(monkeypatch):
 
 @pytest.mark.parametrize("thing", ["Python", "Evergrow", "NumPy", "instruction set"])
 def test_a_node_with_another_version_is_named_before_any_work(two_nodes, monkeypatch, thing):
-    versions_of = connecting._versions_of
+    versions_of = connection._versions_of
 
     def with_an_odd_one(*args):
         return {**versions_of(*args), "odd (10.0.0.7)": {**local_versions(), thing: "0.0"}}
 
-    monkeypatch.setattr(connecting, "_versions_of", with_an_odd_one)
+    monkeypatch.setattr(connection, "_versions_of", with_an_odd_one)
     with (
         pytest.raises(ClusterError, match=rf"odd \(10.0.0.7\) has {thing} 0.0"),
         evergrow.cluster("auto"),
