@@ -12,18 +12,22 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CPP := $(shell find cpp -name '*.[ch]pp' 2>/dev/null)
-# Folders too: their time changes when a file goes away.
-SOURCES := $(shell find src cpp -not -path '*/__pycache__*' 2>/dev/null) CMakeLists.txt pyproject.toml
+# Folders too: their time changes when a file is removed.
+SOURCES := $(shell find cpp 2>/dev/null) CMakeLists.txt pyproject.toml
+# What `make quick` leaves out; conftest.py says which tests these are.
+SLOW := browser or guides or papers or process or ray
 
+TESTED := $(addprefix $(STAMPS)/,package test experiments service cluster)
 BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcategory service cluster
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench results docs clean
+.PHONY: help demo quick test lint bench results docs clean FORCE
 
 help:
 	@echo "make demo     run examples/demo_pictures.py"
-	@echo "make test     run the tests and the examples in docstrings"
+	@echo "make quick    run the fast tests: a contributor's loop"
+	@echo "make test     run all tests and the examples in docstrings and docs"
 	@echo "make lint     check style, types, formatting and imports"
 	@echo "make bench    run the benchmarks; BENCH_ARGS=$(BENCH_ARGS)"
 	@echo "make results  repeat the papers' experiments into docs/results; EXPERIMENTS=$(EXPERIMENTS)"
@@ -36,11 +40,15 @@ demo: $(STAMPS)/package $(STAMPS)/plot $(STAMPS)/vision
 	@echo "== running the demo"
 	@$(BIN)/python examples/demo_pictures.py
 
-test: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/experiments $(STAMPS)/service $(STAMPS)/cluster
-	@echo "== running the tests"
-	@$(BIN)/python -m pytest
+quick: $(TESTED)
+	@echo "== running the fast tests"
+	@EVERGROW_TESTS=quick $(BIN)/python -m pytest -n auto -m 'not ($(SLOW))'
 
-lint: $(STAMPS)/package $(STAMPS)/lint $(STAMPS)/test $(STAMPS)/experiments $(STAMPS)/service $(STAMPS)/cluster
+test: $(TESTED)
+	@echo "== running the tests"
+	@$(BIN)/python -m pytest -n auto
+
+lint: $(TESTED) $(STAMPS)/lint
 	@echo "== ruff check"
 	@$(BIN)/ruff check
 	@echo "== ruff format"
@@ -52,7 +60,7 @@ lint: $(STAMPS)/package $(STAMPS)/lint $(STAMPS)/test $(STAMPS)/experiments $(ST
 	@echo "== import contracts"
 	@PYTHONPATH=src $(BIN)/lint-imports
 
-bench: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/experiments $(STAMPS)/service $(STAMPS)/cluster
+bench: $(TESTED)
 	@echo "== benchmarks: $(BENCHMARKS) $(BENCH_ARGS)"
 	@$(BIN)/python -m benchmarks $(BENCHMARKS) $(BENCH_ARGS)
 
@@ -97,12 +105,17 @@ $(STAMPS)/build-tools: pyproject.toml $(STAMPS)/venv
 	    print(*backend.get_requires_for_build_wheel({}))')
 	@touch $@
 
-# The stamp bears the time before the build: a file saved meanwhile is newer and not forgotten.
-$(STAMPS)/package: $(SOURCES) $(STAMPS)/build-tools
+# The names of the modules. An editable install finds modules by name, so it is repeated when a
+# module is added or removed, and not when one is edited.
+$(STAMPS)/modules: $(STAMPS)/venv FORCE
+	@find src -name '*.py' | sort | cmp --silent - $@ || find src -name '*.py' | sort > $@
+
+# The stamp has the time before the build: a file saved during the build is newer and built next time.
+$(STAMPS)/package: $(SOURCES) $(STAMPS)/modules $(STAMPS)/build-tools
 	@echo "== building and installing evergrow"
 	@touch $@.began
 	@$(PIP) install --no-build-isolation --config-settings build-dir=build/venv \
-	    --config-settings cmake.define.EVERGROW_WERROR=$(WERROR) .
+	    --config-settings cmake.define.EVERGROW_WERROR=$(WERROR) --editable .
 	@mv $@.began $@
 
 # The package is in place by now, so this adds only what the extra names.

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from evergrow.streams import Dataset
+from evergrow.research import Dataset
 
 Array = npt.NDArray[Any]
 

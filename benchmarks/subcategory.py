@@ -13,11 +13,11 @@ import numpy as np
 
 from benchmarks.data import Array
 from benchmarks.measure import THREADS, Figure, report, show_table
-from evergrow.experiments import Lab
-from evergrow.experiments.cvpr2015.contenders import CONTENDERS
-from evergrow.experiments.cvpr2015.levels import MISSING, Draw, TwoLevels, draw
-from evergrow.experiments.cvpr2015.sources import SOURCES
-from evergrow.experiments.cvpr2015.trials import attempt
+from evergrow.research import Lab
+from evergrow.research.papers.cvpr2015.contenders import CONTENDERS
+from evergrow.research.papers.cvpr2015.levels import MISSING, Draw, TwoLevels, draw
+from evergrow.research.papers.cvpr2015.sources import SOURCES
+from evergrow.research.papers.cvpr2015.trials import attempt
 
 # Points above the plain forest, share of its comparisons, and times its time to fit.
 BARS = {"features": (0.5, 0.8, 3.0), "birds": (0.0, 1.0, None)}

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from sklearn.metrics import confusion_matrix
 
-from evergrow.codebook import leaf_patches, word_map
+from evergrow.vision import leaf_patches, word_map
 
 # Colours that people with any colour vision tell apart (Okabe and Ito).
 BLUE, GREEN, ORANGE, RED = "#0072b2", "#009e73", "#e69f00", "#d55e00"

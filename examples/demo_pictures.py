@@ -21,8 +21,7 @@ from sklearn.base import clone
 
 import evergrow
 from evergrow import Embedder, ERCForest, ImageClassifier, RejectingClassifier, RLSClassifier
-from evergrow.codebook import BagOfWords
-from evergrow.features import LocalFeatures, RandomPatches, find_labelled
+from evergrow.vision import BagOfWords, LocalFeatures, RandomPatches, find_labelled
 
 FOLDER = Path("demo_pictures")
 MODEL = Path("demo_pictures.evergrow")

@@ -22,11 +22,16 @@ from evergrow import (
     NCMForestClassifier,
     SVMForestClassifier,
 )
+from tests.budget import budget
 
 # A run that must be repeatable tries the same cases every time; others keep looking for new ones.
-settings.register_profile("repeatable", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("repeatable")
+settings.register_profile(
+    "evergrow",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    max_examples=budget(settings.default.max_examples),
+)
+settings.load_profile("evergrow")
 
 FORESTS = [
     NCMForestClassifier,

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evergrow import NCMForestClassifier, _core
+from tests.budget import budget
 from tests.conftest import FORESTS, Arrays
 
 KERNELS = _core.available_kernels()
@@ -24,7 +25,7 @@ def nearest(rows: np.ndarray[Any, Any], centroids: np.ndarray[Any, Any]) -> np.n
 
 
 @pytest.mark.parametrize("isa", KERNELS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=budget(60))
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 40), d=st.integers(1, 70), k=st.integers(1, 40))
 def test_the_nearest_centroid_is_found_ties_to_the_lowest(
     isa: str, seed: int, n: int, d: int, k: int
@@ -48,32 +49,45 @@ def test_wide_rows_are_added_up_accurately(isa: str) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("isa", KERNELS)
-@pytest.mark.parametrize("kind", FORESTS)
-def test_every_instruction_set_trains_and_reads_the_same_kind_of_forest(
-    kind: Any, isa: str, digits: Arrays, tmp_path: Any
-) -> None:
-    X, X_test, y, y_test = digits
-    np.savez(tmp_path / "digits.npz", *digits)
-    code = (
-        "import sys, numpy as np, evergrow;"
-        "X, X_test, y, y_test = np.load(sys.argv[1]).values();"
-        f"forest = evergrow.{kind.__name__}(10, random_state=0).fit(X, y);"
-        "print(evergrow._core.chosen_kernel(), forest.score(X_test, y_test));"
-        "one = np.concatenate([forest.predict_proba(x[None]) for x in X_test]);"
-        "assert (one == forest.predict_proba(X_test)).all()"
-    )
+SCORES_OF_ALL_FORESTS = """
+import sys, numpy as np, evergrow
+X, X_test, y, y_test = np.load(sys.argv[1]).values()
+print(evergrow._core.chosen_kernel())
+for kind in sys.argv[2:]:
+    forest = getattr(evergrow, kind)(10, random_state=0).fit(X, y)
+    one_by_one = np.concatenate([forest.predict_proba(x[None]) for x in X_test])
+    assert (one_by_one == forest.predict_proba(X_test)).all()
+    print(kind, forest.score(X_test, y_test))
+"""
+
+
+@pytest.fixture(scope="module", params=KERNELS)
+def scores_by_isa(
+    request: pytest.FixtureRequest, digits: Arrays, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, float]:
+    """Scores of all kinds of forests, from one process that uses one instruction set."""
+    data = tmp_path_factory.mktemp("digits") / "digits.npz"
+    np.savez(data, *digits)
+    names = [kind.__name__ for kind in FORESTS]
     done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "digits.npz")],
-        env={**os.environ, "EVERGROW_ISA": isa},
+        [sys.executable, "-c", SCORES_OF_ALL_FORESTS, str(data), *names],
+        env={**os.environ, "EVERGROW_ISA": request.param},
         capture_output=True,
         text=True,
         check=True,
     )
-    name, score = done.stdout.split()
-    assert name == isa
+    chosen, *scores = done.stdout.splitlines()
+    assert chosen == request.param
+    return {kind: float(score) for kind, score in (line.split() for line in scores)}
+
+
+@pytest.mark.parametrize("kind", FORESTS)
+def test_every_instruction_set_trains_and_reads_the_same_kind_of_forest(
+    kind: Any, scores_by_isa: dict[str, float], digits: Arrays
+) -> None:
+    X, X_test, y, y_test = digits
     here = kind(10, random_state=0).fit(X, y).score(X_test, y_test)
-    assert float(score) == pytest.approx(here, abs=0.02)
+    assert scores_by_isa[kind.__name__] == pytest.approx(here, abs=0.02)
 
 
 def test_wrong_shapes_are_refused() -> None:

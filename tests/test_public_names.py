@@ -1,13 +1,18 @@
-"""The package imports what it names only when asked."""
+"""Packages import what they name only when asked."""
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 import evergrow
+
+ROOMS = ("distributed", "estimators", "research", "service", "storage", "vision", "workspace")
 
 
 @pytest.mark.parametrize("name", evergrow.__all__)
@@ -16,13 +21,19 @@ def test_every_public_name_can_be_had(name: str) -> None:
     assert name in dir(evergrow)
 
 
-def test_every_listed_home_is_of_a_public_name() -> None:
-    at_once = {*evergrow.errors.__all__, "__version__"}
-    assert {*evergrow._HOME_OF, *at_once} == set(evergrow.__all__)
+@pytest.mark.parametrize("room", ["", *ROOMS])
+def test_every_listed_home_is_of_a_public_name(room: str) -> None:
+    module = import_module(f"evergrow.{room}".rstrip("."))
+    stub = ast.parse(Path(str(module.__file__)).with_suffix(".pyi").read_text())
+    listed = next(
+        ast.literal_eval(node.value) for node in stub.body if isinstance(node, ast.Assign)
+    )
+    assert sorted(listed) == sorted(module.__all__)
+    assert all(getattr(module, name) is not None for name in listed)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="'evergrow' has no attribute 'Nobody'"):
+    with pytest.raises(AttributeError, match="evergrow attribute Nobody"):
         _ = evergrow.Nobody
 
 

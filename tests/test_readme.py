@@ -35,7 +35,6 @@ def test_the_readmes_example_on_folders_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVERGROW_CACHE", str(tmp_path / "cache"))
     monkeypatch.syspath_prepend(README.parent / "examples")
     write_pictures = importlib.import_module("pictures").write_pictures
     write_pictures(tmp_path / "photos", ["house", "fish"], range(6))

@@ -12,12 +12,17 @@ import numpy as np
 
 from benchmarks.data import Split, bird_features, image_features, object_features
 from benchmarks.measure import Figure, report, show_table
-from evergrow.planning.calibration import Calibration, calibrate, measure_run, total_seconds
-from evergrow.planning.families import FAMILIES, Family
-from evergrow.planning.generated import generate
-from evergrow.planning.kept import Kept
-from evergrow.planning.planner import planned
-from evergrow.planning.workload import Cluster, Workload, this_machine
+from evergrow.distributed.planning.calibration import (
+    Calibration,
+    calibrate,
+    measure_run,
+    total_seconds,
+)
+from evergrow.distributed.planning.families import FAMILIES, Family
+from evergrow.distributed.planning.generated import generate
+from evergrow.distributed.planning.kept import Kept
+from evergrow.distributed.planning.planner import planned
+from evergrow.distributed.planning.workload import Cluster, Workload, this_machine
 
 __all__ = ["run"]
 

@@ -13,7 +13,16 @@ import numpy.typing as npt
 import evergrow
 from benchmarks.measure import Figure, report, show_table
 from evergrow import RLSClassifier, Shards
-from evergrow.engine import Arrays, Engine, InProcess, Join, Shared, Task, engine_in_use, using
+from evergrow.foundation.engine import (
+    Arrays,
+    Engine,
+    InProcess,
+    Join,
+    Shared,
+    Task,
+    engine_in_use,
+    using,
+)
 
 _SHARDS = 64
 _CLASSES = 100

@@ -17,7 +17,7 @@ import evergrow
 from benchmarks.cluster.memory import digest_of
 from benchmarks.data import mixture
 from benchmarks.measure import THREADS, Figure, report
-from evergrow.engine import engine_in_use
+from evergrow.foundation.engine import engine_in_use
 
 _STRATEGIES = ("uls", "igt", "rtst", "rust")
 _N_TREES, _N_NEW, _N_WORKERS, _N_UPDATES = 16, 1000, 2, 4

@@ -7,14 +7,14 @@ import numpy as np
 from benchmarks.codebook.pictures import pictures
 from benchmarks.measure import THREADS, Figure, report, show_table
 from evergrow import ERCForest
-from evergrow.codebook import KMeansCodebook
-from evergrow.experiments.nips2006.coding import (
+from evergrow.research.papers.nips2006.coding import (
     Coding,
     equal_error_score,
     histograms,
     training_descriptors,
 )
-from evergrow.experiments.nips2006.photographs import Photographs
+from evergrow.research.papers.nips2006.photographs import Photographs
+from evergrow.vision import KMeansCodebook
 
 FOREST, LARGER, KMEANS = "ERC", "ERC, 8 times the patches", "k-means"
 

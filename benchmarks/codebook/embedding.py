@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from benchmarks.codebook.pictures import RGB, as_jpeg, pictures
 from benchmarks.measure import THREADS, Figure, report, show_table
-from evergrow.features import Embedder
-from evergrow.features.pretrained import PRETRAINED
+from evergrow.vision import Embedder
+from evergrow.vision.embedding.pretrained import PRETRAINED
 
 
 def run(quick: bool) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks.codebook.pictures import as_jpeg, pictures
 from benchmarks.measure import Figure, report, show_table
 from evergrow import ImageClassifier
-from evergrow.experiments.nips2006.photographs import Photographs
-from evergrow.features import find_labelled
+from evergrow.research.papers.nips2006.photographs import Photographs
+from evergrow.vision import find_labelled
 
 LEARNERS = ("rls", "forest")
 

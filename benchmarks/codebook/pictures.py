@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.measure import THREADS
-from evergrow.experiments import Lab
-from evergrow.experiments.nips2006.photographs import SOURCES, Photographs, photographs
+from evergrow.research import Lab
+from evergrow.research.papers.nips2006.photographs import SOURCES, Photographs, photographs
 
 RGB = npt.NDArray[np.uint8]
 

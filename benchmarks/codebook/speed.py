@@ -12,11 +12,16 @@ from threadpoolctl import threadpool_limits
 from benchmarks.codebook.pictures import as_jpeg, pictures
 from benchmarks.measure import THREADS, Figure, median_seconds, report, show_table
 from evergrow import ERCForest
-from evergrow.codebook import HierarchicalKMeans, KMeansCodebook, RandomKDTrees
-from evergrow.experiments.nips2006.coding import training_descriptors
-from evergrow.experiments.nips2006.photographs import Photographs
-from evergrow.features import RandomPatches, read_image
-from evergrow.features.descriptors import DESCRIPTORS
+from evergrow.research.papers.nips2006.coding import training_descriptors
+from evergrow.research.papers.nips2006.photographs import Photographs
+from evergrow.vision import (
+    HierarchicalKMeans,
+    KMeansCodebook,
+    RandomKDTrees,
+    RandomPatches,
+    read_image,
+)
+from evergrow.vision.descriptors.kinds import DESCRIPTORS
 
 Rows = npt.NDArray[np.float32]
 PEER = "MiniBatchKMeans as scikit-learn sets it; nearest centre by BLAS"

@@ -16,7 +16,7 @@ from benchmarks.data import Array, Split, image_features, mixture
 from benchmarks.measure import THREADS, Figure, report, show_table
 from benchmarks.peers import ncm_forest
 from evergrow import IGT, RTST, RUST, ULS
-from evergrow.streams import ClassStream, Learner, Retrained, follow
+from evergrow.research import ClassStream, Learner, Retrained, follow
 
 # Near the accuracy of retraining, the newest classes included, for a quarter of its time.
 RECOMMENDED: dict[str, Any] = {"update": RUST(share=0.3), "refresh": 0.1}

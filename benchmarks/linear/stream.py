@@ -14,8 +14,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.data import Array, Split, image_features, mixture
 from benchmarks.measure import THREADS, Figure, report, show_table
 from evergrow import NCMClassifier, NCMForestClassifier, RLSClassifier
-from evergrow.comparison.river_learner import RiverLearner, softmax
-from evergrow.streams import ClassStream, Retrained
+from evergrow.research import ClassStream, Retrained
+from evergrow.research.comparison.river_learner import RiverLearner, softmax
 
 
 def run(quick: bool) -> None:

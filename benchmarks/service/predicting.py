@@ -16,16 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import Figure, report
-from benchmarks.service.asking import (
-    LOST,
-    picture_body,
-    pictures_body,
-    raw_reply,
-    raw_request,
-)
-from benchmarks.service.pictures import different, photograph, photographs
-from benchmarks.service.process import ServiceProcess
-from benchmarks.service.workspaces import filled, new_workspace
+from tests.harness.asking import LOST, picture_body, pictures_body, raw_reply, raw_request
+from tests.harness.pictures import different, photograph, photographs
+from tests.harness.process import ServiceProcess
+from tests.harness.workspaces import filled, new_workspace
 
 N_CLIENTS = 8
 # What is known before: a workspace in use, not one whose first lessons change everything.
@@ -139,7 +133,7 @@ def load(
 
 def embedder_rate(pictures: Sequence[bytes]) -> tuple[float, float]:
     """Pictures per second by the network alone, nothing kept, and processor time of each."""
-    from evergrow.features import Embedder
+    from evergrow.vision import Embedder
 
     embedder = Embedder(n_jobs=-1, cache=False).fit()
     embedder.transform(pictures[:32])

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import Figure, report, show_table
-from benchmarks.service.asking import Body, Caller, embedding_body, picture_body
-from benchmarks.service.pictures import photographs
-from benchmarks.service.process import ServiceProcess
-from benchmarks.service.workspaces import Tokens, filled, new_workspace, vectors
+from tests.harness.asking import Body, Caller, embedding_body, picture_body
+from tests.harness.pictures import photographs
+from tests.harness.process import ServiceProcess
+from tests.harness.workspaces import Tokens, filled, new_workspace, vectors
 
 RATE = ("--rate", "100000")
 N_CLASSES = 100

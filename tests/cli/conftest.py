@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from evergrow.cli import main
-from tests.imaging.pictures import folder_of
+from tests.vision.classifier.pictures import folder_of
 
 Run = Callable[..., Result]
 
@@ -20,18 +20,11 @@ Run = Callable[..., Result]
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run a command line in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVERGROW_CACHE", str(tmp_path / "cache"))
 
     def run(*arguments: Any) -> Result:
         return CliRunner().invoke(main, [str(one) for one in arguments])
 
     return run
-
-
-@pytest.fixture(scope="session")
-def network_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the network is converted once for all tests."""
-    return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture(scope="session")

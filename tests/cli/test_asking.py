@@ -15,9 +15,9 @@ import pytest
 
 import evergrow
 from evergrow import NCMForestClassifier, RLSClassifier
-from evergrow.imaging import draw_confusion
+from evergrow.vision import draw_confusion
 from tests.cli.conftest import Run
-from tests.imaging.pictures import folder_of
+from tests.vision.classifier.pictures import folder_of
 
 
 def test_predict_writes_a_line_per_image(run: Run, trained: Path, photos: Path) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evergrow.comparison import comparing
-from evergrow.streams import mixture
+from evergrow.research import mixture
+from evergrow.research.comparison import comparing
 from tests.cli.conftest import Run
 
 FEW = ["--only", "lda", "--only", "ridge"]

@@ -6,8 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from evergrow.experiments import PAPERS, experiment_names
-from evergrow.streams import mixture
+from evergrow.research import PAPERS, experiment_names, mixture
 
 
 @pytest.fixture

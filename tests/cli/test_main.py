@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 import evergrow
 from evergrow.cli import main
-from evergrow.imaging import ImageClassifier
+from evergrow.vision import ImageClassifier
 from tests.cli.conftest import Run
-from tests.imaging.pictures import folder_of
+from tests.vision.classifier.pictures import folder_of
 
 BAD_OPTIONS = [
     ["fit", ".", "-o", "m", "--features", "pixels"],
@@ -78,7 +78,7 @@ def test_a_traceback_can_be_asked_for(run: Run) -> None:
 
 def test_a_process_trains_and_answers_through_pipes(tmp_path: Path) -> None:
     folder_of(tmp_path / "photos", "red", "green", n=2)
-    environment = {**os.environ, "EVERGROW_CACHE": str(tmp_path / "cache"), "LC_ALL": "C"}
+    environment = {**os.environ, "LC_ALL": "C"}
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "evergrow", *arguments]

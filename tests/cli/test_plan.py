@@ -8,9 +8,9 @@ import pytest
 
 import evergrow
 from evergrow.cli.plan import _DTYPES, _ESTIMATORS
-from evergrow.planning.families import FAMILIES
+from evergrow.distributed.planning.families import FAMILIES
 from tests.cli.conftest import Run
-from tests.planning.conftest import Counter, calibrate_with_error, measured
+from tests.distributed.planning.conftest import Counter, calibrate_with_error, measured
 
 __all__ = ["measured"]
 

@@ -11,7 +11,7 @@ import pytest
 
 from evergrow import open_shards
 from tests.cli.conftest import Run
-from tests.features.models import onnx_model
+from tests.vision.embedding.models import onnx_model
 
 X = np.random.default_rng(0).normal(size=(20, 5)).astype(np.float32)
 

@@ -12,10 +12,10 @@ import pytest
 import evergrow
 from evergrow import ImageClassifier, NCMForestClassifier
 from evergrow.cli.fit import fit
-from evergrow.imaging.choices import FEATURES, LEARNERS
-from evergrow.locks import lock_path, locked
+from evergrow.foundation.locks import lock_path, locked
+from evergrow.vision.classifier.choices import FEATURES, LEARNERS
 from tests.cli.conftest import Run
-from tests.imaging.pictures import folder_of
+from tests.vision.classifier.pictures import folder_of
 
 
 def test_the_command_offers_what_the_classifier_takes() -> None:
@@ -35,10 +35,7 @@ def test_fit_writes_a_model_and_nothing_to_standard_output(run: Run, tmp_path: P
     assert isinstance(model.learner_, NCMForestClassifier)
 
 
-def test_photographs_are_embedded_unless_told_otherwise(
-    run: Run, tmp_path: Path, network_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EVERGROW_CACHE", str(network_cache))
+def test_photographs_are_embedded_unless_told_otherwise(run: Run, tmp_path: Path) -> None:
     photos = folder_of(tmp_path / "photos", "red", "green", n=2)
     assert run("fit", photos, "-o", "m.evergrow").exit_code == 0
     assert run("add", "m.evergrow", folder_of(tmp_path / "more", "blue", n=2)).exit_code == 0

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import evergrow
-from evergrow.engine import engine_in_use
+from evergrow.foundation.engine import engine_in_use
 
 _ROOT = Path(__file__).parents[2]
 

@@ -10,7 +10,7 @@ import pytest
 import evergrow
 from evergrow.distributed import connecting
 from evergrow.distributed.versions import versions_here
-from evergrow.errors import ClusterError
+from evergrow.foundation.errors import ClusterError
 
 _CONNECT = """
 import evergrow, ray, time
@@ -118,7 +118,7 @@ def test_more_threads_than_a_node_has_are_refused(two_nodes):
 
 _CLIENT = """
 import evergrow, numpy as np
-from evergrow.engine import engine_in_use
+from evergrow.foundation.engine import engine_in_use
 random = np.random.default_rng(0)
 X, y = random.normal(size=(300, 8)), random.integers(0, 5, 300)
 here = evergrow.NCMForestClassifier(8, random_state=1).fit(X, y)

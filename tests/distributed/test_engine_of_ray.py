@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import evergrow
-from evergrow.engine import InProcess, engine_in_use
-from evergrow.errors import ClusterError, ShardError
+from evergrow.foundation.engine import InProcess, engine_in_use
+from evergrow.foundation.errors import ClusterError, ShardError
 from tests.distributed import work
 
 
@@ -151,7 +151,7 @@ def test_the_bar_shows_parts_that_are_done(engine, capfd):
 _ALL_FAIL = """
 import ray
 import evergrow
-from evergrow.engine import engine_in_use
+from evergrow.foundation.engine import engine_in_use
 from tests.distributed import work
 
 # One of its own, whatever else runs on this machine.

@@ -12,10 +12,10 @@ import pytest
 
 import evergrow
 from evergrow import NCMForestClassifier, SubcategoryForestClassifier
-from evergrow.engine import engine_in_use
-from evergrow.errors import ShardError
-from evergrow.forest import by_groups
-from evergrow.forest.scratch import scratch_folder
+from evergrow.estimators.forest import by_groups
+from evergrow.estimators.forest.scratch import scratch_folder
+from evergrow.foundation.engine import engine_in_use
+from evergrow.foundation.errors import ShardError
 from tests.conftest import FORESTS
 from tests.distributed.conftest import rays_own_warnings, same_trees
 

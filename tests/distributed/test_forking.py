@@ -10,8 +10,8 @@ import pytest
 
 import evergrow
 from evergrow.distributed import connecting
-from evergrow.engine import engine_in_use
-from evergrow.errors import ClusterError
+from evergrow.foundation.engine import engine_in_use
+from evergrow.foundation.errors import ClusterError
 from tests.distributed import work
 
 _FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

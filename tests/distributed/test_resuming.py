@@ -12,10 +12,10 @@ import pytest
 import evergrow
 from evergrow import NCMForestClassifier
 from evergrow.distributed.keeping import KeptResults, Resuming
-from evergrow.engine import InProcess, engine_in_use
-from evergrow.errors import CacheWarning
-from evergrow.files import read_model, write_model
-from evergrow.forest import by_groups
+from evergrow.estimators.forest import by_groups
+from evergrow.foundation.engine import InProcess, engine_in_use
+from evergrow.foundation.errors import CacheWarning
+from evergrow.storage.files import read_model, write_model
 from tests.distributed import work
 from tests.distributed.conftest import same_trees
 

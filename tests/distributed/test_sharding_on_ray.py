@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import evergrow
-from evergrow.features import Embedder
-from evergrow.sharding import Sharded, shard_images
-from tests.features.models import onnx_model
-from tests.imaging.pictures import folder_of
+from evergrow.storage import Sharded
+from evergrow.vision import Embedder, shard_images
+from tests.vision.classifier.pictures import folder_of
+from tests.vision.embedding.models import onnx_model
 
 
 def test_workers_write_the_shards_that_this_process_writes(two_nodes, tmp_path):

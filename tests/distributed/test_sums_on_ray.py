@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import evergrow
-from evergrow import Embedder, NCMClassifier, RLSClassifier
-from evergrow.codebook import BagOfWords, KMeansCodebook
-from evergrow.errors import ImageError, ShardError
-from evergrow.features import RaggedArray
-from evergrow.shards import row_parts
+from evergrow import Embedder, NCMClassifier, RaggedArray, RLSClassifier
+from evergrow.foundation.errors import ImageError, ShardError
+from evergrow.storage.shards import row_parts
+from evergrow.vision import BagOfWords, KMeansCodebook
 
 
 def mean_colours(images):

@@ -9,8 +9,8 @@ import pytest
 
 import evergrow
 from evergrow import NCMForestClassifier
-from evergrow.engine import engine_in_use
-from evergrow.errors import ClusterError
+from evergrow.foundation.engine import engine_in_use
+from evergrow.foundation.errors import ClusterError
 from tests.distributed.conftest import same_trees
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evergrow.errors import ShardError
+from evergrow.foundation.errors import ShardError
 
 
 def shifted(part, offset):

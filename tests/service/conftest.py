@@ -18,9 +18,9 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from starlette.testclient import TestClient
 
-from evergrow.service.app import create_app
-from evergrow.service.settings import Settings
-from evergrow.service.state import Service
+from evergrow.service.http.app import create_app
+from evergrow.service.http.settings import Settings
+from evergrow.service.http.state import Service
 from evergrow.workspace import Workspace
 from evergrow.workspace.tokens import Tokens
 
@@ -78,8 +78,8 @@ def settings() -> Settings:
 @pytest.fixture
 def served_images(folder: Path, settings: Settings) -> Iterator[Served]:
     """A service that takes images, with a network of a few numbers."""
-    from evergrow.features import Embedder, OnnxModel
-    from tests.features.models import onnx_model
+    from evergrow.vision import Embedder, OnnxModel
+    from tests.vision.embedding.models import onnx_model
 
     model = OnnxModel(onnx_model(("n", 3, 8, 8)).SerializeToString())
     features = Embedder(model, cache=False)

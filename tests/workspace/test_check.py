@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from evergrow import WorkspaceError
-from evergrow.features import Embedder
+from evergrow.vision import Embedder
 from evergrow.workspace import (
     Lesson,
     Picture,
@@ -22,7 +22,7 @@ from evergrow.workspace import (
 )
 from evergrow.workspace.checking_files import FileCheck
 from evergrow.workspace.tokens import Tokens
-from tests.features.models import onnx_model
+from tests.vision.embedding.models import onnx_model
 from tests.workspace.made import Mirror, counts, labels, lesson, made, picture
 
 

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from evergrow import WorkspaceError
 from evergrow.workspace import ConflictError, Workspace
+from tests.budget import budget
 from tests.workspace.made import Mirror, labels, lesson, made, picture
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
@@ -157,5 +158,5 @@ class Life(RuleBasedStateMachine):
         assert self.workspace.check() == []
 
 
-Life.TestCase.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
+Life.TestCase.settings = settings(max_examples=budget(15), stateful_step_count=20)
 TestLife = Life.TestCase

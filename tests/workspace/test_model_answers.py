@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import evergrow
-from evergrow.features import Embedder
+from evergrow.vision import Embedder
 from evergrow.workspace import ConflictError, Lesson, Workspace
 from evergrow.workspace.answering import Snapshot, best_columns
 from evergrow.workspace.knowing import Limits
 from evergrow.workspace.learning import Choice, Learnt
 from evergrow.workspace.splitting import PRECISION, FineModel
-from tests.features.models import onnx_model
+from tests.vision.embedding.models import onnx_model
 from tests.workspace.lives import answers, assert_same, lessons, new_workspace
 
 Array = np.ndarray[Any, Any]

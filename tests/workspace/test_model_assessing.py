@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evergrow.errors import WorkspaceError
+from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace import Lesson, Workspace
 from evergrow.workspace.assessing import assess, is_due
 from evergrow.workspace.assessment import Assessment, sign_of, wilson

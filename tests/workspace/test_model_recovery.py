@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from evergrow.workspace import Workspace, WorkspaceFullError
 from evergrow.workspace.model import Model
 from evergrow.workspace.snapshots import newest_event
+from tests.budget import budget
 from tests.workspace.lives import (
     CHANGES,
     Step,
@@ -31,8 +32,7 @@ from tests.workspace.lives import (
 )
 
 random_lives = settings(
-    max_examples=20,
-    deadline=None,
+    max_examples=budget(20),
     # To find the shortest life that fails takes minutes.
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

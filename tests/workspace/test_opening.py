@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from evergrow import WorkspaceError
-from evergrow.features import Embedder
+from evergrow.vision import Embedder
 from evergrow.workspace import (
     NewerWorkspaceError,
     Workspace,
@@ -23,7 +23,7 @@ from evergrow.workspace import (
     model,
 )
 from evergrow.workspace.opening import size_of
-from tests.features.models import onnx_model
+from tests.vision.embedding.models import onnx_model
 from tests.workspace.made import counts, lesson, made
 
 

@@ -27,7 +27,7 @@ from evergrow.cli.workspace.learn import learn
 from evergrow.cli.workspace.looking import classes, status
 from evergrow.cli.workspace.serve import serve
 from evergrow.cli.workspace.token import token
-from evergrow.version import __version__
+from evergrow.foundation.version import __version__
 
 __all__ = ["main"]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from evergrow.comparison import Comparison, Standing
+    from evergrow.research.comparison import Comparison, Standing
 
 __all__ = ["compare"]
 
@@ -104,10 +104,10 @@ def compare(
     comparison.html, comparison.csv and comparison.json to the folder of --out. Learners that are
     finished are kept there: after an interruption the same command goes on with the next.
     """
-    from evergrow.comparison import choose
-    from evergrow.comparison import compare as compare_learners
-    from evergrow.experiments.running import check_folder
-    from evergrow.streams import load_dataset
+    from evergrow.research.comparison import choose
+    from evergrow.research.comparison import compare as compare_learners
+    from evergrow.research.datasets import load_dataset
+    from evergrow.research.experiments.running import check_folder
 
     contenders = choose(only, skip)
     check_folder(out)
@@ -133,7 +133,7 @@ def compare(
 
 
 def _list(ctx: click.Context) -> None:
-    from evergrow.comparison import CONTENDERS
+    from evergrow.research.comparison import CONTENDERS
 
     for contender in CONTENDERS:
         click.echo(f"{contender.name:22} {contender.family:24} {contender.title}")
@@ -143,7 +143,7 @@ def _list(ctx: click.Context) -> None:
 def _write(found: Comparison) -> None:
     from rich.console import Console
 
-    from evergrow.features.sources import printable
+    from evergrow.vision.images.sources import printable
 
     # A file or a pipe has no width of its own: lines are not to be broken there.
     console = Console(highlight=False, markup=False)
@@ -172,7 +172,7 @@ def _write(found: Comparison) -> None:
 def _table(title: str, standings: Sequence[Standing]) -> Table:
     from rich.table import Table
 
-    from evergrow.comparison.columns import SHOWN
+    from evergrow.research.comparison.columns import SHOWN
 
     table = Table(title=title, title_justify="left")
     table.add_column("learner")
@@ -184,8 +184,8 @@ def _table(title: str, standings: Sequence[Standing]) -> Table:
 
 
 def _write_notes(standings: Sequence[Standing]) -> None:
-    from evergrow.comparison.columns import said_of
-    from evergrow.features.sources import printable
+    from evergrow.research.comparison.columns import said_of
+    from evergrow.vision.images.sources import printable
 
     said = dict.fromkeys((each.contender.title, said_of(each)) for each in standings)
     for title, note in said:

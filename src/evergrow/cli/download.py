@@ -24,9 +24,9 @@ def download(name: str, folder: str, quiet: bool) -> None:
     Only over https, and only files with the expected SHA-256 are kept. After an interruption the
     same command goes on where it stopped. No other command uses the network.
     """
-    from evergrow import streams
+    from evergrow.research import datasets
 
-    paths = streams.download(name, folder, verbose=verbosity(quiet))
+    paths = datasets.download(name, folder, verbose=verbosity(quiet))
     if not quiet:
         for path in paths:
             click.echo(f"{click.format_filename(path)}: complete.", err=True)

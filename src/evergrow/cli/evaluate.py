@@ -89,7 +89,7 @@ def evaluate(
     result = _measured(load_classifier(model, verbose=verbosity(quiet), jobs=jobs), folder)
     _write_json(result) if as_json else _write_text(result)
     if confusion is not None:
-        from evergrow.imaging import draw_confusion
+        from evergrow.vision.classifier import draw_confusion
 
         draw_confusion(result.confusion, result.classes, confusion, rejected=result.rejected)
     for name, count in result.unknown.items():
@@ -103,8 +103,8 @@ def evaluate(
 def _measured(classifier: Any, folder: str) -> _Result:
     import numpy as np
 
-    from evergrow.features import find_labelled
-    from evergrow.labels import ClassList
+    from evergrow.foundation.labels import ClassList
+    from evergrow.vision.images import find_labelled
 
     found = find_labelled(folder)
     # Names of folders are strings; classes may be numbers if the model was trained in Python.

@@ -9,7 +9,7 @@ import click
 from evergrow.cli.options import JOBS, QUIET, examples, verbosity
 
 if TYPE_CHECKING:
-    from evergrow.experiments import Experiment
+    from evergrow.research.experiments import Experiment
 
 __all__ = ["experiment"]
 
@@ -60,9 +60,9 @@ def experiment(
         return
     if not names:
         raise click.UsageError("name an experiment, or ask for --list")
-    from evergrow.experiments import Lab, find_experiments, perform
-    from evergrow.experiments.index import write_index
-    from evergrow.experiments.running import check_folder
+    from evergrow.research.experiments import Lab, find_experiments, perform
+    from evergrow.research.experiments.index import write_index
+    from evergrow.research.experiments.running import check_folder
 
     out = out or ("results-quick" if quick else "results")
     found = find_experiments(names)
@@ -98,7 +98,7 @@ def _taking_data(experiments: list[Experiment]) -> list[Experiment]:
 
 
 def _write_list() -> None:
-    from evergrow.experiments import PAPERS, find_experiments
+    from evergrow.research.experiments import PAPERS, find_experiments
 
     for paper in PAPERS:
         click.echo(paper.citation)

@@ -57,7 +57,7 @@ def fit(
     FOLDER holds one folder of images per class, called by its name.
     """
     check_output(output, force=force)
-    from evergrow.imaging import ImageClassifier
+    from evergrow.vision.classifier import ImageClassifier
 
     model = ImageClassifier(
         features,

@@ -53,7 +53,7 @@ def forget(
         raise click.UsageError("--erase is for workspaces; a model file keeps no images")
     if output is not None:
         check_output(output, force=force)
-    from evergrow.labels import ClassList
+    from evergrow.foundation.labels import ClassList
 
     with changed_model(model, output, verbose=0) as classifier:
         # Classes may be numbers if the model was trained in Python.

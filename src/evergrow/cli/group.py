@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from evergrow.errors import ClusterError
+from evergrow.foundation.errors import ClusterError
 
 __all__ = ["Commands"]
 
@@ -56,6 +56,6 @@ def _warnings_in_one_line() -> Iterator[None]:
 
 def _one_line(message: str) -> str:
     # Messages quote names of files, which may hold what a terminal obeys.
-    from evergrow.naming import printable
+    from evergrow.foundation.naming import printable
 
     return printable(" ".join(message.splitlines()))

@@ -42,8 +42,8 @@ def info(model: str, as_json: bool) -> None:
 
 def _described(path: str) -> dict[str, Any]:
     model = load_model(path)
-    from evergrow.files import read_model
-    from evergrow.imaging import ImageClassifier
+    from evergrow.storage.files import read_model
+    from evergrow.vision.classifier import ImageClassifier
 
     header, _ = read_model(path)
     of_images = isinstance(model, ImageClassifier)

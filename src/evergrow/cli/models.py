@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evergrow.cli.workspace.opening import is_workspace
-from evergrow.locks import locked
+from evergrow.foundation.locks import locked
 
 if TYPE_CHECKING:
     from evergrow.cli.workspace.asking import WorkspaceClassifier
-    from evergrow.imaging import Answers, ImageClassifier
+    from evergrow.vision.classifier import Answers, ImageClassifier
 
 __all__ = ["answers_of", "changed_model", "check_output", "load_classifier", "load_model"]
 
@@ -55,7 +55,7 @@ def load_classifier(path: str, *, verbose: int, jobs: int) -> ImageClassifier | 
 
 def _checked_classifier(path: str) -> ImageClassifier:
     model = load_model(path)
-    from evergrow.imaging import ImageClassifier
+    from evergrow.vision.classifier import ImageClassifier
 
     if not isinstance(model, ImageClassifier):
         raise click.ClickException(

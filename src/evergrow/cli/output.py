@@ -25,7 +25,7 @@ def _is_terminal() -> bool:
 
 def write_fields(fields: Iterable[Any]) -> None:
     """One line of fields with tabs between; tabs and line breaks within them are escaped."""
-    from evergrow.naming import printable
+    from evergrow.foundation.naming import printable
 
     _write("\t".join(printable(str(field)) for field in fields))
 
@@ -36,7 +36,7 @@ def write_table(rows: Sequence[Sequence[Any]]) -> None:
         for row in rows:
             write_fields(row)
         return
-    from evergrow.naming import printable
+    from evergrow.foundation.naming import printable
 
     texts = [[printable(str(field)) for field in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]

@@ -12,7 +12,8 @@ from evergrow.cli.output import write_json, write_table
 
 __all__ = ["plan"]
 
-# As in evergrow.planning.families, which is too slow to import for --help; a test compares them.
+# As in evergrow.distributed.planning.families, which is too slow to import for --help; a test
+# compares them.
 _ESTIMATORS = ("ncm_forest", "axis", "linear", "svm", "least_squares", "means", "erc")
 _DTYPES = ("float16", "float32", "float64")
 
@@ -125,7 +126,7 @@ def plan(as_json: bool, quiet: bool, **options: Any) -> None:
     limits. The first time for an estimator, and when the processor or a version has changed, this
     machine is measured for up to a minute.
     """
-    from evergrow.planning import plan as make_plan
+    from evergrow.distributed.planning import plan as make_plan
 
     found = make_plan(**options, verbose=verbosity(quiet))
     if found.calibration_spread > _LARGE_SPREAD and not quiet:

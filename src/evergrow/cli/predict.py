@@ -14,7 +14,7 @@ from evergrow.cli.options import JOBS, QUIET, examples, verbosity
 from evergrow.cli.output import write_csv_row, write_fields, write_json
 
 if TYPE_CHECKING:
-    from evergrow.imaging import Answers
+    from evergrow.vision.classifier import Answers
     from evergrow.workspace.records import Answer as WorkspaceAnswer
 
 __all__ = ["predict"]
@@ -136,8 +136,8 @@ def _told(answers: Answers) -> tuple[WorkspaceAnswer, ...] | None:
 
 def _found(images: tuple[str, ...]) -> tuple[list[str], tuple[Any, ...]]:
     """Images, and what was found where they lie but cannot be read."""
-    from evergrow.features.finding import found_images
-    from evergrow.features.many import warn_of
+    from evergrow.vision.images.finding import found_images
+    from evergrow.vision.images.many import warn_of
 
     found = found_images(list(images))
     warn_of(found.ignored)

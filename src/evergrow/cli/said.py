@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from evergrow.imaging import ImageClassifier
+    from evergrow.vision.classifier import ImageClassifier
 
 __all__ = ["say_learnt", "say_size", "several"]
 
@@ -26,7 +26,7 @@ def say_learnt(model: ImageClassifier, path: str) -> None:
 
 def say_size(model: ImageClassifier, path: str) -> None:
     """What the model knows now."""
-    from evergrow.naming import printable
+    from evergrow.foundation.naming import printable
 
     counts = model.class_counts_
     classes, images = several(len(counts), "class"), several(int(counts.sum()), "image")

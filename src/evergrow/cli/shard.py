@@ -16,8 +16,8 @@ from evergrow.cli.output import write_fields, write_json
 from evergrow.cli.said import several
 
 if TYPE_CHECKING:
-    from evergrow.sharding import Sharded
-    from evergrow.shards import Shards
+    from evergrow.storage.shards import Shards
+    from evergrow.storage.shards.importers import Sharded
 
 __all__ = ["shard"]
 
@@ -107,7 +107,7 @@ def shard(
                     done = _append_table(folder, source, **of_tables, **of_both)
             if not quiet:
                 _say_added(source, done)
-    from evergrow.shards import open_shards
+    from evergrow.storage.shards import open_shards
 
     shards = open_shards(folder)
     if verify:
@@ -139,8 +139,7 @@ def _folder_can_be_made(folder: str) -> Iterator[None]:
 def _append_images(
     folder: str, source: str, *, network: str, jobs: int, verbose: int, **options: Any
 ) -> Sharded:
-    from evergrow.features import Embedder
-    from evergrow.sharding import shard_images
+    from evergrow.vision.embedding import Embedder, shard_images
 
     embedder = Embedder(network, n_jobs=jobs, verbose=verbose)
     say = partial(_say_waiting, folder)
@@ -150,7 +149,7 @@ def _append_images(
 
 
 def _append_table(folder: str, source: str, **options: Any) -> Sharded:
-    from evergrow.sharding import shard_table
+    from evergrow.storage.shards.importers import shard_table
 
     return shard_table(folder, source, say_waiting=partial(_say_waiting, folder), **options)
 
@@ -170,7 +169,7 @@ def _cluster(address: str | None) -> AbstractContextManager[Any]:
 
 
 def _say_added(source: str, done: Sharded) -> None:
-    from evergrow.naming import printable
+    from evergrow.foundation.naming import printable
 
     known = f", {done.n_present} known already" if done.n_present else ""
     left_out = f", {len(done.problems)} left out" if done.problems else ""
@@ -179,7 +178,7 @@ def _say_added(source: str, done: Sharded) -> None:
 
 
 def _say_size(shards: Shards, folder: str, *, verified: bool) -> None:
-    from evergrow.naming import printable
+    from evergrow.foundation.naming import printable
 
     n_classes = 0 if shards.classes is None else len(shards.classes)
     counts = (several(len(shards), "row"), several(n_classes, "class"))

@@ -9,8 +9,8 @@ from contextlib import closing, contextmanager
 from evergrow.distributed.connecting import check_address, connected
 from evergrow.distributed.keeping import KeptResults, Resuming
 from evergrow.distributed.ray_engine import RayEngine
-from evergrow.engine import InProcess, using
-from evergrow.params import (
+from evergrow.foundation.engine import InProcess, using
+from evergrow.foundation.params import (
     Choice,
     FilePath,
     Flag,

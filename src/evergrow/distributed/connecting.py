@@ -20,7 +20,7 @@ from evergrow.distributed.failing import raised_elsewhere
 from evergrow.distributed.forking import check_not_forked, is_forked
 from evergrow.distributed.on_worker import on_node, report_versions
 from evergrow.distributed.versions import Versions, check_nodes, versions_here
-from evergrow.errors import ClusterError
+from evergrow.foundation.errors import ClusterError
 
 __all__ = ["check_address", "connected"]
 

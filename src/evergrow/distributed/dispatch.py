@@ -11,7 +11,7 @@ from typing import Any
 
 from evergrow.distributed.failing import is_worth_another_try, raised_elsewhere
 from evergrow.distributed.forking import check_not_forked, is_forked
-from evergrow.errors import ClusterError
+from evergrow.foundation.errors import ClusterError
 
 __all__ = ["Dispatcher", "Job", "check_connected"]
 

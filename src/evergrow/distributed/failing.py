@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evergrow.errors import ClusterError
+from evergrow.foundation.errors import ClusterError
 
 __all__ = ["is_worth_another_try", "raised_elsewhere"]
 

@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any
 
-from evergrow.errors import ClusterError
+from evergrow.foundation.errors import ClusterError
 
 __all__ = ["check_not_forked", "is_forked"]
 

@@ -12,8 +12,8 @@ from typing import Any
 from evergrow.distributed.failing import raised_elsewhere
 from evergrow.distributed.on_worker import Keeper
 from evergrow.distributed.versions import versions_here
-from evergrow.engine import Arrays, Change, Step
-from evergrow.errors import ClusterError
+from evergrow.foundation.engine import Arrays, Change, Step
+from evergrow.foundation.errors import ClusterError
 
 __all__ = ["Keepers"]
 

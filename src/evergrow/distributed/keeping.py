@@ -9,9 +9,19 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from evergrow.engine import Arrays, Change, Check, Engine, InProcess, Join, Shared, Step, Task
-from evergrow.errors import CacheWarning, ModelFileError, warn_user
-from evergrow.files import read_model, write_model
+from evergrow.foundation.engine import (
+    Arrays,
+    Change,
+    Check,
+    Engine,
+    InProcess,
+    Join,
+    Shared,
+    Step,
+    Task,
+)
+from evergrow.foundation.errors import CacheWarning, ModelFileError, warn_user
+from evergrow.storage.files import read_model, write_model
 
 __all__ = ["KeptResults", "Resuming"]
 

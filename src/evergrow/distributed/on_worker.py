@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from evergrow.distributed.versions import Versions, check_here, versions_here
-from evergrow.engine import Arrays, Change, Join, Task
+from evergrow.foundation.engine import Arrays, Change, Join, Task
 
 __all__ = ["Keeper", "join_two", "on_node", "perform", "report_versions"]
 

@@ -15,9 +15,9 @@ from evergrow.distributed.forking import is_forked
 from evergrow.distributed.keepers import Keepers
 from evergrow.distributed.on_worker import join_two, on_node, perform
 from evergrow.distributed.versions import versions_here
-from evergrow.engine import Arrays, Change, Check, Join, Shared, Step, Task
-from evergrow.errors import ClusterError
-from evergrow.progress import progress_bar
+from evergrow.foundation.engine import Arrays, Change, Check, Join, Shared, Step, Task
+from evergrow.foundation.errors import ClusterError
+from evergrow.foundation.progress import progress_bar
 
 __all__ = ["RayEngine", "joining_order"]
 
@@ -249,7 +249,8 @@ class RayEngine:
 def joining_order(n_parts: int) -> list[tuple[int, int]]:
     """Which two results are joined, one pair after the other; a pair's result is the next number.
 
-    It is the order of :meth:`evergrow.engine.InProcess.fold`, so that sums are rounded alike.
+    It is the order of :meth:`evergrow.foundation.engine.InProcess.fold`, so that sums are rounded
+    alike.
 
     >>> joining_order(4)
     [(0, 1), (2, 3), (4, 5)]

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from evergrow import _core
-from evergrow.errors import ClusterError
-from evergrow.version import __version__
+from evergrow.foundation.errors import ClusterError
+from evergrow.foundation.version import __version__
 
 __all__ = ["Versions", "check_here", "check_nodes", "versions_here"]
 
@@ -40,7 +40,7 @@ def check_nodes(here: Versions, nodes: Mapping[str, Versions]) -> None:
     >>> check_nodes({"Python": "3.12.1"}, {"node 7": {"Python": "3.11.2"}})
     Traceback (most recent call last):
     ...
-    evergrow.errors.ClusterError: not every node can do this work: here is Python 3.12.1, but
+    evergrow.foundation.errors.ClusterError: not every node can do this work: ... 3.12.1, but
       node 7 has Python 3.11.2
     Install the same versions on every node.
     """

@@ -1,37 +1,14 @@
-"""A workspace over HTTP, and a page to teach it."""
+"""A workspace over HTTP: the server, its page, and a client.
 
-from __future__ import annotations
+``http`` is the server: routes, limits, tokens, and the one thread that changes the workspace; only
+it imports FastAPI. ``decoding`` decodes untrusted images in separate processes. ``page`` is the web
+page for teaching, plain ES modules without a build step. ``client`` is the Python client; it needs
+only the standard library and :mod:`evergrow.foundation`.
 
-from typing import TYPE_CHECKING, Any
+Requests come in as JSON or as forms with images, become embeddings, and reach the workspace through
+``http.writing``. Start reading with ``http.app``, then ``http.routes``.
+"""
 
-if TYPE_CHECKING:
-    from evergrow.service.app import create_app
-    from evergrow.service.serving import serve
-    from evergrow.service.settings import Settings
-    from evergrow.service.state import Service
+from lazy_loader import attach_stub
 
-__all__ = ["Service", "Settings", "create_app", "serve"]
-
-# Imported when first asked for: decoders live in this package and start without a web server.
-_HOMES = {
-    "Service": "evergrow.service.state",
-    "Settings": "evergrow.service.settings",
-    "create_app": "evergrow.service.app",
-    "serve": "evergrow.service.serving",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import what is asked for."""
-    from importlib import import_module
-
-    if name not in _HOMES:
-        raise AttributeError(f"module 'evergrow.service' has no attribute {name!r}")
-    try:
-        return getattr(import_module(_HOMES[name]), name)
-    except ModuleNotFoundError as error:
-        if error.name in ("fastapi", "prometheus_client", "python_multipart", "uvicorn"):
-            raise ImportError(
-                f'a service needs the module {error.name}: pip install "evergrow[service]"'
-            ) from error
-        raise
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,57 +1,15 @@
-"""Durable examples and a model that follows them, in one folder."""
+"""A folder that remembers every example it was taught, and a model that follows it.
 
-from evergrow.workspace.inspecting import check_workspace
-from evergrow.workspace.layout import is_workspace
-from evergrow.workspace.problems import (
-    ConflictError,
-    KeyReusedError,
-    NewerWorkspaceError,
-    NoSuchClassError,
-    NoSuchExampleError,
-    WorkspaceFullError,
-    WorkspaceLockedError,
-)
-from evergrow.workspace.records import (
-    Answer,
-    Change,
-    ClassEntry,
-    Confused,
-    Event,
-    Example,
-    Finding,
-    Lesson,
-    Page,
-    Picture,
-    Request,
-    Review,
-    Status,
-    Taught,
-)
-from evergrow.workspace.workspace import Workspace
+Examples are rows of a SQLite database, with their embeddings in shards and their pictures in files.
+A change is planned (``teaching``, ``editing``, ``moving``), written in one transaction, and then
+reported as facts to followers (``following``). The model in ``model`` and ``learning`` is such a
+follower: it learns live, or catches up after a crash. ``checking`` compares every hash and count,
+``backing_up`` copies a workspace while it runs, ``migrations`` reads older formats.
 
-__all__ = [
-    "Answer",
-    "Change",
-    "ClassEntry",
-    "ConflictError",
-    "Confused",
-    "Event",
-    "Example",
-    "Finding",
-    "KeyReusedError",
-    "Lesson",
-    "NewerWorkspaceError",
-    "NoSuchClassError",
-    "NoSuchExampleError",
-    "Page",
-    "Picture",
-    "Request",
-    "Review",
-    "Status",
-    "Taught",
-    "Workspace",
-    "WorkspaceFullError",
-    "WorkspaceLockedError",
-    "check_workspace",
-    "is_workspace",
-]
+Lessons and questions come in, answers and records go out. Start reading with ``workspace``, then
+``following``.
+"""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

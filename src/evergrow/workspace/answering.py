@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 
-from evergrow.forest import NCMForestClassifier
-from evergrow.novelty.measures import NearestMeans
-from evergrow.params import Choice as OneOf
-from evergrow.params import Integer, check_parameters
+from evergrow.estimators.forest import NCMForestClassifier
+from evergrow.estimators.novelty.measures import NearestMeans
+from evergrow.foundation.params import Choice as OneOf
+from evergrow.foundation.params import Integer, check_parameters
 from evergrow.workspace.knowing import Limits
 from evergrow.workspace.learning import Learnt
 from evergrow.workspace.problems import ConflictError

@@ -14,19 +14,19 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 
-from evergrow.batches import Batch
-from evergrow.library_threads import one_blas_thread
-from evergrow.linear.leave_one_out import LeaveOneOut
-from evergrow.linear.ridge import Ridge
-from evergrow.linear.selection import (
+from evergrow.estimators.linear.leave_one_out import LeaveOneOut
+from evergrow.estimators.linear.ridge import Ridge
+from evergrow.estimators.linear.selection import (
     Wish,
     default_penalty,
     fit_temperature,
     select,
     suffices,
 )
-from evergrow.moments import Moments
-from evergrow.novelty.measures import MEASURES
+from evergrow.estimators.novelty.measures import MEASURES
+from evergrow.estimators.sums.batches import Batch
+from evergrow.estimators.sums.moments import Moments
+from evergrow.foundation.threads import one_blas_thread
 from evergrow.workspace.assessment import FEWEST, Assessment, Doubt, Recognised
 from evergrow.workspace.following import Block
 from evergrow.workspace.knowing import Limits, measured_false_alarms

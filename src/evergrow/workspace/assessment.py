@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evergrow.errors import WorkspaceError
+from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace.knowing import Limits
 from evergrow.workspace.learning import Choice
 from evergrow.workspace.records import Accuracy, Sign

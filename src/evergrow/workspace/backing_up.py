@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from evergrow.errors import WorkspaceError
-from evergrow.files import sync_folder, written_whole
+from evergrow.foundation.atomic import sync_folder, written_whole
+from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace.history import StoredHistory
 from evergrow.workspace.images import Images
 from evergrow.workspace.layout import Layout, Manifest, read_manifest, write_manifest

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.errors import ModelFileError
-from evergrow.forest import NCMForestClassifier
+from evergrow.estimators.forest import NCMForestClassifier
+from evergrow.foundation.errors import ModelFileError
 from evergrow.workspace.following import Added, Erased, Moved, Removed
 
 __all__ = ["GONE", "Beside"]

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.errors import ImageError, WorkspaceError
+from evergrow.foundation.errors import ImageError, WorkspaceError
 from evergrow.workspace.checking import Problem
 from evergrow.workspace.editing import counted
 from evergrow.workspace.images import Images

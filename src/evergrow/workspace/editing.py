@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evergrow.errors import WorkspaceError
+from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace.classbook import COARSE, ClassBook, require_class, was_class
 from evergrow.workspace.following import Named
 from evergrow.workspace.listing import example_by_id

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.batches import Batch
-from evergrow.held_out import HeldOut
-from evergrow.imaging import ImageClassifier
-from evergrow.imaging.fitted import FittedImages
-from evergrow.labels import ClassList
-from evergrow.linear import RLSClassifier
-from evergrow.linear.selection import Selection, Wish
-from evergrow.novelty import RejectingClassifier
-from evergrow.novelty.fitted import FittedRejection
+from evergrow.estimators.linear import RLSClassifier
+from evergrow.estimators.linear.selection import Selection, Wish
+from evergrow.estimators.novelty import RejectingClassifier
+from evergrow.estimators.novelty.fitted import FittedRejection
+from evergrow.estimators.sums.batches import Batch
+from evergrow.estimators.sums.held_out import HeldOut
+from evergrow.foundation.labels import ClassList
+from evergrow.vision.classifier import ImageClassifier
+from evergrow.vision.classifier.fitted import FittedImages
 from evergrow.workspace.following import Block
 from evergrow.workspace.knowing import Limits
 from evergrow.workspace.learning import Learnt

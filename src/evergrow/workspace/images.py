@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.errors import WorkspaceError
-from evergrow.features.extras import vision_module
-from evergrow.features.reading import read_image
-from evergrow.files import sync_folder, written_whole
+from evergrow.foundation.atomic import sync_folder, written_whole
+from evergrow.foundation.errors import WorkspaceError
+from evergrow.vision.images.extras import vision_module
+from evergrow.vision.images.reading import read_image
 
 __all__ = ["THUMBNAIL_SIDE", "Images", "sha256_of", "small_picture", "thumbnail_of"]
 

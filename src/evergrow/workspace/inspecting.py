@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from evergrow.errors import WorkspaceError
+from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace.layout import Layout, is_workspace, read_manifest
 from evergrow.workspace.mending import MendableWorkspace
 from evergrow.workspace.migrations import check_newest, migrate

@@ -6,7 +6,7 @@ import hashlib
 import json
 import sqlite3
 
-from evergrow.errors import WorkspaceError
+from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace.problems import KeyReusedError
 from evergrow.workspace.records import Change, Example, Request, Taught
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.novelty.calibration import MIN_HELD_OUT, Calibration
+from evergrow.estimators.novelty.calibration import MIN_HELD_OUT, Calibration
 
 __all__ = ["Limits", "measured_false_alarms"]
 

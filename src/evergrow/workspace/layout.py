@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from evergrow.errors import WorkspaceError
-from evergrow.files import written_whole
-from evergrow.params import Flag, Integer, Nothing, Number, Rule, check_parameters
+from evergrow.foundation.atomic import written_whole
+from evergrow.foundation.errors import WorkspaceError
+from evergrow.foundation.params import Flag, Integer, Nothing, Number, Rule, check_parameters
 from evergrow.workspace.problems import NewerWorkspaceError
 
 __all__ = [

@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.batches import Batch
-from evergrow.held_out import HeldOut
-from evergrow.labels import ClassList
-from evergrow.linear import RLSClassifier
-from evergrow.linear.feature_map import FeatureMap
-from evergrow.linear.fitted import FittedRLS
-from evergrow.linear.ridge import Ridge
-from evergrow.linear.selection import DEFAULT_TEMPERATURE, default_penalty, recode
-from evergrow.linear.solver import Solver
-from evergrow.moments import Moments
+from evergrow.estimators.linear import RLSClassifier
+from evergrow.estimators.linear.feature_map import FeatureMap
+from evergrow.estimators.linear.fitted import FittedRLS
+from evergrow.estimators.linear.ridge import Ridge
+from evergrow.estimators.linear.selection import DEFAULT_TEMPERATURE, default_penalty, recode
+from evergrow.estimators.linear.solver import Solver
+from evergrow.estimators.sums.batches import Batch
+from evergrow.estimators.sums.held_out import HeldOut
+from evergrow.estimators.sums.moments import Moments
+from evergrow.foundation.labels import ClassList
 from evergrow.workspace.following import Added, Moved, Removed
 
 __all__ = ["Choice", "Learnt", "with_constant"]

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from evergrow.errors import WorkspaceError
-from evergrow.params import Integer, check_parameters
+from evergrow.foundation.errors import WorkspaceError
+from evergrow.foundation.params import Integer, check_parameters
 from evergrow.workspace.classbook import COARSE
 from evergrow.workspace.problems import NoSuchClassError, NoSuchExampleError
 from evergrow.workspace.records import Event, Example, FineEntry, Page

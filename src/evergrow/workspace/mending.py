@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.features import Embedder
-from evergrow.locks import is_held
+from evergrow.foundation.locks import is_held
+from evergrow.vision.embedding import Embedder
 from evergrow.workspace.changing import ChangeableWorkspace
 from evergrow.workspace.checking import Problem, check_database, settle
 from evergrow.workspace.checking_files import FileCheck

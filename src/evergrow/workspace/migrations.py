@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
-from evergrow.errors import WorkspaceError
+from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace.images import Images
 from evergrow.workspace.layout import FORMAT, Layout, manifest_of, read_values, write_manifest
 from evergrow.workspace.problems import NewerWorkspaceError

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.imaging import ImageClassifier
-from evergrow.novelty import RejectingClassifier
+from evergrow.estimators.novelty import RejectingClassifier
+from evergrow.vision.classifier import ImageClassifier
 from evergrow.workspace.answering import Snapshot
 from evergrow.workspace.assessing import SAMPLE, assess, is_due
 from evergrow.workspace.assessment import Assessment, choice_of

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from evergrow.errors import WorkspaceError
+from evergrow.foundation.errors import WorkspaceError
 
 __all__ = ["LONGEST_NAME", "NAME_PATTERN", "checked_name"]
 
@@ -136,7 +136,7 @@ def checked_name(text: str, what: str = "label") -> str:
     >>> checked_name("a\tb")
     Traceback (most recent call last):
     ...
-    evergrow.errors.WorkspaceError: label must have no control character, got U+0009 at place 2
+    evergrow.foundation.errors.WorkspaceError: label must have no control character, got U+0009...
     """
     if not isinstance(text, str):
         raise WorkspaceError(f"{what} must be text, got {type(text).__name__}")

@@ -7,10 +7,10 @@ import hashlib
 import os
 from typing import Any
 
-from evergrow.errors import WorkspaceError
-from evergrow.features import Embedder
-from evergrow.files import sync_folder
-from evergrow.locks import HeldLock
+from evergrow.foundation.atomic import sync_folder
+from evergrow.foundation.errors import WorkspaceError
+from evergrow.foundation.locks import HeldLock
+from evergrow.vision.embedding import Embedder
 from evergrow.workspace.clock import now, text_of
 from evergrow.workspace.layout import FORMAT, Layout, Manifest, new_id, write_manifest
 from evergrow.workspace.migrations import make_database

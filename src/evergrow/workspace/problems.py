@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evergrow.errors import WorkspaceError
+from evergrow.foundation.errors import WorkspaceError
 
 __all__ = [
     "ConflictError",

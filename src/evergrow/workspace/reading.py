@@ -7,9 +7,9 @@ import os
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.errors import WorkspaceError
-from evergrow.features import Embedder
-from evergrow.loading import load
+from evergrow.foundation.errors import WorkspaceError
+from evergrow.storage.loading import load
+from evergrow.vision.embedding import Embedder
 from evergrow.workspace.backing_up import Backup, back_up
 from evergrow.workspace.classbook import was_class
 from evergrow.workspace.history import StoredHistory, version_of

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.errors import WorkspaceError
-from evergrow.files import sync_folder
+from evergrow.foundation.atomic import sync_folder
+from evergrow.foundation.errors import WorkspaceError
 
 __all__ = ["Shards"]
 

@@ -17,11 +17,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from evergrow.errors import ModelFileError, WorkspaceError
-from evergrow.files import sync_folder
-from evergrow.forest import NCMForestClassifier
-from evergrow.linear import RLSClassifier
-from evergrow.loading import load
+from evergrow.estimators.forest import NCMForestClassifier
+from evergrow.estimators.linear import RLSClassifier
+from evergrow.foundation.atomic import sync_folder
+from evergrow.foundation.errors import ModelFileError, WorkspaceError
+from evergrow.storage.loading import load
 from evergrow.workspace.assessment import Assessment, choice_of
 from evergrow.workspace.beside import Beside
 from evergrow.workspace.learning import Learnt

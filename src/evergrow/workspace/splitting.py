@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 
-from evergrow.labels import ClassList
-from evergrow.linear.selection import best_temperature
-from evergrow.subcategory.guesser import leave_one_of_each_out
-from evergrow.subcategory.ridge import Regression
+from evergrow.estimators.linear.selection import best_temperature
+from evergrow.estimators.subcategory.guesser import leave_one_of_each_out
+from evergrow.estimators.subcategory.ridge import Regression
+from evergrow.foundation.labels import ClassList
 
 __all__ = ["MOST_GIVEN", "PRECISION", "FineModel"]
 

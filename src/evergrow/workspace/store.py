@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from evergrow.errors import WorkspaceError
+from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace.room import telling_problems
 
 __all__ = ["Store"]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.errors import WorkspaceError
+from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace.classbook import BookedClass, ClassBook
 from evergrow.workspace.following import NO_FINE, Added, Block, Fact
 from evergrow.workspace.images import sha256_of

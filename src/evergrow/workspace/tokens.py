@@ -21,9 +21,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from evergrow.errors import WorkspaceError
-from evergrow.files import written_whole
-from evergrow.locks import locked
+from evergrow.foundation.atomic import written_whole
+from evergrow.foundation.errors import WorkspaceError
+from evergrow.foundation.locks import locked
 from evergrow.workspace.clock import now, text_of
 from evergrow.workspace.layout import Layout
 from evergrow.workspace.names import checked_name

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evergrow.errors import WorkspaceError
+from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace.editing import Editor, counted
 from evergrow.workspace.listing import event_by_number
 from evergrow.workspace.moving import add_event, apply_moves, reverse_moves

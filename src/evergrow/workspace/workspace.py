@@ -7,8 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from evergrow.features import Embedder
-from evergrow.locks import HeldLock
+from evergrow.foundation.locks import HeldLock
+from evergrow.vision.embedding import Embedder
 from evergrow.workspace.layout import Layout, Manifest, read_manifest, read_values
 from evergrow.workspace.migrations import check_newest, migrate
 from evergrow.workspace.modelling import ModelledWorkspace

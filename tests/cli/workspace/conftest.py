@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from evergrow.cli import main
-from tests.features.models import onnx_model
-from tests.imaging.pictures import folder_of
+from tests.vision.classifier.pictures import folder_of
+from tests.vision.embedding.models import onnx_model
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from PIL import Image
 
 from evergrow.workspace import Lesson, Workspace
 from tests.cli.conftest import Run
-from tests.imaging.pictures import folder_of
+from tests.vision.classifier.pictures import folder_of
 
 
 @pytest.fixture

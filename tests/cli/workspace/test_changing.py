@@ -11,7 +11,7 @@ import pytest
 import evergrow
 from evergrow.workspace import Workspace
 from tests.cli.conftest import Run
-from tests.imaging.pictures import folder_of
+from tests.vision.classifier.pictures import folder_of
 
 
 def counts(folder: Any) -> dict[str, int]:

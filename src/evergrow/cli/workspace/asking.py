@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from evergrow.cli.workspace.opening import read_workspace
-from evergrow.imaging import Answers
+from evergrow.vision.classifier import Answers
 
 if TYPE_CHECKING:
     from evergrow.workspace.records import Answer

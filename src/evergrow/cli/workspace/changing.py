@@ -22,7 +22,7 @@ _AS_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object
 def _tell(workspace: Workspace, folder: str, change: Change, *, as_json: bool, quiet: bool) -> None:
     from dataclasses import asdict
 
-    from evergrow.naming import printable
+    from evergrow.foundation.naming import printable
 
     if as_json:
         write_json(asdict(change))
@@ -144,7 +144,7 @@ def undo(
 
 def forget_classes(folder: str, classes: tuple[str, ...], *, erase: bool, quiet: bool) -> None:
     """Take classes out of a workspace, for the command that does so with model files too."""
-    from evergrow.naming import printable
+    from evergrow.foundation.naming import printable
 
     with changed_workspace(folder) as workspace:
         # All or none: a misspelt name must not leave half of them forgotten.

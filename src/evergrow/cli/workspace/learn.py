@@ -105,7 +105,7 @@ def _teach_all(
 
     from evergrow import BadImageWarning
     from evergrow.cli.workspace.lessons import lessons_of
-    from evergrow.progress import progress_bar
+    from evergrow.foundation.progress import progress_bar
 
     threads = effective_n_jobs(embedder.n_jobs)
     with progress_bar("Learning", len(labelled), verbose) as show, warnings.catch_warnings():
@@ -146,7 +146,7 @@ def _say(tally: _Tally, seconds: float) -> None:
 def _say_way_back(path: str, first: int) -> None:
     import shlex
 
-    from evergrow.naming import printable
+    from evergrow.foundation.naming import printable
 
     command = f"evergrow undo {shlex.quote(printable(path))} --since {first}"
     click.echo(f"To take all of it back: {command}", err=True)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evergrow.errors import ImageError
-from evergrow.features import BadImage, find_labelled
-from evergrow.features.ahead import in_groups, in_order_ahead
-from evergrow.features.decoding import decode_with_size, header_of
-from evergrow.features.finding import raise_first
-from evergrow.features.many import warn_of
-from evergrow.features.sources import DEFAULT_LIMITS, content_of, name_of
+from evergrow.foundation.errors import BadImage, ImageError
+from evergrow.vision.images import find_labelled
+from evergrow.vision.images.ahead import in_groups, in_order_ahead
+from evergrow.vision.images.decoding import decode_with_size, header_of
+from evergrow.vision.images.finding import raise_first
+from evergrow.vision.images.many import warn_of
+from evergrow.vision.images.sources import DEFAULT_LIMITS, content_of, name_of
 from evergrow.workspace.images import THUMBNAIL_SIDE, thumbnail_of
 from evergrow.workspace.names import checked_name
 from evergrow.workspace.records import Lesson, Picture

@@ -79,7 +79,7 @@ def shielded() -> Iterator[None]:
 def say_workspace(workspace: Workspace, path: str) -> None:
     """What the workspace knows now, on standard error."""
     from evergrow.cli.said import several
-    from evergrow.naming import printable
+    from evergrow.foundation.naming import printable
 
     status = workspace.status()
     classes = several(status.n_classes, "class")

@@ -121,7 +121,7 @@ def _shown(record: TokenRecord) -> dict[str, Any]:
 @QUIET
 def revoke(folder: str, name: str, quiet: bool) -> None:
     """Let the token called NAME end now."""
-    from evergrow.naming import printable
+    from evergrow.foundation.naming import printable
 
     _tokens(folder).revoke(name)
     if not quiet:

@@ -14,8 +14,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from evergrow.features.preprocessing import Preprocessing
-from evergrow.features.sources import ReadLimits
 from evergrow.service.decoding.examining import Examined
 from evergrow.service.decoding.frames import FrameError, read_frame, write_frame
 from evergrow.service.decoding.refusals import (
@@ -23,6 +21,8 @@ from evergrow.service.decoding.refusals import (
     DecoderError,
     RefusedImageError,
 )
+from evergrow.vision.embedding.preprocessing import Preprocessing
+from evergrow.vision.images.sources import ReadLimits
 
 __all__ = ["DecoderLimits", "DecoderProcess"]
 

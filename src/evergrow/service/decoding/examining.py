@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.features.decoding import UnknownFormatError, decode_with_size, header_of
-from evergrow.features.extras import vision_module
-from evergrow.features.preprocessing import Preprocessing
-from evergrow.features.sources import ReadLimits
 from evergrow.service.decoding.hidden import check_nothing_hidden
 from evergrow.service.decoding.refusals import RefusedImageError
+from evergrow.vision.embedding.preprocessing import Preprocessing
+from evergrow.vision.images.decoding import UnknownFormatError, decode_with_size, header_of
+from evergrow.vision.images.extras import vision_module
+from evergrow.vision.images.sources import ReadLimits
 
 __all__ = ["THUMBNAIL_SIDE", "Examined", "examine"]
 

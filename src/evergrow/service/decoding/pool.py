@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Self
 
-from evergrow.features.preprocessing import Preprocessing
 from evergrow.service.decoding.child import DecoderLimits, DecoderProcess
 from evergrow.service.decoding.examining import Examined
 from evergrow.service.decoding.refusals import DecoderError, RefusedImageError
 from evergrow.service.decoding.turns import Batch, Job, Turns
+from evergrow.vision.embedding.preprocessing import Preprocessing
 
 __all__ = ["DecoderPool"]
 

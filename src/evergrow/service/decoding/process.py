@@ -12,11 +12,11 @@ from typing import BinaryIO
 
 import numpy as np
 
-from evergrow.features.preprocessing import Preprocessing
-from evergrow.features.sources import ReadLimits
 from evergrow.service.decoding.examining import examine
 from evergrow.service.decoding.frames import read_frame, write_frame
 from evergrow.service.decoding.refusals import RefusedImageError
+from evergrow.vision.embedding.preprocessing import Preprocessing
+from evergrow.vision.images.sources import ReadLimits
 
 __all__ = ["main"]
 

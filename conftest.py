@@ -1,0 +1,75 @@
+"""How the tests run: one cache per run, tiers, and which tests share a worker."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent
+
+# Slow tiers: a test belongs to one if it uses one of these fixtures or lies under one of these
+# paths. `make quick` leaves them out; `make test` runs everything.
+FIXTURE_TIERS = {
+    "chromium": "browser",
+    "measuring_data": "papers",
+    "two_nodes": "ray",
+}
+PATH_TIERS = {
+    "docs": "guides",
+    "tests/cli/test_experiment.py": "process",
+    "tests/cli/test_main.py": "process",
+    "tests/service/client/test_real_service.py": "process",
+    "tests/distributed": "ray",
+    "tests/research/papers": "papers",
+    "tests/estimators/forest/test_endurance.py": "process",
+    "tests/estimators/forest/test_memory_limit_processes.py": "process",
+    "tests/estimators/forest/test_threads.py": "process",
+    "tests/service/page": "browser",
+    "tests/service/http/test_serving.py": "process",
+    "tests/service/http/test_surviving.py": "process",
+    "tests/storage/shards/test_interrupted.py": "process",
+    "tests/storage/shards/test_killed.py": "process",
+    "tests/test_kernels.py": "process",
+    "tests/test_readme.py": "guides",
+    "tests/workspace/test_crashes.py": "process",
+    "tests/workspace/test_full_disk.py": "process",
+}
+# Tests of these tiers share one cluster or browser, so they run on one worker, one after the other.
+SHARED_TIERS = ("ray", "browser")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Use one cache folder for the whole run, and never the user's.
+
+    The workers of pytest-xdist inherit it, so a network is converted once per run.
+    """
+    for tier in sorted({*FIXTURE_TIERS.values(), *PATH_TIERS.values()}):
+        config.addinivalue_line("markers", f"{tier}: a slow tier that `make quick` leaves out")
+    if not hasattr(config, "workerinput"):
+        cache = tempfile.mkdtemp(prefix="evergrow-tests-")
+        os.environ["EVERGROW_CACHE"] = cache
+        config.add_cleanup(lambda: shutil.rmtree(cache, ignore_errors=True))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tiers of each test, choose its worker, and run the slow tiers first."""
+    for item in items:
+        tiers = _tiers_of(item)
+        for tier in tiers:
+            item.add_marker(tier)
+        # The tests of one file share its fixtures.
+        worker = next((tier for tier in SHARED_TIERS if tier in tiers), str(item.path))
+        item.add_marker(pytest.mark.xdist_group(worker))
+    items.sort(key=lambda item: not _tiers_of(item))
+
+
+def _tiers_of(item: pytest.Item) -> set[str]:
+    fixtures = getattr(item, "fixturenames", ())
+    path = item.path.relative_to(ROOT).as_posix() if item.path.is_relative_to(ROOT) else ""
+    by_path = {tier for start, tier in PATH_TIERS.items() if path.startswith(start)}
+    return by_path | {FIXTURE_TIERS[name] for name in fixtures if name in FIXTURE_TIERS}

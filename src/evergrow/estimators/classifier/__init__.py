@@ -1,0 +1,1 @@
+"""What all classifiers share: checks of their input, labels, and scores."""

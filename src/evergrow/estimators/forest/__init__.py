@@ -1,0 +1,5 @@
+"""Forests whose classes grow."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

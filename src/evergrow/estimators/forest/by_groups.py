@@ -1,0 +1,199 @@
+"""Forests grown and updated by groups of trees, each group a task of the engine in use."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow import _core
+from evergrow.estimators.forest.node_rows import NodeRows, remove_rows, samples_on_node
+from evergrow.estimators.forest.recipe import Recipe
+from evergrow.estimators.forest.room import Room
+from evergrow.estimators.forest.scratch import aligned_rows
+from evergrow.estimators.forest.standardize import Standardization
+from evergrow.estimators.forest.storing import Batch, room_to_grow, store_first
+from evergrow.estimators.forest.tree_groups import (
+    forest_of,
+    grow_over,
+    grow_over_rows,
+    grow_over_shards,
+)
+from evergrow.foundation.blocks import float_blocks
+from evergrow.foundation.engine import Arrays, Engine, Task, engine_in_use
+from evergrow.foundation.errors import ClusterWarning, warn_user
+from evergrow.foundation.version import __version__
+from evergrow.storage.shards import Shards
+
+__all__ = ["can_grow_by_groups", "groups_of", "grow_by_groups", "seed_of_work", "standardised"]
+
+# Features of all rows of a group: some twentieth of a second of work, many times what it costs to
+# hand it out. A worker holds the trees of its group, which may be larger than all it needs besides.
+_GROUP_VALUES = 1 << 23
+# With fewer groups some workers would end long before others.
+_FEWEST_GROUPS = 8
+
+Codes = npt.NDArray[np.int32]
+
+
+def groups_of(n_trees: int, values_per_tree: int, n_threads: int) -> list[tuple[int, int]]:
+    """(First tree, number of trees) of every group.
+
+    It does not depend on the workers: what a run has finished serves one with other workers.
+
+    >>> groups_of(10, values_per_tree=1 << 24, n_threads=4)
+    [(0, 4), (4, 4), (8, 2)]
+    """
+    size = _GROUP_VALUES // max(1, values_per_tree)
+    size = max(1, min(size, n_trees // _FEWEST_GROUPS))
+    # Threads share the trees of their group.
+    size = -(-size // n_threads) * n_threads
+    return [(first, min(size, n_trees - first)) for first in range(0, n_trees, size)]
+
+
+def can_grow_by_groups(engine: Engine, X: Any, recipe: Recipe, room: Room) -> bool:
+    """Whether tasks of an engine can read the rows; a warning if they cannot.
+
+    Rows of a named file, and those beyond the memory limit, are on a disk of this machine; only
+    shards can be read elsewhere too.
+    """
+    if not engine.is_remote:
+        return True
+    why = None
+    if recipe.memory is not None:
+        why = "memory= keeps its samples in a file of this machine: leave it out"
+    elif room.in_file and not isinstance(X, Shards):
+        why = (
+            "memory_limit= keeps the samples of an array on a disk of this machine: put them into "
+            "shards with evergrow.write_shards, or leave the limit out"
+        )
+    if why is not None:
+        warn_user(f"the forest is grown here and not on the cluster, because {why}", ClusterWarning)
+    return why is None
+
+
+def grow_by_groups(
+    engine: Engine,
+    batch: Batch,
+    standardization: Standardization,
+    growth: dict[str, Any],
+    recipe: Recipe,
+    room: Room,
+) -> _core.Forest:
+    """The forest that the core would grow here; ``growth`` is what it is told besides samples."""
+    work = _Work(engine, batch, growth, recipe)
+    X, codes, ids = batch.X, batch.codes, batch.ids
+    if not engine.is_remote:
+        samples, _ = store_first(batch, standardization, recipe, room)
+        return work.run(grow_over, [samples], samples, recipe.n_threads, room)
+    n_threads = engine.threads_per_worker
+    if not room.in_file:
+        rows = standardised(X, standardization, half=recipe.half_samples)
+        samples = _core.Samples.over(rows, codes, ids, n_features=X.shape[1])
+        return work.run(grow_over_rows, [rows, codes, ids, X.shape[1]], samples, n_threads, room)
+    # Each worker keeps to the limit, with the threads that it has.
+    room = room_to_grow(replace(recipe, n_threads=n_threads), X.shape, growth["n_classes"])
+    on_node = NodeRows(X, standardization, half=recipe.half_samples, chunk_bytes=room.chunk_bytes)
+    try:
+        samples = samples_on_node(on_node, codes, ids)
+        return work.run(grow_over_shards, [on_node, codes, ids], samples, n_threads, room)
+    finally:
+        engine.on_every_node(remove_rows, on_node.name)
+        remove_rows(on_node.name)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Growing one forest, however its rows are read."""
+
+    engine: Engine
+    batch: Batch
+    growth: dict[str, Any]
+    recipe: Recipe
+
+    def run(
+        self, task: Task, values: list[Any], samples: _core.Samples, n_threads: int, room: Room
+    ) -> _core.Forest:
+        """Hand out the groups; the task gets the values and what the core is told."""
+        engine, recipe = self.engine, self.recipe
+        n_values = self.growth["rows_per_tree"] * samples.n_features
+        groups = groups_of(recipe.n_estimators, n_values, n_threads)
+        told = {**self.growth, "n_threads": n_threads, "row_budget": room.row_budget}
+        found: list[Any] = [None] * len(groups)
+
+        def take(place: int, arrays: Arrays) -> None:
+            proposer = told["rules"]["proposer"]
+            forest = forest_of(arrays, samples, proposer, told["n_classes"])
+            if len(forest) != groups[place][1]:
+                raise ValueError(f"there are {len(forest)} trees and not {groups[place][1]}")
+            found[place] = forest
+
+        for place, arrays in engine.run(
+            task,
+            groups,
+            [engine.share(value) for value in [*values, told]],
+            what="growing groups of trees",
+            verbose=recipe.verbose,
+            name=self._name(groups) if engine.keeps_results else None,
+            check=take,
+        ):
+            if found[place] is None:
+                take(place, arrays)
+        return _core.Forest.joined(samples, found)
+
+    def _name(self, groups: list[tuple[int, int]]) -> str:
+        # Rows of a named file are no centroids, see Samples.
+        recipe, named = self.recipe, self.recipe.memory is not None
+        about = {"half": recipe.half_samples, "standardize": recipe.standardize, "named": named}
+        return _name(self.batch.X, self.batch.codes, {**self.growth, **about}, groups)
+
+
+def seed_of_work(drawn: int, X: Any, codes: Codes, recipe: Recipe, n_classes: int) -> int:
+    """The seed of a forest whose user gave none: that of the run that is resumed, if there is one.
+
+    ``drawn`` is the seed if this run is the first.
+    """
+    engine = engine_in_use()
+    if engine is None or not engine.keeps_results:
+        return drawn
+    told = {
+        "n_estimators": recipe.n_estimators,
+        "max_samples": recipe.max_samples,
+        "bootstrap": recipe.bootstrap,
+        "standardize": recipe.standardize,
+        "half": recipe.half_samples,
+        "rules": recipe.split_rules(n_classes, X.shape[1]),
+    }
+    name = _name(X, codes, told, ["seed"])
+    kept = engine.remember(name, lambda: {"seed": np.array([drawn], dtype=np.int64)})
+    return int(kept["seed"][0])
+
+
+def standardised(X: Any, standardization: Standardization, *, half: bool) -> npt.NDArray[Any]:
+    """All rows as the core keeps them, in one array that tasks read where it lies."""
+    shape = (X.shape[0], _core.padded_width(X.shape[1]))
+    rows = aligned_rows(shape, half=half)
+    for part, block in float_blocks(X):
+        _core.standardize_rows(block, standardization.core, rows[part])
+    rows.setflags(write=False)
+    return rows
+
+
+def _name(X: Any, codes: Codes, told: dict[str, Any], cut: Any) -> str:
+    """A hash over all that grown trees depend on."""
+    digest = hashlib.sha256()
+    # Other kernels round differently; other versions may grow differently.
+    about = {"version": __version__, "kernels": _core.chosen_kernel(), "cut": cut, **told}
+    digest.update(json.dumps(about, sort_keys=True, default=float).encode())
+    digest.update(np.ascontiguousarray(codes).data)
+    if isinstance(X, Shards):
+        digest.update(X.digest.encode())
+    else:
+        digest.update(f"{X.shape}{X.dtype.str}".encode())
+        for _, block in float_blocks(X):
+            digest.update(block.data)
+    return f"forest:{digest.hexdigest()}"

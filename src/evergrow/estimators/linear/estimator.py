@@ -1,0 +1,353 @@
+"""What least squares classifiers have in common: predicting, what was chosen, saving."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_random_state
+
+from evergrow.estimators.classifier.scoring import ScoringClassifier, as_decision, unchanged
+from evergrow.estimators.linear import teach
+from evergrow.estimators.linear.feature_map import (
+    RFF,
+    FeatureMap,
+    MapIsKnown,
+    ReLU,
+    map_from_json,
+    map_to_json,
+    resolve_map,
+)
+from evergrow.estimators.linear.fitted import FittedRLS, FixedWeights
+from evergrow.estimators.linear.ridge import Ridge
+from evergrow.estimators.linear.scores import LinearScores, as_probabilities
+from evergrow.estimators.linear.selection import Wish, default_penalty, normalising_factors, recode
+from evergrow.estimators.sums.held_out import HeldOut
+from evergrow.estimators.sums.moments import Moments
+from evergrow.foundation.engine import engine_in_use
+from evergrow.foundation.labels import ClassList
+from evergrow.foundation.params import (
+    Choice,
+    Flag,
+    Integer,
+    Nothing,
+    Number,
+    RandomState,
+    Rule,
+    check_parameters,
+)
+from evergrow.storage.files import write_model
+from evergrow.storage.modelfile import (
+    Build,
+    class_list,
+    common_header,
+    feature_names,
+    parameters_of,
+    plain_parameters,
+)
+
+__all__ = ["RULES", "LeastSquaresClassifier"]
+
+RULES: dict[str, list[Rule]] = {
+    "regularization": [Number(0.0, open_low=True), Choice(("auto",))],
+    "fit_intercept": [Flag()],
+    "standardize": [Flag()],
+    "n_random_features": [Integer(0, 1_000_000)],
+    "feature_map": [MapIsKnown()],
+    "validation_every": [Integer(2)],
+    "max_held_out": [Integer(1)],
+    "refit_held_out": [Flag()],
+    "random_state": [RandomState(), Nothing()],
+    "verbose": [Integer(0), Flag()],
+}
+
+
+class LeastSquaresClassifier(ScoringClassifier):
+    """A fitted model of least squares; subclasses add parameters and ways to learn."""
+
+    regularization: float | Literal["auto"]
+    fit_intercept: bool
+    standardize: bool
+    n_random_features: int
+    feature_map: Literal["relu", "rff"] | ReLU | RFF
+    validation_every: int
+    max_held_out: int
+    refit_held_out: bool
+    random_state: int | np.random.RandomState | None
+    verbose: int
+
+    _fitted: FittedRLS
+
+    @property
+    def _recoding(self) -> float | None:
+        """The recoding asked for; None if it is to be chosen."""
+        return 0.0
+
+    def decision_function(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Scores of the classes: the weights times the features, Eq. (17), after recoding.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features as in :meth:`fit`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
+            One column per class; for two classes the score of the second minus that of the first.
+            Minus infinity for a class without examples.
+
+        Examples
+        --------
+        >>> from evergrow import RLSClassifier
+        >>> model = RLSClassifier(regularization=0.1, recoding=0.0)
+        >>> model.fit([[0], [5], [9]], ["a", "b", "c"]).decision_function([[0]]).shape
+        (1, 3)
+        """
+        reader, X = self._checked_query(X)
+        return as_decision(reader._finished(X, unchanged))
+
+    def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Class probabilities: the softmax of the scores over a temperature.
+
+        The temperature is the one most likely on held-out examples, so probabilities mean what
+        they say where something is ``"auto"``. With numbers for both parameters nothing is held
+        out, and a fixed temperature makes them no more than a scale.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features as in :meth:`fit`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``.
+
+        Examples
+        --------
+        >>> from evergrow import RLSClassifier
+        >>> model = RLSClassifier(regularization=0.1, recoding=0.0)
+        >>> model.fit([[0], [5], [9]], ["a", "b", "c"]).predict_proba([[0]]).argmax()
+        np.int64(0)
+        """
+        reader, X = self._checked_query(X)
+        factors = normalising_factors(reader._fitted.moments, reader.recoding_)
+        finish = partial(as_probabilities, temperature=reader.temperature_)
+        with reader._scores(factors) as scores:
+            return reader._finished(X, finish, scores)
+
+    @property
+    def regularization_(self) -> float:
+        """The penalty in use."""
+        fitted: FittedRLS = self._learnt("regularization_")
+        if self.regularization != "auto":
+            return float(self.regularization)
+        chosen = fitted.selection
+        if chosen is None or chosen.wish.penalty is not None:
+            ridge = Ridge(1.0, bool(self.standardize), fitted.intercept)
+            return default_penalty(fitted.moments, ridge)
+        return chosen.penalty
+
+    @property
+    def recoding_(self) -> float:
+        """The recoding in use."""
+        chosen = self._learnt("recoding_").selection
+        if self._recoding is not None:
+            return self._recoding
+        return 0.0 if chosen is None or chosen.wish.recoding is not None else chosen.recoding
+
+    @property
+    def temperature_(self) -> float:
+        """What scores are divided by to become probabilities."""
+        self._learnt("temperature_")
+        reader = self._snapshot()
+        return reader._fitted.temperature(reader._ridge(), reader.recoding_)
+
+    @property
+    def class_counts_(self) -> npt.NDArray[np.int64]:
+        """Number of examples learnt per class."""
+        counts: npt.NDArray[np.int64] = self._learnt("class_counts_").moments.class_examples.copy()
+        return counts
+
+    @property
+    def n_held_out_(self) -> npt.NDArray[np.int64]:
+        """Number of examples of each class held out to choose by."""
+        fitted: FittedRLS = self._learnt("n_held_out_")
+        return fitted.held_out.with_classes(len(fitted.labels)).counts
+
+    @property
+    def coef_(self) -> npt.NDArray[np.float64]:
+        """Weights of the features after recoding, one row per class."""
+        self._learnt("coef_")
+        return self._snapshot()._recoded_weights()[0]
+
+    @property
+    def intercept_(self) -> npt.NDArray[np.float64]:
+        """Weights of the constant feature after recoding; zero without one."""
+        self._learnt("intercept_")
+        return self._snapshot()._recoded_weights()[1]
+
+    def save(self, path: str | os.PathLike[str], *, inference_only: bool = False) -> None:
+        """Write the model to a file that :func:`evergrow.load` reads.
+
+        The file is written aside, synced and renamed: whatever happens, the old or the new one
+        is there whole.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing one is replaced.
+        inference_only : bool, default=False
+            Leave out all that predicting does not need: the file is much smaller, but the model
+            cannot learn any more after loading.
+
+        Examples
+        --------
+        >>> import evergrow, tempfile, os
+        >>> model = evergrow.RLSClassifier(regularization=0.1, recoding=0.0)
+        >>> model = model.fit([[0], [1], [8], [9]], [0, 0, 1, 1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(os.path.join(folder, "model.evergrow"))
+        ...     evergrow.load(os.path.join(folder, "model.evergrow")).predict([[9]])
+        array([1])
+        """
+        write_model(path, *self._to_file(inference_only=inference_only))
+
+    def _to_file(
+        self, *, inference_only: bool = False
+    ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        reader = self._checked_to_save()
+        reader._check_structure(reader._fitted)
+        fitted, fixed = reader._fitted, None
+        if inference_only:
+            ridge = reader._ridge()
+            with fitted.weights(ridge, with_held_out=reader.refit_held_out) as current:
+                fixed = FixedWeights(np.array(current), ridge, reader.temperature_)
+        learnt, tensors = fitted.to_tensors(fixed)
+        parameters = plain_parameters(reader.get_params(deep=False))
+        if inference_only:
+            # What it was chosen by is left out.
+            parameters["regularization"] = reader.regularization_
+        parameters["feature_map"] = map_to_json(parameters["feature_map"])
+        return {**learnt, **common_header(reader, parameters, fitted.labels)}, tensors
+
+    @classmethod
+    def _from_file(
+        cls,
+        header: dict[str, Any],
+        tensors: dict[str, npt.NDArray[Any]],
+        build: Build,  # noqa: ARG003
+    ) -> Self:
+        parameters = parameters_of(header)
+        parameters = {**parameters, "feature_map": map_from_json(parameters.get("feature_map"))}
+        check_parameters({**cls().get_params(), **parameters}, cls._rules)
+        fitted = FittedRLS.from_tensors(class_list(header), header, tensors)
+        model = cls(**parameters)
+        model._check_structure(fitted)
+        model._become(fitted, feature_names(header, fitted.n_features))
+        return model
+
+    def _nothing_yet(
+        self,
+        X: npt.NDArray[Any],
+        weights: npt.NDArray[np.float64],
+        labels: ClassList,
+        *,
+        per_class: bool = False,
+    ) -> FittedRLS:
+        seed = self._seed(X)
+        features = FeatureMap.plain(X.shape[1])
+        if self.n_random_features:
+            wanted = resolve_map(self.feature_map)
+            features = FeatureMap.random(wanted, self.n_random_features, seed, X, weights)
+        held_out = HeldOut.none(self.max_held_out, seed)
+        moments = Moments.none(
+            features.n_features + bool(self.fit_intercept),
+            len(labels),
+            gram=True,
+            per_class=per_class,
+        )
+        return FittedRLS(labels, features, bool(self.fit_intercept), moments, held_out)
+
+    def _seed(self, X: npt.NDArray[Any]) -> int:
+        drawn = check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64)
+        engine = engine_in_use()
+        if engine is None or self.random_state is not None:
+            return int(drawn)
+        # Work that is resumed goes on with the random features and held-out examples it began with.
+        name = f"seed of {type(self).__name__} for {X.shape[0]} x {X.shape[1]}"
+        return int(engine.remember(name, lambda: {"seed": np.array([drawn])})["seed"][0])
+
+    def _recipe(self) -> teach.Recipe:
+        return teach.Recipe(
+            wish=Wish(
+                None if self.regularization == "auto" else float(self.regularization),
+                self._recoding,
+                bool(self.standardize),
+            ),
+            ridge=partial(
+                Ridge, standardize=bool(self.standardize), intercept=bool(self.fit_intercept)
+            ),
+            validation_every=int(self.validation_every),
+            max_held_out=int(self.max_held_out),
+            verbose=int(self.verbose),
+        )
+
+    def _check_structure(self, known: FittedRLS) -> None:
+        """Raise a ``ValueError`` if parameters that are built into the sums have changed."""
+        if not known.can_learn:
+            return
+        features, wanted_map = known.features, resolve_map(self.feature_map)
+        now: dict[str, tuple[Any, Any]] = {
+            "fit_intercept": (bool(self.fit_intercept), known.intercept),
+            "n_random_features": (self.n_random_features, features.n_random),
+            "keep_class_statistics": (
+                bool(getattr(self, "keep_class_statistics", False)),
+                known.moments.class_settled is not None,
+            ),
+        }
+        if features.n_random:
+            now["feature_map"] = (wanted_map.name, features.kind)
+        if features.kind == "rff" and isinstance(wanted_map, RFF) and wanted_map.gamma != "scale":
+            now["gamma"] = (float(wanted_map.gamma), features.gamma)
+        for name, (wanted, fixed) in now.items():
+            if wanted != fixed:
+                raise ValueError(
+                    f"{name} is {wanted!r} but the model was trained with {fixed!r}: "
+                    "fit again to change it"
+                )
+
+    def _ridge(self) -> Ridge:
+        return Ridge(self.regularization_, bool(self.standardize), self._fitted.intercept)
+
+    @contextmanager
+    def _scores(self, factors: npt.NDArray[np.float64]) -> Iterator[LinearScores]:
+        """Scores times a factor per class; valid while the block runs."""
+        fitted = self._fitted
+        with fitted.weights(self._ridge(), with_held_out=bool(self.refit_held_out)) as weights:
+            yield LinearScores(fitted.features, weights, factors, fitted.intercept)
+
+    def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
+        """Scores after recoding; minus infinity for classes without examples."""
+        with self._scores(recode(self._fitted.moments, self.recoding_)) as scores:
+            yield from scores.blocks(X)
+
+    def _travelling_scores(self) -> LinearScores:
+        """Weights that are solved, without the sums they were solved from."""
+        with self._scores(recode(self._fitted.moments, self.recoding_)) as scores:
+            return scores.copy()
+
+    def _recoded_weights(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        fitted = self._fitted
+        factors = recode(fitted.moments, self.recoding_)
+        with fitted.weights(self._ridge(), with_held_out=bool(self.refit_held_out)) as weights:
+            recoded = weights * factors[:, None]
+        n_features = fitted.features.n_features
+        intercepts = recoded[:, -1] if fitted.intercept else np.zeros(len(recoded))
+        return recoded[:, :n_features], intercepts

@@ -1,0 +1,5 @@
+"""When to answer "unknown"."""
+
+from evergrow.estimators.novelty.estimator import RejectingClassifier
+
+__all__ = ["RejectingClassifier"]

@@ -1,0 +1,345 @@
+"""What a fitted forest of coarse and fine classes answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from joblib import effective_n_jobs
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+
+from evergrow.estimators.classifier.scoring import ScoringClassifier
+from evergrow.estimators.subcategory.fitted import FittedSubcategories
+from evergrow.estimators.subcategory.hierarchy import mixed_names
+from evergrow.estimators.subcategory.modelfile import from_file, to_file
+from evergrow.estimators.subcategory.truth import true_columns
+from evergrow.foundation.params import Choice, Nothing, Number, Rule, check_parameters
+from evergrow.foundation.turns import turn_of_file
+from evergrow.storage.files import write_model
+from evergrow.storage.modelfile import Build
+
+__all__ = ["AnsweringForest", "LevelAnswers"]
+
+Floats = npt.NDArray[np.float64]
+Labels = npt.NDArray[Any]
+
+_BACK_OFF: dict[str, list[Rule]] = {"back_off": [Nothing(), Number(0.0, 1.0)]}
+_LEVEL: dict[str, list[Rule]] = {"level": [Choice(("fine", "coarse"))]}
+
+
+class LevelAnswers(NamedTuple):
+    """Answers at both levels.
+
+    Attributes
+    ----------
+    coarse : ndarray of shape (n_samples,)
+        That of the fine answer where this is sure enough, else the most probable coarse class.
+    fine : ndarray of shape (n_samples,)
+        The most probable class of ``classes_``.
+    is_fine : ndarray of shape (n_samples,)
+        Whether the fine answer is sure enough.
+    """
+
+    coarse: Labels
+    fine: Labels
+    is_fine: npt.NDArray[np.bool_]
+
+
+class AnsweringForest(ScoringClassifier):
+    """Predicting and inspecting; subclasses add parameters and learning."""
+
+    n_jobs: int | None
+    smoothing: float
+    _fitted: FittedSubcategories
+
+    @property
+    def coarse_classes_(self) -> Labels:
+        """The coarse classes, in the order of the columns of their probabilities."""
+        fitted: FittedSubcategories = self._learnt("coarse_classes_")
+        return fitted.tree.coarse_classes
+
+    @property
+    def hierarchy_(self) -> dict[Any, Any]:
+        """Coarse class by fine class."""
+        fitted: FittedSubcategories = self._learnt("hierarchy_")
+        return dict(fitted.tree.hierarchy)
+
+    @property
+    def stored_ids_(self) -> npt.NDArray[np.int64]:
+        """Ids of all samples that the forest keeps; :meth:`refine` and :meth:`forget` take them."""
+        fitted: FittedSubcategories = self._learnt("stored_ids_")
+        return fitted.forest.stored_ids
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes the trees hold: nodes, centroids, class counts and training row numbers."""
+        return int(self._learnt("nbytes").nbytes)
+
+    def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
+        check_parameters({"smoothing": self.smoothing}, {"smoothing": self._rules["smoothing"]})
+        n_threads = effective_n_jobs(self.n_jobs)
+        return self._fitted.probability_blocks(X, n_threads, float(self.smoothing))
+
+    def predict_proba(
+        self, X: npt.ArrayLike, *, level: Literal["fine", "coarse"] = "fine"
+    ) -> Floats:
+        """Class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features as in :meth:`fit`.
+        level : {"fine", "coarse"}, default="fine"
+            Of ``classes_``, or of ``coarse_classes_``: sums over the fine classes of each.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            One column per class.
+
+        Examples
+        --------
+        >>> from evergrow import SubcategoryForestClassifier
+        >>> X = [[0], [1], [4], [5], [18], [19]]
+        >>> Y = [["a", "a1"], ["a", "a1"], ["a", "a2"], ["a", "a2"], ["b", "b1"], ["b", "b1"]]
+        >>> forest = SubcategoryForestClassifier(5, min_samples_leaf=1, random_state=0).fit(X, Y)
+        >>> forest.predict_proba([[5]], level="coarse").round(2)
+        array([[1., 0.]])
+        """
+        check_parameters({"level": level}, _LEVEL)
+        reader, X = self._checked_query(X)
+        blocks = [block for _, block in reader._score_blocks(X)]
+        if level == "coarse":
+            blocks = [reader._fitted.coarse_sums(block) for block in blocks]
+        return np.concatenate(blocks)
+
+    def predict(self, X: npt.ArrayLike, *, back_off: float | None = None) -> Labels:
+        """Best class of each sample; of equals the one with the lowest column.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features as in :meth:`fit`.
+        back_off : float, default=None
+            Answer with the coarse class where the probability of the fine one is lower than this;
+            None to answer with a fine class always. Raise it where a wrong fine answer is worse
+            than a coarse one.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Names of ``classes_``, and with ``back_off`` of ``coarse_classes_``; objects where one
+            are strings and the others are numbers.
+
+        Examples
+        --------
+        >>> from evergrow import SubcategoryForestClassifier
+        >>> X = [[0], [1], [4], [5], [18], [19]]
+        >>> Y = [["a", "a1"], ["a", "a2"], ["a", "a1"], ["a", "a2"], ["b", "b1"], ["b", "b1"]]
+        >>> forest = SubcategoryForestClassifier(20, min_samples_leaf=2, random_state=0).fit(X, Y)
+        >>> forest.predict([[0], [19]], back_off=0.8)
+        array(['a', 'b1'], dtype='<U2')
+        """
+        if back_off is None:
+            return super().predict(X)
+        reader, X = self._checked_query(X)
+        reader._fitted.check_names_are_clear()
+        coarse, fine, is_fine = reader._places(X, back_off)
+        tree = reader._fitted.tree
+        names = [*tree.labels.classes.tolist(), *tree.coarse_classes.tolist()]
+        known = mixed_names(names, tree.levels)
+        answers: Labels = known[np.where(is_fine, fine, len(tree.columns) + coarse)]
+        return answers
+
+    def predict_levels(self, X: npt.ArrayLike, *, back_off: float | None = None) -> LevelAnswers:
+        """Answers at both levels, and which of them is sure enough.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features as in :meth:`fit`.
+        back_off : float, default=None
+            Probability from which on the fine answer is sure enough; None for any.
+
+        Returns
+        -------
+        answers : LevelAnswers
+            Arrays ``coarse``, ``fine`` and ``is_fine``.
+
+        Examples
+        --------
+        >>> from evergrow import SubcategoryForestClassifier
+        >>> X = [[0], [1], [4], [5], [18], [19]]
+        >>> Y = [[0, 0], [0, 1], [0, 0], [0, 1], [1, 2], [1, 2]]
+        >>> forest = SubcategoryForestClassifier(20, min_samples_leaf=2, random_state=0).fit(X, Y)
+        >>> forest.predict_levels([[0], [19]], back_off=0.8)
+        LevelAnswers(coarse=array([0, 1]), fine=array([0, 2]), is_fine=array([False,  True]))
+        """
+        reader, X = self._checked_query(X)
+        coarse, fine, is_fine = reader._places(X, back_off)
+        tree = reader._fitted.tree
+        return LevelAnswers(tree.coarse_classes[coarse], tree.labels.classes[fine], is_fine)
+
+    def _places(
+        self, X: npt.NDArray[Any], back_off: float | None
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+        """Places of coarse and fine answers in their lists, and which fine ones are sure enough."""
+        check_parameters({"back_off": back_off}, _BACK_OFF)
+        parts = []
+        for _, block in self._score_blocks(X):
+            fine = block.argmax(axis=1)
+            is_fine = block[np.arange(len(block)), fine] >= (back_off or 0.0)
+            best = self._fitted.coarse_sums(block).argmax(axis=1)
+            coarse = np.where(is_fine, self._fitted.coarse_of_column[fine], best)
+            parts.append((coarse, fine, is_fine))
+        coarse, fine, is_fine = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return coarse, fine, is_fine
+
+    def predict_coarse(self, X: npt.ArrayLike) -> Labels:
+        """Most probable coarse class of each sample, whichever its fine class may be.
+
+        Examples
+        --------
+        >>> from evergrow import SubcategoryForestClassifier
+        >>> X = [[0], [1], [4], [5], [18], [19]]
+        >>> Y = [["a", "a1"], ["a", "a1"], ["a", "a2"], ["a", "a2"], ["b", "b1"], ["b", "b1"]]
+        >>> forest = SubcategoryForestClassifier(5, min_samples_leaf=1, random_state=0).fit(X, Y)
+        >>> forest.predict_coarse([[3], [19]])
+        array(['a', 'b'], dtype='<U1')
+        """
+        reader, X = self._checked_query(X)
+        fitted = reader._fitted
+        best = [fitted.coarse_sums(block).argmax(axis=1) for _, block in reader._score_blocks(X)]
+        labels: Labels = fitted.tree.coarse_classes[np.concatenate(best)]
+        return labels
+
+    def score(self, X: npt.ArrayLike, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """Share of samples whose finest class is predicted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features as in :meth:`fit`.
+        y : array-like of shape (n_samples, 2), (n_samples, 1) or (n_samples,)
+            Coarse and fine labels as in :meth:`fit`, or the finest ones alone. Samples whose fine
+            label is missing though their coarse class has fine ones are left out.
+        sample_weight : array-like of shape (n_samples,), default=None
+            What each sample counts.
+
+        Returns
+        -------
+        accuracy : float
+            From 0 to 1.
+
+        Examples
+        --------
+        >>> from evergrow import SubcategoryForestClassifier
+        >>> X = [[0], [1], [4], [5], [18], [19]]
+        >>> Y = [["a", "a1"], ["a", "a1"], ["a", "a2"], ["a", "a2"], ["b", "b1"], ["b", "b1"]]
+        >>> forest = SubcategoryForestClassifier(5, min_samples_leaf=1, random_state=0).fit(X, Y)
+        >>> forest.score([[0], [5], [9]], [["a", "a1"], ["a", "a2"], ["a", None]])
+        1.0
+        """
+        reader, X = self._checked_query(X)
+        check_consistent_length(X, y, sample_weight)
+        truth, is_known = true_columns(y, reader._fitted.tree)
+        _, found, _ = reader._places(X, None)
+        weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)[is_known]
+        if not weights.any():
+            raise ValueError("sample_weight must not be zero for all samples with a finest class")
+        return float(np.average((found == truth)[is_known], weights=weights))
+
+    def apply(self, X: npt.ArrayLike) -> npt.NDArray[np.int32]:
+        """Leaf that each sample reaches in each tree.
+
+        Returns
+        -------
+        leaves : ndarray of shape (n_samples, n_estimators)
+            Node numbers, counted per tree.
+        """
+        reader, X = self._checked_query(X)
+        n_threads = effective_n_jobs(self.n_jobs)
+        fitted = reader._fitted
+        blocks = fitted.blocks(X, n_threads)
+        return np.concatenate([fitted.forest.leaves(rows, n_threads) for _, rows in blocks])
+
+    def comparisons(self, X: npt.ArrayLike) -> float:
+        """Mean number of distances computed per tree and sample, the papers' measure of cost."""
+        reader, X = self._checked_query(X)
+        n_threads = effective_n_jobs(self.n_jobs)
+        fitted = reader._fitted
+        n_descents = int(X.shape[0]) * len(fitted.forest.forest)
+        return fitted.comparisons(X, n_threads) / n_descents
+
+    def guesses(self) -> tuple[npt.NDArray[np.int64], Labels]:
+        """Stored samples whose fine label is a guess, for a person to confirm with ``refine``.
+
+        Returns
+        -------
+        ids : ndarray of shape (n_guesses,)
+            Ids of the samples.
+        fine_labels : ndarray of shape (n_guesses,)
+            The guess for each.
+
+        Examples
+        --------
+        >>> from evergrow import SubcategoryForestClassifier
+        >>> X = [[0], [1], [4], [5], [6], [19]]
+        >>> Y = [["a", "a1"], ["a", "a1"], ["a", "a2"], ["a", "a2"], ["a", None], ["b", None]]
+        >>> forest = SubcategoryForestClassifier(5, min_samples_leaf=1, random_state=0).fit(X, Y)
+        >>> ids, fine_labels = forest.guesses()
+        >>> ids.tolist(), fine_labels.tolist()
+        ([4], ['a2'])
+        """
+        fitted: FittedSubcategories = self._learnt("guesses")
+        return fitted.guesses()
+
+    def save(self, path: str | os.PathLike[str], *, inference_only: bool = False) -> None:
+        """Write the model to a file that :func:`evergrow.load` reads.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing one is replaced, whole or not at all.
+        inference_only : bool, default=False
+            Leave out the training samples that predicting does not need. The file is smaller and
+            predicts the same, but the model cannot be updated after loading.
+
+        Examples
+        --------
+        >>> import evergrow, tempfile, os
+        >>> forest = evergrow.SubcategoryForestClassifier(3, min_samples_leaf=1, random_state=0)
+        >>> forest = forest.fit([[0], [1], [8], [9]], [[0, 5], [0, 5], [1, 6], [1, None]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "model.evergrow")
+        ...     forest.save(path)
+        ...     evergrow.load(path).predict([[9]])
+        array([6])
+        """
+        samples = self._learnt("model to save").forest.forest.samples
+        # Rows in a file are read while they are written, and must not change meanwhile.
+        with turn_of_file(samples.path):
+            write_model(path, *self._to_file(inference_only=inference_only))
+
+    def _to_file(
+        self, *, inference_only: bool = False
+    ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Header and arrays of a model file, or of a part of another model's file."""
+        reader = self._checked_to_save()
+        return to_file(reader, reader._fitted, inference_only=inference_only)
+
+    @classmethod
+    def _from_file(
+        cls,
+        header: dict[str, Any],
+        tensors: dict[str, npt.NDArray[Any]],
+        build: Build,  # noqa: ARG003
+    ) -> Self:
+        fitted, parameters, names = from_file(header, tensors)
+        check_parameters({**cls().get_params(), **parameters}, cls._rules)
+        forest = cls(**parameters)
+        forest._become(fitted, names)
+        return forest

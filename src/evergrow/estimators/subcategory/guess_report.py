@@ -1,0 +1,150 @@
+"""How many fine classes were guessed, and how often such guesses are right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["CoarseGuesses", "GuessReport"]
+
+
+@dataclass(frozen=True)
+class CoarseGuesses:
+    """What was guessed within one coarse class.
+
+    Attributes
+    ----------
+    coarse : int or str
+        Code or name of the coarse class.
+    n_known : int
+        Samples whose fine class was known.
+    n_missing : int
+        Samples whose fine class was missing.
+    n_guessed : int
+        Those of them that got a guess. The others are of a coarse class without fine ones, or
+        their guess was thrown away.
+    n_checked : int
+        Known samples that got a guess without their own label. Samples that are alone in their
+        class are left out: nothing would be left to guess it from. None where known samples do not
+        show two fine classes of the coarse class, or not all it has: right guesses of those that
+        are shown say nothing of the others.
+    n_right : int
+        Those of them whose guess was right.
+    """
+
+    coarse: Any
+    n_known: int = 0
+    n_missing: int = 0
+    n_guessed: int = 0
+    n_checked: int = 0
+    n_right: int = 0
+
+    @property
+    def rate(self) -> float:
+        """Share of guesses that are right, as known samples tell; NaN if none could."""
+        return self.n_right / self.n_checked if self.n_checked else math.nan
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the rate; NaN if there is no rate."""
+        if not self.n_checked:
+            return math.nan
+        # As if one more had been right and one more wrong: five right of five prove nothing.
+        share = (self.n_right + 1) / (self.n_checked + 2)
+        return math.sqrt(share * (1 - share) / self.n_checked)
+
+
+@dataclass(frozen=True)
+class GuessReport:
+    """What was guessed, by coarse class and overall.
+
+    The rate is measured on samples whose fine class is known, each guessed without its own label
+    and without one of every other class. Where there are few of a class, that is harder than the
+    guesses that were asked for, and the rate is somewhat too low.
+
+    Attributes
+    ----------
+    coarse : tuple of CoarseGuesses
+        One for each coarse class, in the order of their codes.
+
+    Examples
+    --------
+    >>> from evergrow.estimators import CoarseGuesses, GuessReport
+    >>> cats = CoarseGuesses(0, n_known=20, n_missing=30, n_guessed=30, n_checked=20, n_right=15)
+    >>> cows = CoarseGuesses(1, n_missing=5)
+    >>> print(GuessReport((cats, cows)).table(["cat", "cow"]))
+    coarse class  known  missing  guessed  right
+    cat              20       30       30  0.750 +- 0.100
+    cow               0        5        0  -
+    all              20       35       30  0.750 +- 0.100
+    """
+
+    coarse: tuple[CoarseGuesses, ...]
+
+    @property
+    def n_known(self) -> int:
+        """Samples whose fine class was known."""
+        return sum(part.n_known for part in self.coarse)
+
+    @property
+    def n_missing(self) -> int:
+        """Samples whose fine class was missing."""
+        return sum(part.n_missing for part in self.coarse)
+
+    @property
+    def n_guessed(self) -> int:
+        """Samples that got a guess."""
+        return sum(part.n_guessed for part in self.coarse)
+
+    @property
+    def rate(self) -> float:
+        """Share of all guesses that are right; NaN if nothing tells."""
+        parts = self._telling()
+        weight = sum(part.n_guessed for part in parts)
+        return sum(part.n_guessed * part.rate for part in parts) / weight if weight else math.nan
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the rate; NaN if there is no rate."""
+        parts = self._telling()
+        weight = sum(part.n_guessed for part in parts)
+        squares = sum((part.n_guessed * part.standard_error) ** 2 for part in parts)
+        return math.sqrt(squares) / weight if weight else math.nan
+
+    def _telling(self) -> list[CoarseGuesses]:
+        return [part for part in self.coarse if part.n_guessed and not math.isnan(part.rate)]
+
+    def table(self, names: Sequence[object] | Mapping[Any, object] | None = None) -> str:
+        """The report as a table.
+
+        Parameters
+        ----------
+        names : sequence or mapping, default=None
+            Name of the coarse class of each code; None to show the codes. Reports of an estimator
+            have names already, of which a mapping may give others.
+
+        Returns
+        -------
+        table : str
+            One line for each coarse class and one for all.
+        """
+        shown = [str(_name(part.coarse, names)) for part in self.coarse]
+        width = max(len(name) for name in [*shown, "coarse class"])
+        lines = [f"{'coarse class':{width}}  known  missing  guessed  right"]
+        parts: list[CoarseGuesses | GuessReport] = [*self.coarse, self]
+        for name, part in zip([*shown, "all"], parts, strict=True):
+            counts = f"{part.n_known:5}  {part.n_missing:7}  {part.n_guessed:7}"
+            rate = f"{part.rate:.3f} +- {part.standard_error:.3f}"
+            lines.append(f"{name:{width}}  {counts}  {'-' if math.isnan(part.rate) else rate}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def _name(coarse: Any, names: Sequence[object] | Mapping[Any, object] | None) -> object:
+    if isinstance(names, Mapping):
+        return names.get(coarse, coarse)
+    return coarse if names is None or not isinstance(coarse, int) else names[coarse]

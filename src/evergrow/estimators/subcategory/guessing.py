@@ -1,0 +1,314 @@
+"""Fine classes of samples of which only the coarse class is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from sklearn.utils import check_random_state
+
+from evergrow.estimators.forest.standardize import Standardization
+from evergrow.estimators.subcategory.guess_input import (
+    MISSING,
+    checked_codes,
+    checked_labels,
+    checked_rows,
+    checked_scale,
+)
+from evergrow.estimators.subcategory.guess_report import CoarseGuesses, GuessReport
+from evergrow.estimators.subcategory.guesser import (
+    Codes,
+    Guesser,
+    Learnt,
+    OnlyOne,
+    leave_one_of_each_out,
+)
+from evergrow.estimators.subcategory.guessers import GuesserRule, guesser_of
+from evergrow.foundation.params import Flag, Integer, Nothing, RandomState, Rule, check_parameters
+from evergrow.foundation.progress import progress_bar
+from evergrow.foundation.threads import one_blas_thread
+
+__all__ = ["Guesses", "guess_fine", "guess_within"]
+
+Places = npt.NDArray[np.int64]
+
+
+_RULES: dict[str, list[Rule]] = {
+    "guesser": [GuesserRule()],
+    "check": [Flag()],
+    "n_jobs": [Nothing(), Integer(-(1 << 20), -1), Integer(1, 1 << 20)],
+    "random_state": [Nothing(), RandomState()],
+    "verbose": [Integer(0), Flag()],
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Guesses:
+    """Fine classes, known and guessed.
+
+    Attributes
+    ----------
+    fine : ndarray of shape (n_samples,), int32
+        Fine class of each sample: the known one, else the guess, -1 if there is none.
+    guessed : ndarray of shape (n_samples,), bool
+        Whether the fine class is a guess.
+    report : GuessReport
+        How many were guessed, and how often guesses are right.
+    """
+
+    fine: Codes
+    guessed: npt.NDArray[np.bool_]
+    report: GuessReport
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Samples that are guessed together: the known ones and those whose fine class is missing."""
+
+    known: Places
+    missing: Places
+    seed: int
+
+
+def guess_fine(
+    X: npt.ArrayLike,
+    coarse: npt.ArrayLike,
+    fine: npt.ArrayLike,
+    parents: npt.ArrayLike,
+    *,
+    guesser: str | Guesser = "ridge",
+    scale: npt.ArrayLike | None = None,
+    check: bool = True,
+    n_jobs: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    verbose: int = 0,
+) -> Guesses:
+    """Guess the fine classes that are missing from samples where they are known.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Features.
+    coarse : array-like of shape (n_samples,)
+        Code of the coarse class of each sample, not negative.
+    fine : array-like of shape (n_samples,)
+        Code of its fine class, -1 where that is missing.
+    parents : array-like of shape (n_fine_classes,)
+        Code of the coarse class of each fine class.
+    guesser : {"ridge", "nn", "nn-unconstrained", "nn-discard", "forest"} or value, \
+default="ridge"
+        Way of guessing. ``"ridge"`` is right most often on image features. ``"nn"`` takes the
+        nearest sample of the same coarse class, as the paper does. The others serve comparisons:
+        ``"nn-unconstrained"`` takes the nearest sample of all, even where that contradicts the
+        coarse class, ``"nn-discard"`` throws such guesses away, and ``"forest"`` takes what a
+        forest trained on the known samples predicts. A value such as ``RidgeGuesser(scaling=1.0)``
+        carries its own options.
+    scale : array-like of shape (n_features,), default=None
+        One divided by the standard deviation of each feature; None to measure it on ``X``. Give
+        that of a trained model to guess later batches as it guessed the first.
+    check : bool, default=True
+        Measure how often guesses are right. It takes about as long as guessing; a forest is grown
+        three more times.
+    n_jobs : int, default=None
+        Coarse classes that are worked on at once, as in scikit-learn: None is 1, -1 all
+        processors. Guesses do not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of the order in which known samples are held out, and of the forest.
+    verbose : int, default=0
+        Show a progress bar when positive.
+
+    Returns
+    -------
+    guesses : Guesses
+        Fine class of every sample, which of them are guesses, and a report.
+
+    Examples
+    --------
+    >>> from evergrow.estimators import guess_fine
+    >>> X = [[0], [1], [8], [9], [2], [7], [5]]
+    >>> coarse = [0, 0, 0, 0, 0, 0, 1]
+    >>> fine = [0, 0, 1, 1, -1, -1, -1]
+    >>> guesses = guess_fine(X, coarse, fine, parents=[0, 0])
+    >>> guesses.fine.tolist()
+    [0, 0, 1, 1, 0, 1, -1]
+    >>> print(guesses.report)
+    coarse class  known  missing  guessed  right
+    0                 4        2        2  1.000 +- 0.186
+    1                 0        1        0  -
+    all               4        3        2  1.000 +- 0.186
+    """
+    options = {"check": check, "n_jobs": n_jobs, "random_state": random_state, "verbose": verbose}
+    check_parameters({"guesser": guesser, **options}, _RULES)
+    way = guesser_of(guesser)
+    rows = checked_rows(X)
+    over, codes, above = checked_labels(rows, coarse, fine, parents)
+    factors = _factors(way, scale, rows)
+    groups = _groups(way, over, codes, _seed(random_state))
+    # Threads share out the groups; a group that is alone has them all.
+    inner = n_jobs if len(groups) == 1 else 1
+
+    def work(group: _Group) -> tuple[Codes, Codes]:
+        known = _scaled(rows[group.known], factors), codes[group.known]
+        learnt = _learn(way, *known, n_jobs=inner, seed=group.seed)
+        guessed = np.zeros(0, dtype=np.int32)
+        if len(group.missing):
+            guessed = learnt.guess(_scaled(rows[group.missing], factors))
+        if not check:
+            return guessed, np.full(len(group.known), MISSING, dtype=np.int32)
+        folds = leave_one_of_each_out(known[1], np.random.default_rng(group.seed))
+        return guessed, learnt.held_out(folds)
+
+    filled, held_out = codes.copy(), np.full(len(codes), MISSING, dtype=np.int32)
+    results = _in_turn(work, groups, n_jobs, verbose)
+    for group, (guessed, tried) in zip(groups, results, strict=True):
+        filled[group.missing] = guessed
+        held_out[group.known] = tried
+    if way.discard:
+        for found in (filled, held_out):
+            rest = np.flatnonzero(found >= 0)
+            found[rest[above[found[rest]] != over[rest]]] = MISSING
+    is_guess = (codes < 0) & (filled >= 0)
+    return Guesses(filled, is_guess, _report(over, codes, above, is_guess, held_out))
+
+
+def guess_within(
+    known_X: npt.ArrayLike,
+    known_fine: npt.ArrayLike,
+    X: npt.ArrayLike,
+    *,
+    guesser: str | Guesser = "ridge",
+    scale: npt.ArrayLike | None = None,
+    n_jobs: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> Codes:
+    """Guess the fine classes of new samples of one coarse class from stored ones.
+
+    Parameters
+    ----------
+    known_X : array-like of shape (n_known, n_features)
+        Samples of the coarse class whose fine class is known; all samples with a fine class for a
+        guesser that does not look at the coarse class.
+    known_fine : array-like of shape (n_known,)
+        Codes of their fine classes.
+    X : array-like of shape (n_samples, n_features)
+        Samples to guess.
+    guesser, n_jobs, random_state
+        As in :func:`guess_fine`.
+    scale : array-like of shape (n_features,), default=None
+        One divided by the standard deviation of each feature; None to measure it on all samples
+        given. Few samples measure it badly: give that of a trained model.
+
+    Returns
+    -------
+    fine : ndarray of shape (n_samples,), int32
+        Guesses.
+
+    Examples
+    --------
+    >>> from evergrow.estimators import guess_within
+    >>> guess_within([[0], [1], [8], [9]], [0, 0, 1, 1], [[2], [7]])
+    array([0, 1], dtype=int32)
+    """
+    options = {"check": False, "n_jobs": n_jobs, "random_state": random_state, "verbose": 0}
+    check_parameters({"guesser": guesser, **options}, _RULES)
+    way = guesser_of(guesser)
+    known, rows = checked_rows(known_X), checked_rows(X)
+    if known.shape[1] != rows.shape[1]:
+        raise ValueError(f"X has {rows.shape[1]} features, but known_X has {known.shape[1]}")
+    codes = checked_codes(known_fine, "known_fine", len(known), 0)
+    factors = _factors(way, scale, known, rows)
+    seed = _seed(random_state)
+    learnt = _learn(way, _scaled(known, factors), codes, n_jobs=n_jobs, seed=seed)
+    return learnt.guess(_scaled(rows, factors))
+
+
+def _factors(
+    way: Guesser, scale: npt.ArrayLike | None, *samples: npt.NDArray[Any]
+) -> npt.NDArray[np.float64] | None:
+    """What features are multiplied by; None if they stay as they are."""
+    n_features = samples[0].shape[1]
+    given = None if scale is None else checked_scale(scale, n_features)
+    if not way.scaling:
+        return None
+    if given is None:
+        together = samples[0] if len(samples) == 1 else np.concatenate(samples)
+        given = Standardization.of_each(together).scale
+    factors: npt.NDArray[np.float64] = given**way.scaling
+    return factors
+
+
+def _scaled(rows: npt.NDArray[Any], factors: npt.NDArray[np.float64] | None) -> npt.NDArray[Any]:
+    return rows if factors is None else rows * factors
+
+
+def _seed(random_state: int | np.random.RandomState | None) -> int:
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def _groups(way: Guesser, coarse: Codes, fine: Codes, seed: int) -> list[_Group]:
+    """Groups with known samples, of one coarse class each or all in one."""
+    divided = np.unique(coarse[fine >= 0])
+    member = np.isin(coarse, divided)
+    parts = [coarse == c for c in divided] if way.within else [member] * bool(len(divided))
+    return [
+        _Group(np.flatnonzero(part & (fine >= 0)), np.flatnonzero(part & (fine < 0)), seed + k)
+        for k, part in enumerate(parts)
+    ]
+
+
+def _learn(
+    way: Guesser, X: npt.NDArray[Any], fine: Codes, *, n_jobs: int | None, seed: int
+) -> Learnt:
+    if (fine == fine[0]).all():
+        return OnlyOne(fine)
+    return way.learn(X, fine, n_jobs=n_jobs, seed=seed)
+
+
+def _in_turn(
+    work: Callable[[_Group], tuple[Codes, Codes]],
+    groups: list[_Group],
+    n_jobs: int | None,
+    verbose: int,
+) -> list[tuple[Codes, Codes]]:
+    """Results of all groups, in their order."""
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    # Sums of a library depend on its threads, and guesses must not depend on n_jobs.
+    one = one_blas_thread() if len(groups) > 1 else nullcontext()
+    done = []
+    with one, progress_bar("guessing fine classes", len(groups), verbose) as finished:
+        for result in parallel(delayed(work)(group) for group in groups):
+            done.append(result)
+            if finished is not None:
+                finished(len(done))
+    return done
+
+
+def _report(
+    coarse: Codes, fine: Codes, parents: Codes, guessed: npt.NDArray[np.bool_], held_out: Codes
+) -> GuessReport:
+    known = fine >= 0
+    sizes = np.bincount(fine[known], minlength=1)
+    # Without its own label the class of a single sample cannot be guessed.
+    checked = known & (held_out >= 0) & (sizes[fine] > 1)
+    parts = []
+    for code in np.unique(coarse):
+        own = coarse == code
+        labels = fine[own & known]
+        n_shown, n_kinds = len(np.unique(labels)), int((parents == code).sum())
+        tells = own & checked & (n_shown == max(n_kinds, 2))
+        parts.append(
+            CoarseGuesses(
+                coarse=int(code),
+                n_known=len(labels),
+                n_missing=int((own & ~known).sum()),
+                n_guessed=int((own & guessed).sum()),
+                n_checked=int(tells.sum()),
+                n_right=int((tells & (held_out == fine)).sum()),
+            )
+        )
+    return GuessReport(tuple(parts))

@@ -1,0 +1,203 @@
+"""Coarse and fine labels as callers give them, brought into one form.
+
+Two columns, or one with a hierarchy; lists, arrays or data frames; a missing label in any of the
+ways in which it may be missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.foundation.labels import check_label_types
+
+__all__ = ["Column", "check_hierarchy", "is_flat", "label_columns", "listed", "read_column"]
+
+# What pandas puts where nothing is; known by name, as pandas need not be there.
+_NOTHING_OF_PANDAS = frozenset({"NAType", "NaTType"})
+
+# What NumPy makes of missing labels when it turns a column into strings.
+_SPOILT = frozenset({"nan", "None", "<NA>", "NaT", "-1"})
+
+_MISSING_FINE = -1
+
+_SHAPES = (
+    "labels must have two columns, coarse and fine, or one column and hierarchy={fine: coarse}"
+)
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Labels of one level: which rows have one, and the labels of those rows."""
+
+    present: Mask
+    labels: npt.NDArray[Any]
+
+    @classmethod
+    def empty(cls, n_rows: int) -> Column:
+        """No row has a label."""
+        return cls(np.zeros(n_rows, dtype=bool), np.zeros(0, dtype=np.int64))
+
+
+def label_columns(Y: Any) -> list[npt.NDArray[Any]]:
+    """The columns of labels: one of a flat list, else those of the table, each of its own type.
+
+    >>> [column.tolist() for column in label_columns([["cat", "lynx"], ["dog", None]])]
+    [['cat', 'dog'], ['lynx', None]]
+    >>> len(label_columns(["lynx", "dog"]))
+    1
+    """
+    if hasattr(Y, "iloc") and hasattr(Y, "columns"):
+        return [np.asarray(Y.iloc[:, k]) for k in range(_checked_width(Y.shape[1]))]
+    if isinstance(Y, (list, tuple)):
+        return _columns_of_list(Y)
+    array = np.asarray(Y)
+    if array.ndim == 1:
+        return [array]
+    if array.ndim != 2:
+        raise ValueError(f"{_SHAPES}; got {array.ndim} dimensions")
+    return [array[:, k] for k in range(_checked_width(array.shape[1]))]
+
+
+def is_flat(Y: Any) -> bool:
+    """Whether labels are one flat list, not a table of one column."""
+    if isinstance(Y, (list, tuple)):
+        return not any(isinstance(row, (list, tuple, np.ndarray)) for row in Y)
+    return np.asarray(Y).ndim == 1
+
+
+def _columns_of_list(rows: Sequence[Any]) -> list[npt.NDArray[Any]]:
+    # Not by NumPy: it would turn ["cat", None] into what it takes for one type.
+    nested = [isinstance(row, (list, tuple, np.ndarray)) for row in rows]
+    if not any(nested):
+        return [_as_objects(rows)]
+    widths = {len(row) if is_row else 0 for row, is_row in zip(rows, nested, strict=True)}
+    if len(widths) > 1:
+        raise ValueError(f"{_SHAPES}; got rows of different lengths, {sorted(widths)}")
+    width = _checked_width(widths.pop())
+    return [_as_objects([row[k] for row in rows]) for k in range(width)]
+
+
+def _as_objects(values: Sequence[Any]) -> npt.NDArray[Any]:
+    column = np.empty(len(values), dtype=object)
+    column[:] = [value.item() if isinstance(value, np.generic) else value for value in values]
+    return column
+
+
+def _checked_width(n_columns: int) -> int:
+    if n_columns not in (1, 2):
+        raise ValueError(f"{_SHAPES}; got {n_columns} columns")
+    return n_columns
+
+
+def read_column(
+    values: npt.NDArray[Any], *, named: frozenset[Any] = frozenset(), fine: bool = False
+) -> Column:
+    """Labels of one level, without the missing ones.
+
+    ``named`` are classes that are known to be called so, whatever their name looks like. Among
+    fine labels -1 is a missing one unless a class is called so.
+
+    >>> column = read_column(np.array([3.0, np.nan, -1.0]), fine=True)
+    >>> column.present.tolist(), column.labels
+    ([True, False, False], array([3]))
+    """
+    if values.dtype.kind not in "biufUO" and values.dtype.name != "StringDType":
+        raise TypeError(f"labels must be integers or strings, got {values.dtype}")
+    if values.dtype.kind == "U":
+        _check_unspoilt(values, named)
+    if values.dtype.kind == "f":
+        missing = np.isnan(values)
+    elif values.dtype.kind == "O":
+        missing = np.fromiter((_is_missing(value) for value in values), bool, len(values))
+    else:
+        missing = np.zeros(len(values), dtype=bool)
+    if fine and _MISSING_FINE not in named:
+        missing |= _is_minus_one(values)
+    labels = _plain(values[~missing])
+    return Column(~missing, labels)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    if isinstance(value, (float, np.floating)):
+        return math.isnan(value)
+    return type(value).__name__ in _NOTHING_OF_PANDAS
+
+
+def _is_minus_one(values: npt.NDArray[Any]) -> Mask:
+    if values.dtype.kind in "if":
+        equal: Mask = values == _MISSING_FINE
+        return equal
+    if values.dtype.kind != "O":
+        return np.zeros(len(values), dtype=bool)
+    numbers = (int, float, np.integer, np.floating)
+    return np.fromiter(
+        (isinstance(value, numbers) and value == _MISSING_FINE for value in values),
+        bool,
+        len(values),
+    )
+
+
+def _check_unspoilt(values: npt.NDArray[Any], named: frozenset[Any]) -> None:
+    found = sorted((_SPOILT & set(values.tolist())) - named)
+    if found:
+        raise ValueError(
+            f"labels of type {values.dtype} hold {listed(found)}, which NumPy makes of missing "
+            "labels among strings: use a list or an array of dtype=object, with None where a "
+            "label is missing; if a class is called so, name it in hierarchy"
+        )
+
+
+def _plain(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Labels of one type: strings, or whole numbers also where NaN had made them floats."""
+    if labels.dtype.kind == "O":
+        found = labels.tolist()
+        check_label_types(found or [0])
+        if found and isinstance(found[0], bytes):
+            raise TypeError("labels must be integers or strings, got bytes: decode them first")
+        labels = np.array(found) if found else np.zeros(0, dtype=np.int64)
+        if labels.ndim != 1 or labels.dtype.kind == "O":
+            raise ValueError(f"{_SHAPES}; got labels that are lists, or integers beyond 64 bits")
+    elif labels.dtype.name == "StringDType":
+        labels = np.array(labels.tolist(), dtype=np.str_)
+    if labels.dtype.kind == "f":
+        # Also infinity, which is its own floor.
+        odd = labels[(labels != np.floor(labels)) | (np.abs(labels) >= 2.0**53)]
+        if len(odd):
+            raise ValueError(
+                f"Unknown label type: classes must be integers or strings, got {odd[0]}"
+            )
+        labels = labels.astype(np.int64)
+    return labels
+
+
+def check_hierarchy(hierarchy: Any) -> dict[Any, Any]:
+    """A hierarchy as a dictionary of plain names, from fine to coarse; None names nothing."""
+    if hierarchy is None:
+        return {}
+    if not isinstance(hierarchy, Mapping):
+        raise TypeError(
+            f"hierarchy must map fine classes to coarse ones, got {type(hierarchy).__name__}"
+        )
+    for level in (hierarchy.keys(), hierarchy.values()):
+        names = list(level)
+        if any(_is_missing(name) for name in names):
+            raise ValueError("hierarchy must not name missing classes")
+        check_label_types(names or [0])
+    fine, coarse = (_plain(_as_objects(list(level))) for level in (hierarchy, hierarchy.values()))
+    return dict(zip(fine.tolist(), coarse.tolist(), strict=True))
+
+
+def listed(names: Sequence[Any]) -> str:
+    """Some names for an error, not too many."""
+    shown = ", ".join(repr(name) for name in names[:10])
+    return shown + ("" if len(names) <= 10 else f" and {len(names) - 10} more")

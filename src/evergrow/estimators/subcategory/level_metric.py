@@ -1,0 +1,237 @@
+"""A metric learnt from one level of two-level labels, for pipelines."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from evergrow.estimators.classifier.learner import checked_rows, snapshot, swap_learnt
+from evergrow.estimators.means import NCMMetric
+from evergrow.estimators.subcategory.given import read_labels
+from evergrow.estimators.subcategory.hierarchy import CodedLabels, LabelTree
+from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.params import Choice, Nothing, Rule, check_parameters
+from evergrow.foundation.turns import one_at_a_time
+from evergrow.storage.files import write_model
+from evergrow.storage.modelfile import (
+    Build,
+    arrays_inside,
+    check_saveable,
+    common_header,
+    feature_names,
+    parameters_of,
+)
+from evergrow.storage.shards import choose_rows
+
+__all__ = ["LevelMetric"]
+
+Classes = npt.NDArray[np.int32]
+
+_PREFIX = "metric/"
+
+
+@dataclass(frozen=True)
+class _Transformer:
+    """What can be fitted to classes and transform features."""
+
+    def admits(self, value: object) -> bool:
+        """Tell whether the value follows the rule."""
+        wanted = ("fit", "transform", "get_feature_names_out")
+        return not isinstance(value, type) and all(hasattr(value, name) for name in wanted)
+
+    def __str__(self) -> str:
+        """Say what is allowed."""
+        return "a transformer such as NCMMetric()"
+
+
+def _coarse_classes(
+    tree: LabelTree,  # noqa: ARG001
+    labels: CodedLabels,
+) -> tuple[Classes, npt.NDArray[np.bool_]]:
+    return labels.coarse, np.ones(len(labels.coarse), dtype=bool)
+
+
+def _finest_classes(tree: LabelTree, labels: CodedLabels) -> tuple[Classes, npt.NDArray[np.bool_]]:
+    if tree.fine is None:
+        raise ValueError("level='fine' needs fine labels, and all are missing; use level='coarse'")
+    used: npt.NDArray[np.bool_] = tree.is_finest[labels.finest]
+    return labels.finest, used
+
+
+# By level the class of each sample, and which samples have one.
+_LEVELS: dict[str, Any] = {"fine": _finest_classes, "coarse": _coarse_classes}
+
+
+class LevelMetric(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """A metric for labels of two levels, which learns from one of them.
+
+    A metric such as :class:`NCMMetric` takes one class per sample. This gives it the fine class of
+    the samples that have one, or the coarse class of all, and stands before a
+    :class:`SubcategoryForestClassifier` in a pipeline that is fitted with both levels.
+
+    Parameters
+    ----------
+    metric : transformer, default=None
+        What learns from the features and one class each; None for ``NCMMetric()``. It is cloned.
+    level : {"fine", "coarse"}, default="fine"
+        Which classes it learns from. Fine ones make the better metric unless there are too few
+        samples of them. A coarse class without fine ones counts as a fine one.
+
+    Attributes
+    ----------
+    metric_ : transformer
+        The fitted metric.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if the training data had any.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from evergrow import NCMMetric, SubcategoryForestClassifier
+    >>> from evergrow.estimators import LevelMetric
+    >>> X = [[0, 0], [0, 9], [1, 0], [1, 9], [7, 1], [7, 8]]
+    >>> Y = [["a", "a1"], ["a", "a1"], ["a", "a2"], ["a", "a2"], ["b", None], ["b", None]]
+    >>> metric = LevelMetric(NCMMetric(1, random_state=0))
+    >>> forest = SubcategoryForestClassifier(5, min_samples_leaf=1, random_state=0)
+    >>> make_pipeline(metric, forest).fit(X, Y).predict([[0, 5], [7, 5]])
+    array(['a1', 'b'], dtype='<U2')
+    """
+
+    _rules: ClassVar[dict[str, list[Rule]]] = {
+        "metric": [Nothing(), _Transformer()],
+        "level": [Choice(tuple(_LEVELS))],
+    }
+
+    metric_: Any
+
+    def __init__(self, metric: Any = None, *, level: Literal["fine", "coarse"] = "fine") -> None:
+        self.metric = metric
+        self.level = level
+
+    @one_at_a_time
+    def fit(self, X: npt.ArrayLike, y: Any, hierarchy: Any = None) -> Self:
+        """Learn the metric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples, 2), (n_samples, 1) or (n_samples,)
+            Classes as :meth:`SubcategoryForestClassifier.fit` takes them.
+        hierarchy : mapping, default=None
+            Coarse class by fine class, for flat labels.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator. If learning fails or is interrupted it stays as it was.
+        """
+        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
+        learner = clone(self)
+        checked = checked_rows(learner, X, ensure_min_samples=2)
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None"
+            )
+        check_consistent_length(checked, y)
+        empty = LabelTree.empty()
+        tree, labels = empty.grow(read_labels(y, hierarchy, empty))
+        classes, used = _LEVELS[self.level](tree, labels)
+        metric = NCMMetric() if self.metric is None else clone(self.metric)
+        metric.fit(choose_rows(checked, used), classes[used])
+        self._become(metric, checked.shape[1], getattr(learner, "feature_names_in_", None))
+        return self
+
+    def _become(self, metric: Any, n_features: int, names: npt.NDArray[Any] | None) -> None:
+        learnt = {"metric_": metric, "n_features_in_": n_features, "feature_names_in_": names}
+        swap_learnt(self, learnt)
+
+    def transform(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Transform samples by the metric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features as in :meth:`fit`.
+
+        Returns
+        -------
+        transformed : ndarray of shape (n_samples, n_components)
+            What the metric makes of them.
+        """
+        reader = snapshot(self)
+        check_is_fitted(reader, "metric_")
+        transformed: npt.NDArray[np.float64] = reader.metric_.transform(
+            checked_rows(reader, X, reset=False)
+        )
+        return transformed
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the metric to a file that :func:`evergrow.load` reads.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing one is replaced whole or not at all. The metric inside
+            must be an :class:`NCMMetric`.
+        """
+        write_model(path, *self._to_file())
+
+    def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Header and arrays, for a file of its own or inside that of a pipeline."""
+        reader = snapshot(self)
+        check_is_fitted(reader, "metric_")
+        check_parameters({"level": reader.level}, {"level": self._rules["level"]})
+        check_saveable(type(self))
+        if not isinstance(reader.metric_, NCMMetric):
+            raise TypeError(
+                f"a LevelMetric with a {type(reader.metric_).__name__} inside cannot be saved, "
+                "only one with an NCMMetric"
+            )
+        check_saveable(type(reader.metric_))
+        inside, tensors = reader.metric_._to_file()
+        header = common_header(reader, {"level": reader.level}, None)
+        return {**header, "metric": inside}, {f"{_PREFIX}{k}": v for k, v in tensors.items()}
+
+    @classmethod
+    def _from_file(
+        cls, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]], build: Build
+    ) -> Self:
+        parameters, inside = parameters_of(header), header.get("metric")
+        check_parameters({"level": None, **parameters}, {"level": cls._rules["level"]})
+        if set(parameters) != {"level"} or not isinstance(inside, dict):
+            raise ModelFileError("the model file lacks the metric inside")
+        fitted = build(inside, arrays_inside(tensors, _PREFIX))
+        if not isinstance(fitted, NCMMetric):
+            raise ModelFileError("the model file holds something else than a metric inside")
+        metric = cls(clone(fitted), level=parameters["level"])
+        n_features = fitted.n_features_in_
+        metric._become(fitted, n_features, feature_names(header, n_features))
+        return metric
+
+    @property
+    def _n_features_out(self) -> int:
+        """For scikit-learn, which names the output by number."""
+        return len(self.metric_.get_feature_names_out())
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that it learns from labels of two columns."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        tags.target_tags.two_d_labels = True
+        return tags

@@ -1,0 +1,1 @@
+"""Batches of examples and sums over them, which least squares and class means learn from."""

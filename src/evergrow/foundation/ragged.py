@@ -1,0 +1,124 @@
+"""Images as different numbers of rows: one matrix, and where each image's rows begin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["RaggedArray"]
+
+
+class RaggedArray:
+    """Matrices of one width, one after the other, stored as one matrix.
+
+    What local features of images look like: each image has its own number of patches, each patch a
+    descriptor of the same length. It has a length and is indexed and gone through like a list of
+    arrays, and most functions that take one take a list of arrays as well.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_features)
+        The rows of all images, one image after the other.
+    offsets : array-like of shape (n_images + 1,)
+        Where the rows of each image begin; the last entry is ``n_rows``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evergrow import RaggedArray
+    >>> images = RaggedArray.of([np.zeros((2, 3)), np.ones((1, 3))])
+    >>> len(images), images[1], images.lengths
+    (2, array([[1., 1., 1.]]), array([2, 1]))
+    >>> images.per_row(["cat", "dog"])
+    array(['cat', 'cat', 'dog'], dtype='<U3')
+    """
+
+    # Equality of arrays is no single answer, so there is none to "is it in here?" either.
+    __contains__ = None
+
+    def __init__(self, values: npt.NDArray[Any], offsets: npt.ArrayLike) -> None:
+        self.values = np.asarray(values)
+        given = np.asarray(offsets)
+        # An empty list has no type of its own, and is refused below.
+        if given.dtype.kind not in "iu" and given.size:
+            raise ValueError(f"offsets must be integers, got {given.dtype}")
+        self.offsets: npt.NDArray[np.int64] = given.astype(np.int64)
+        if self.values.ndim != 2:
+            raise ValueError(f"values must have 2 dimensions, got {self.values.ndim}")
+        flat = self.offsets.ndim == 1 and len(self.offsets) > 0
+        if not flat or self.offsets[0] != 0 or (np.diff(self.offsets) < 0).any():
+            raise ValueError("offsets must be a flat list that begins with 0 and never falls")
+        if self.offsets[-1] != len(self.values):
+            raise ValueError(
+                f"offsets must end with the number of rows, {len(self.values)}, "
+                f"got {self.offsets[-1]}"
+            )
+
+    @classmethod
+    def of(cls, images: Iterable[npt.ArrayLike]) -> RaggedArray:
+        """Join matrices of one width; a ragged array comes back as it is."""
+        if isinstance(images, RaggedArray):
+            return images
+        parts = [np.asarray(image) for image in images]
+        if not parts:
+            raise ValueError("there must be at least one image")
+        for i, part in enumerate(parts):
+            if part.ndim != 2 or part.shape[1] != parts[0].shape[1]:
+                # The first one says how wide the others must be.
+                columns = f" with {parts[0].shape[1]} columns" if i else ""
+                raise ValueError(
+                    f"every image must be a matrix{columns}, number {i} has the shape {part.shape}"
+                )
+        return cls(np.concatenate(parts), np.cumsum([0, *(len(part) for part in parts)]))
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Number of rows of each image."""
+        lengths: npt.NDArray[np.int64] = np.diff(self.offsets)
+        return lengths
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.values.shape[1])
+
+    def per_row(self, per_image: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Repeat what is said of each image for each of its rows."""
+        said = np.asarray(per_image)
+        if not said.ndim:
+            raise ValueError(f"there must be a value per image, {len(self)}, got {per_image!r}")
+        if len(said) != len(self):
+            raise ValueError(f"there are {len(self)} images, got {len(said)} values")
+        return np.repeat(said, self.lengths, axis=0)
+
+    def __len__(self) -> int:
+        """Count the images."""
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, index: int | np.integer[Any]) -> npt.NDArray[Any]: ...
+    @overload
+    def __getitem__(self, index: slice | npt.NDArray[Any] | list[int]) -> RaggedArray: ...
+    def __getitem__(self, index: Any) -> npt.NDArray[Any] | RaggedArray:
+        """The rows of one image, or several images; rows of one image are a view."""
+        if isinstance(index, (int, np.integer)):
+            at = range(len(self))[index]
+            one: npt.NDArray[Any] = self.values[self.offsets[at] : self.offsets[at + 1]]
+            return one
+        wanted = np.arange(len(self))[index]
+        parts = [self[int(at)] for at in wanted]
+        values = np.concatenate(parts) if parts else self.values[:0]
+        return RaggedArray(values, np.cumsum([0, *(len(part) for part in parts)]))
+
+    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+        """Go through the images."""
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        """Say how much there is."""
+        return (
+            f"RaggedArray({len(self)} images, {len(self.values)} rows, {self.n_features} features)"
+        )

@@ -1,0 +1,153 @@
+"""A data set as experiments see it: training and test samples, and where they came from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Dataset", "digest_of_arrays"]
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Training and test samples with their labels.
+
+    Parameters
+    ----------
+    name : str
+        What tables call it.
+    X_train, X_test : ndarray of shape (n_samples, n_features)
+        The samples; of image folders, arrays of shape (n_samples,) with the files' paths.
+    y_train, y_test : ndarray of shape (n_samples,)
+        Their labels.
+    parents : mapping from label to label, default=None
+        The coarse class of every fine class, where the data know both.
+    sha256 : str, default=""
+        Hash of what was read, so that results tell which data they are of; of the arrays when
+        none is given.
+    class_names, parent_names : mapping from label to str, default=None
+        What classes and coarse classes are called, where their labels are numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evergrow.research import Dataset
+    >>> X, y = np.eye(4, dtype=np.float32), np.array(["a", "a", "b", "b"])
+    >>> Dataset("letters", X, y, X, y).of_classes(["b"]).y_train.tolist()
+    ['b', 'b']
+    """
+
+    name: str
+    X_train: Array
+    y_train: Array
+    X_test: Array
+    y_test: Array
+    parents: Mapping[Any, Any] | None = None
+    sha256: str = ""
+    class_names: Mapping[Any, str] | None = None
+    parent_names: Mapping[Any, str] | None = None
+
+    def __post_init__(self) -> None:
+        for part in ("train", "test"):
+            X, y = getattr(self, f"X_{part}"), getattr(self, f"y_{part}")
+            if len(X) != len(y):
+                raise ValueError(
+                    f"{self.name!r} has {len(X)} {part} samples and {len(y)} labels for them; "
+                    "every sample needs one label"
+                )
+        if not self.sha256:
+            arrays = (self.X_train, self.y_train, self.X_test, self.y_test)
+            object.__setattr__(self, "sha256", digest_of_arrays(arrays))
+
+    @property
+    def classes(self) -> Array:
+        """The classes of the training samples, sorted."""
+        return np.unique(self.y_train)
+
+    def of_classes(self, classes: Iterable[Any]) -> Dataset:
+        """Only the samples of some classes; the hash stays that of the whole."""
+        wanted = np.asarray([*classes])
+        known = set(self.y_train.tolist()) | set(self.y_test.tolist())
+        strange = [label for label in wanted.tolist() if label not in known]
+        if strange:
+            raise ValueError(f"{self.name!r} has no classes {strange[:5]}")
+        return self._taken(
+            np.flatnonzero(np.isin(self.y_train, wanted)),
+            np.flatnonzero(np.isin(self.y_test, wanted)),
+        )
+
+    def per_class(self, n_train: int, n_test: int | None = None) -> Dataset:
+        """The first few samples of each class; the hash stays that of the whole."""
+        if min(n_train, 1 if n_test is None else n_test) < 1:
+            raise ValueError(f"at least one sample of each class is needed, got {n_train, n_test}")
+        kept = np.arange(len(self.y_test)) if n_test is None else _first(self.y_test, n_test)
+        return self._taken(_first(self.y_train, n_train), kept)
+
+    def transformed(self, transformer: Any, *, name: str | None = None) -> Dataset:
+        """The same samples as other features; the hash stays that of what was read.
+
+        Parameters
+        ----------
+        transformer : estimator with ``fit`` and ``transform``
+            A copy of it learns from the training samples alone. For paths of images an
+            :class:`~evergrow.Embedder`, or any other that takes them.
+        name : str, default=None
+            What tables call the result; None keeps the name.
+
+        Examples
+        --------
+        >>> from sklearn.preprocessing import StandardScaler
+        >>> from evergrow.research import digits
+        >>> scaled = digits().transformed(StandardScaler())
+        >>> float(scaled.X_train.mean().round(3))
+        0.0
+        """
+        from sklearn.base import clone
+
+        fitted = clone(transformer).fit(self.X_train, self.y_train)
+        X_train, X_test = (
+            _as_matrix(fitted.transform(X), len(X)) for X in (self.X_train, self.X_test)
+        )
+        name = self.name if name is None else name
+        return replace(self, name=name, X_train=X_train, X_test=X_test)
+
+    def _taken(self, train: Array, test: Array) -> Dataset:
+        return replace(
+            self,
+            X_train=self.X_train[train],
+            y_train=self.y_train[train],
+            X_test=self.X_test[test],
+            y_test=self.y_test[test],
+        )
+
+
+def _as_matrix(values: Any, n_samples: int) -> Array:
+    dense = values.toarray() if hasattr(values, "toarray") else values
+    matrix = np.asarray(dense, np.float32)
+    if matrix.ndim != 2 or len(matrix) != n_samples:
+        raise ValueError(
+            f"the transformer must give one row of features for each of {n_samples} samples, "
+            f"got shape {matrix.shape}"
+        )
+    return matrix
+
+
+def _first(y: Array, n: int) -> Array:
+    rows = [np.flatnonzero(y == label)[:n] for label in np.unique(y)]
+    return np.sort(np.concatenate(rows))
+
+
+def digest_of_arrays(arrays: Iterable[Array]) -> str:
+    """SHA-256 over types, shapes and values of arrays."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype.str}:{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

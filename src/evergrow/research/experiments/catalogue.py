@@ -1,0 +1,134 @@
+"""Every table and figure of the five papers and our own guide, and where its experiment is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+
+from evergrow.research.experiments.experiment import Experiment
+
+__all__ = ["PAPERS", "Illustration", "Paper", "experiment_names", "find_experiments"]
+
+
+@dataclass(frozen=True)
+class Illustration:
+    """A figure that shows an idea and no measurement: there is nothing to repeat."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One of the papers: its experiments by name of the module that holds each."""
+
+    name: str
+    citation: str
+    modules: tuple[str, ...]
+    illustrations: tuple[Illustration, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of its experiments."""
+        return tuple(f"{self.name}-{module.replace('_', '-')}" for module in self.modules)
+
+
+PAPERS = (
+    Paper(
+        "cvpr2014",
+        "Ristin, Guillaumin, Gall, Van Gool: Incremental Learning of NCM Forests for Large-Scale "
+        "Image Classification, CVPR 2014",
+        ("fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10"),
+        (
+            Illustration("cvpr2014-fig1", "a drawing of how one tree classifies an image"),
+            Illustration("cvpr2014-fig2", "a drawing of the four ways to update a tree"),
+        ),
+    ),
+    Paper(
+        "report",
+        "Guo, Feng, Kondoh, Zhang: Incremental Learning of Random Forests for Large-Scale Image "
+        "Classification, report, University of Michigan",
+        ("fig2", "fig3", "fig4", "table1", "fig5", "fig6", "fig7"),
+        (Illustration("report-fig1", "a drawing of the ways to update a tree"),),
+    ),
+    Paper(
+        "icra2017",
+        "Camoriano, Pasquale, Ciliberto, Natale, Rosasco, Metta: Incremental Robot Learning of "
+        "New Objects with Fixed Update Time, ICRA 2017",
+        ("fig1", "table1", "fig2", "fig3", "update_time"),
+    ),
+    Paper(
+        "nips2006",
+        "Moosmann, Triggs, Jurie: Fast Discriminative Visual Codebooks using Randomized "
+        "Clustering Forests, NIPS 2006",
+        ("fig2", "fig3", "fig4a", "fig4b", "fig4c", "fig4d"),
+        (Illustration("nips2006-fig1", "a drawing of the steps from image to class"),),
+    ),
+    Paper(
+        "cvpr2015",
+        "Ristin, Gall, Guillaumin, Van Gool: From Categories to Subcategories: Large-Scale Image "
+        "Classification with Partial Class Label Refinement, CVPR 2015",
+        (
+            "table1",
+            "table2",
+            "table3",
+            "table4",
+            "table5",
+            "table6",
+            "fig2",
+            "fig3",
+            "fig4",
+        ),
+        (Illustration("cvpr2015-fig1", "a drawing of coarse classes that get finer ones"),),
+    ),
+    Paper(
+        "guide",
+        "Which learner when: measurements of our own, in no paper",
+        ("images_per_class", "many_classes", "update_time", "nightly"),
+    ),
+)
+
+
+def experiment_names() -> tuple[str, ...]:
+    """Names of all experiments, paper by paper."""
+    return tuple(name for paper in PAPERS for name in paper.names)
+
+
+def find_experiments(names: Iterable[str]) -> list[Experiment]:
+    """Experiments by name; a paper's name stands for all of its own, "all" for every one.
+
+    Examples
+    --------
+    >>> from evergrow.research import find_experiments
+    >>> [experiment.name for experiment in find_experiments(["icra2017-fig1"])]
+    ['icra2017-fig1']
+    """
+    wanted: dict[str, None] = {}
+    for name in names:
+        wanted |= dict.fromkeys(_meant(name))
+    return [_load(name) for name in wanted]
+
+
+def _meant(name: str) -> tuple[str, ...]:
+    if name == "all":
+        return experiment_names()
+    for paper in PAPERS:
+        if name == paper.name:
+            return paper.names
+        for illustration in paper.illustrations:
+            if name == illustration.name:
+                raise ValueError(f"{name} is {illustration.why}: it has nothing to measure")
+    if name not in experiment_names():
+        near = get_close_matches(name, experiment_names(), 3)
+        hint = f"did you mean {' or '.join(near)}?" if near else "evergrow experiment --list"
+        raise ValueError(f"there is no experiment {name!r}: {hint}")
+    return (name,)
+
+
+def _load(name: str) -> Experiment:
+    paper, _, module = name.partition("-")
+    found = import_module(f"evergrow.research.papers.{paper}.{module.replace('-', '_')}")
+    experiment: Experiment = found.EXPERIMENT
+    return experiment

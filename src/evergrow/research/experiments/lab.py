@@ -1,0 +1,96 @@
+"""What an experiment works with: its data sets, the number of seeds, and its size."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from evergrow.research.datasets import Dataset, load_dataset
+from evergrow.research.experiments.experiment import Source
+
+__all__ = ["DATA_VARIABLE", "Lab"]
+
+DATA_VARIABLE = "EVERGROW_DATA"
+
+Value = TypeVar("Value")
+
+
+@dataclass
+class Lab:
+    """Data sets and sizes of one experiment.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        The data sets that the experiment knows.
+    quick : bool, default=False
+        A small run on built-in data.
+    data : path, default=None
+        The user's own data in place of all sources.
+    n_seeds : int, default=None
+        How many seeds; None leaves it to the experiment, mostly 3.
+    n_jobs : int, default=-1
+        Threads of the learners; results do not depend on it.
+    """
+
+    sources: Mapping[str, Source]
+    quick: bool = False
+    data: str | os.PathLike[str] | None = None
+    n_seeds: int | None = None
+    n_jobs: int = -1
+    _loaded: dict[str, Dataset] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.data is not None and not self.sources:
+            raise ValueError("this experiment makes its own data: it takes no others")
+
+    @property
+    def stand_ins(self) -> tuple[str, ...]:
+        """Files that a full run would take and that built-in data stand in for."""
+        missing = (self.sources[name] for name in self.names if self.is_built_in(name))
+        return () if self.quick else tuple(s.file for s in missing if s.file is not None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the data sets that runs may ask for; with the user's own data, the first."""
+        names = tuple(self.sources)
+        return names if self.data is None else names[:1]
+
+    def seeds(self, full: int = 3, quick: int = 1) -> range:
+        """Seeds to repeat with: those asked for, or so many in a full and in a quick run."""
+        return range(self.scaled(full, quick) if self.n_seeds is None else self.n_seeds)
+
+    def scaled(self, full: Value, quick: Value) -> Value:
+        """One value for full runs, another for quick ones."""
+        return quick if self.quick else full
+
+    def dataset(self, name: str) -> Dataset:
+        """A data set by its name, read once."""
+        if name not in self._loaded:
+            self._loaded[name] = self._read(self.sources[name])
+        return self._loaded[name]
+
+    def is_built_in(self, name: str) -> bool:
+        """Whether a data set is the built-in one."""
+        return self._path(self.sources[name]) is None
+
+    def _path(self, source: Source) -> Path | None:
+        if self.data is not None:
+            return Path(self.data)
+        folder = os.environ.get(DATA_VARIABLE)
+        if self.quick or not folder or source.file is None:
+            return None
+        if not Path(folder).is_dir():
+            raise FileNotFoundError(f"{DATA_VARIABLE} names {folder!r}, which is no folder")
+        path = Path(folder) / source.file
+        return path if path.exists() else None
+
+    def _read(self, source: Source) -> Dataset:
+        path = self._path(source)
+        if path is None:
+            return source.built_in()
+        found = load_dataset(path)
+        return found if source.prepare is None else source.prepare(found)

@@ -1,0 +1,104 @@
+"""Rows of measurements, and the means and deviations over seeds that pictures need."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Curve", "Row", "Table"]
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One quantity over another: mean and standard deviation over seeds."""
+
+    x: npt.NDArray[Any]
+    mean: npt.NDArray[np.float64]
+    deviation: npt.NDArray[np.float64]
+
+    @property
+    def last(self) -> float:
+        """The mean at the end of the curve."""
+        return float(self.mean[-1])
+
+
+class Table:
+    """Rows with named columns.
+
+    Examples
+    --------
+    >>> from evergrow.research import Table
+    >>> table = Table([{"strategy": "igt", "seed": s, "accuracy": 0.5 + 0.1 * s} for s in (0, 1)])
+    >>> round(table.where(strategy="igt").mean("accuracy"), 3)
+    0.55
+    """
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.rows = [dict(row) for row in rows]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    def where(self, **equal: Any) -> Table:
+        """The rows in which these columns have these values."""
+        wanted = equal.items()
+        return Table(row for row in self.rows if all(row.get(k) == v for k, v in wanted))
+
+    def values(self, column: str) -> list[Any]:
+        """The different values of a column, in the order in which they come."""
+        return [*dict.fromkeys(row[column] for row in self.rows if column in row)]
+
+    def column(self, name: str) -> npt.NDArray[np.float64]:
+        """The numbers of a column, without those that are missing."""
+        found = [row[name] for row in self.rows if row.get(name) is not None]
+        return np.array(found, dtype=np.float64)
+
+    def mean(self, name: str, **equal: Any) -> float:
+        """Mean of a column over the rows with these values; NaN when there are none."""
+        found = self.where(**equal).column(name)
+        return float(found.mean()) if len(found) else float("nan")
+
+    def deviation(self, name: str, **equal: Any) -> float:
+        """Standard deviation of a column over those rows; 0 for a single one."""
+        found = self.where(**equal).column(name)
+        return float(found.std(ddof=1)) if len(found) > 1 else 0.0
+
+    def curve(self, x: str, y: str, **equal: Any) -> Curve:
+        """One column over another, mean and deviation over all rows with the same ``x``."""
+        chosen = self.where(**equal)
+        points = [p for p in chosen.values(x) if len(chosen.where(**{x: p}).column(y))]
+        return Curve(
+            np.array(points),
+            np.array([chosen.mean(y, **{x: p}) for p in points]),
+            np.array([chosen.deviation(y, **{x: p}) for p in points]),
+        )
+
+    def with_columns(self, names: Sequence[str]) -> Table:
+        """These columns alone."""
+        return Table({name: row[name] for name in names if name in row} for row in self.rows)
+
+    def to_csv(self, columns: Sequence[str]) -> str:
+        """The table as text; what is missing is left empty."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([_shown(row.get(name)) for name in columns] for row in self.rows)
+        return text.getvalue()
+
+
+def _shown(value: Any) -> str:
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return ""
+    # Enough digits to draw from, and none that another compiler's rounding would change.
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

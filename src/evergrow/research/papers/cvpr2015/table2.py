@@ -1,0 +1,143 @@
+"""Table 2: half of the samples fine; without a metric, and with one learnt on either part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evergrow.research.experiments.contrasts import by_data, combined, contrast, contrast_of, shown
+from evergrow.research.experiments.experiment import Experiment, Finding, Run
+from evergrow.research.experiments.lab import Lab
+from evergrow.research.experiments.table import Row, Table
+from evergrow.research.papers.cvpr2015.comparing import compare, methods, printed, relative_to
+from evergrow.research.papers.cvpr2015.contenders import METHODS, PAPERS_METHODS
+from evergrow.research.papers.cvpr2015.dots import draw_methods
+from evergrow.research.papers.cvpr2015.orders import above_baseline, best_is
+from evergrow.research.papers.cvpr2015.sources import (
+    CHANCE_NOTE,
+    DATA_NOTE,
+    SIZE_NOTE,
+    settings,
+    sources,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["EXPERIMENT"]
+
+METRICS = {"none": "no metric", "coarse": "metric of coarse part", "fine": "metric of fine part"}
+OTHERS = ("class means", "5 neighbours", "svm")
+
+PRINTED = {
+    "class means": (7.14, 14.49, 16.30),
+    "5 neighbours": (9.45, 12.33, 12.58),
+    "svm": (17.22, 16.24, 16.41),
+    "fine-only": (16.96, 17.43, 18.54),
+    "stacked": (17.56, 17.80, 18.83),
+    "joint": (17.14, 17.44, 18.39),
+    "nn": (17.93, 18.26, 19.29),
+    "hierarchical": (18.35, 17.93, 19.20),
+    "nn-h": (18.46, 18.48, 19.55),
+}
+PUBLISHED = printed(PRINTED, [{"metric": metric} for metric in METRICS])
+# Within 2 % of full supervision is what the paper calls almost the same (19.55 of 19.79).
+NEARLY = 0.98
+
+
+def _runs(lab: Lab) -> list[Run]:
+    return [*settings(lab, metric=METRICS)]
+
+
+def _measure(lab: Lab, run: Run) -> list[Row]:
+    entries = methods((*OTHERS, *METHODS, "full"))
+    return [*compare(lab, run, entries, metric=run["metric"])]
+
+
+def _draw(figure: Figure, table: Table) -> None:
+    baseline = {"method": "fine-only", "metric": "none"}
+    draw_methods(
+        figure,
+        Table(relative_to(table, baseline, ["data", "seed"])),
+        {"paper": Table(relative_to(PUBLISHED, baseline, []))},
+        group="metric",
+        groups=METRICS,
+        ylabel="accuracy / fine only without metric",
+    )
+
+
+def _judge(table: Table) -> list[Finding]:
+    return [
+        *by_data(
+            "A metric learnt on the coarse part helps the baseline a little, one learnt on the "
+            "fine part more.",
+            table,
+            _metrics,
+        ),
+        *by_data(
+            "NN, H and NN-H are above the baseline, whatever the metric.",
+            table,
+            lambda mine: above_baseline(mine, "metric", ("nn", "hierarchical", "nn-h")),
+        ),
+        *by_data(
+            "NN-H is the best with every metric.",
+            table,
+            lambda mine: best_is("nn-h", mine, "metric", among=(*OTHERS, *PAPERS_METHODS)),
+        ),
+        *by_data(
+            "With the metric of the fine part NN-H almost reaches a forest that is told every "
+            "fine label (99 %; here at least 98 %, of one that sees through the same metric).",
+            table,
+            _nearly,
+        ),
+    ]
+
+
+def _metrics(table: Table) -> tuple[str, bool | None]:
+    mine = table.where(method="fine-only")
+    steps = [{"metric": metric} for metric in METRICS]
+    pairs = zip(steps[1:], steps, strict=False)
+    verdict = combined(contrast(mine, "accuracy", more, less).verdict for more, less in pairs)
+    none, coarse, fine = (shown(mine, "accuracy", **step) for step in steps)
+    return f"{none} without, {coarse} of the coarse part, {fine} of the fine part", verdict
+
+
+def _nearly(table: Table) -> tuple[str, bool | None]:
+    mine = table.where(metric="fine")
+    beyond = contrast_of(
+        [
+            one.mean("accuracy", method="nn-h") - NEARLY * one.mean("accuracy", method="full")
+            for one in (mine.where(seed=seed) for seed in mine.values("seed"))
+        ]
+    )
+    share = mine.mean("accuracy", method="nn-h") / mine.mean("accuracy", method="full")
+    ours = mine.mean("accuracy", method="ridge-h") / mine.mean("accuracy", method="full")
+    return f"NN-H has {share:.1%} of it (ridge-H, ours, {ours:.1%})", beyond.verdict
+
+
+EXPERIMENT = Experiment(
+    name="cvpr2015-table2",
+    title="Metrics learnt on coarse and on fine labels (CVPR 2015, table 2)",
+    shows="Every method without a metric and with one learnt on the coarse or the fine part.",
+    sources=sources("features", "words"),
+    runs=_runs,
+    measure=_measure,
+    draw=_draw,
+    judge=_judge,
+    keys=("data", "metric", "method", "seed"),
+    exact=("accuracy", "coarse_accuracy", "comparisons"),
+    timed=("seconds",),
+    published=tuple(PUBLISHED),
+    size=(12.0, 4.0),
+    notes=(
+        DATA_NOTE,
+        SIZE_NOTE,
+        CHANCE_NOTE,
+        "NCM, 5-NN and the SVM see the samples with fine labels only, as in the paper. The SVM is "
+        "one against the rest by ten epochs of stochastic steps; its penalty of 0.001 and k = 5 "
+        "were not tuned, where the paper tuned both. Metrics are learnt in 15 epochs at most. "
+        'Ridge-H is ours; "all fine" is a forest that is told the fine label of every sample.',
+        "The paper's 99 % are 19.55 beside 19.79, where the forest that is told every fine label "
+        "has a metric learnt on all of them too (table 1). Here both see through the metric of the "
+        "fine part, so that they differ by labels alone and the share is that of another question.",
+    ),
+)

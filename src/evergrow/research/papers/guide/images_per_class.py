@@ -1,0 +1,117 @@
+"""A handful of images per class: who learns from how few."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evergrow.research.datasets import Dataset, digits, mixture
+from evergrow.research.experiments.contrasts import contrast
+from evergrow.research.experiments.experiment import Experiment, Finding, Run, Source
+from evergrow.research.experiments.lab import Lab
+from evergrow.research.experiments.table import Table
+from evergrow.research.papers.guide.learners import LEARNERS, best, draw_curves, learner_of
+from evergrow.research.streams import ClassStream, follow
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["EXPERIMENT"]
+
+INCREMENTAL = tuple(name for name in LEARNERS if "retrained" not in name)
+
+
+def _runs(lab: Lab) -> list[Run]:
+    return [
+        {"data": data, "seed": seed, "images": images, "learner": name}
+        for data in lab.names
+        for images in lab.scaled((1, 3, 10), (1, 10))
+        for name in LEARNERS
+        for seed in lab.seeds()
+    ]
+
+
+def few_of_each(data: Dataset, n_images: int, seed: int) -> Dataset:
+    """So many training samples of every class, drawn at random."""
+    order = np.random.default_rng(seed).permutation(len(data.y_train))
+    mixed = replace(data, X_train=data.X_train[order], y_train=data.y_train[order])
+    return mixed.per_class(n_images)
+
+
+def _measure(lab: Lab, run: Run) -> list[dict[str, Any]]:
+    data = few_of_each(lab.dataset(run["data"]), run["images"], run["seed"])
+    chunk = max(1, len(data.classes) // 10)
+    end = [len(data.classes)]
+    stream = ClassStream(max(2, chunk), chunk, random_state=run["seed"], measure_at=end)
+    learner = learner_of(lab, run["learner"], run["seed"])
+    (last,) = follow(learner, data, stream)
+    accuracy = float(np.nanmean(last.class_accuracies))
+    return [{**run, "accuracy": accuracy, "seconds": last.last_seconds}]
+
+
+def _draw(figure: Figure, table: Table) -> None:
+    names = table.values("data")
+    *panels, right = figure.subplots(1, len(names) + 1)
+    for axes, name in zip(panels, names, strict=True):
+        draw_curves(axes, table.where(data=name), "images", "accuracy", scale=100)
+        axes.set_title(name)
+        axes.set_ylabel("mean accuracy of a class, %")
+    draw_curves(right, table.where(data=names[0]), "images", "seconds")
+    right.set_title(names[0])
+    right.set_ylabel("last update, s")
+    right.set_yscale("log")
+    for axes in (*panels, right):
+        axes.set_xscale("log")
+        axes.set_xlabel("images per class")
+        points = table.values("images")
+        axes.set_xticks(points, [str(point) for point in points])
+        axes.minorticks_off()
+    figure.legend(*right.get_legend_handles_labels(), loc="outside right center")
+
+
+def _judge(table: Table) -> Sequence[Finding]:
+    findings = []
+    for data in table.values("data"):
+        for images in (n for n in table.values("images") if n <= 5):
+            few = table.where(data=data, images=images)
+            linear = [name for name in INCREMENTAL if "forest" not in name]
+            forests = [name for name in LEARNERS if "forest" in name]
+            (name, accuracy), (forest, other) = best(few, linear), best(few, forests)
+            lead = contrast(few, "accuracy", {"learner": name}, {"learner": forest})
+            shown = "image" if images == 1 else "images"
+            findings.append(
+                Finding(
+                    f"With {images} {shown} per class of {data} take least squares or class means.",
+                    f"{name}: {accuracy:.1%}, {forest}: {other:.1%}.",
+                    lead.verdict,
+                )
+            )
+    return findings
+
+
+EXPERIMENT = Experiment(
+    name="guide-images-per-class",
+    title="You have a handful of images per class",
+    shows="accuracy of every learner with 1 to 10 images per class, which come a tenth at a time",
+    sources={
+        "objects": Source("caltech101_efflite0_224.npz", partial(mixture, 20, 64, 20, 20)),
+        "characters": Source("omniglot_small.npz", digits),
+    },
+    runs=_runs,
+    measure=_measure,
+    draw=_draw,
+    judge=_judge,
+    keys=("data", "learner", "images", "seed"),
+    exact=("accuracy",),
+    timed=("seconds",),
+    size=(11.5, 3.0),
+    notes=(
+        "Not of any paper. Accuracy is the mean over classes, which differ in test images.",
+        "In a full run objects are Caltech-101 as embeddings and characters Omniglot as raw "
+        "pixels; otherwise generated classes and scikit-learn's digits.",
+    ),
+)

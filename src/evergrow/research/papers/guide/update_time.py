@@ -1,0 +1,124 @@
+"""Updates every second: what a few more examples cost, and what they teach."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evergrow.research.datasets import mixture
+from evergrow.research.experiments.experiment import Experiment, Finding, Run, Source
+from evergrow.research.experiments.lab import Lab
+from evergrow.research.experiments.table import Table
+from evergrow.research.papers.guide.learners import (
+    LEARNERS,
+    RECOMMENDED_FOREST,
+    draw_curves,
+    learner_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["EXPERIMENT"]
+
+N_EXAMPLES = 10
+N_UPDATES = 5
+
+
+def _runs(lab: Lab) -> list[Run]:
+    return [
+        {"data": lab.names[0], "seed": seed, "per_class": per_class, "learner": name}
+        for per_class in lab.scaled((50, 150, 450), (20, 60))
+        for name in LEARNERS
+        for seed in lab.seeds()
+    ]
+
+
+def _measure(lab: Lab, run: Run) -> list[dict[str, Any]]:
+    data = lab.dataset(run["data"])
+    new = np.random.default_rng(run["seed"]).choice(data.classes)
+    old = data.of_classes([label for label in data.classes if label != new])
+    known = old.per_class(run["per_class"])
+    examples = data.X_train[data.y_train == new][: N_EXAMPLES * N_UPDATES]
+    learner = learner_of(lab, run["learner"], run["seed"])
+    learner.partial_fit(known.X_train, known.y_train)
+    learner.predict(examples[:1])
+    times = []
+    for batch in np.array_split(examples, N_UPDATES):
+        start = time.perf_counter()
+        learner.partial_fit(batch, np.repeat(new, len(batch)))
+        learner.predict(batch[:1])
+        times.append(time.perf_counter() - start)
+    right = np.asarray(learner.predict(data.X_test)) == data.y_test
+    of_new = data.y_test == new
+    return [
+        {
+            **run,
+            "samples": len(known.y_train),
+            "accuracy": float(right.mean()),
+            "new_class": float(right[of_new].mean()),
+            "seconds": float(np.median(times)),
+        }
+    ]
+
+
+def _draw(figure: Figure, table: Table) -> None:
+    left, right = figure.subplots(1, 2)
+    draw_curves(left, table, "samples", "seconds")
+    left.axhline(1, color="black", linestyle=":", linewidth=1)
+    left.set_yscale("log")
+    left.set_ylabel(f"update by {N_EXAMPLES} examples, s")
+    draw_curves(right, table, "samples", "new_class", scale=100)
+    right.set_ylabel("accuracy on the new class, %")
+    for axes in (left, right):
+        axes.set_xscale("log")
+        axes.set_xlabel("samples known")
+    figure.legend(*left.get_legend_handles_labels(), loc="outside right center")
+
+
+def _judge(table: Table) -> Sequence[Finding]:
+    points = table.values("samples")
+    many = table.where(samples=points[-1])
+    times = {name: many.mean("seconds", learner=name) for name in LEARNERS}
+    growth = times["least squares"] / table.mean(
+        "seconds", samples=points[0], learner="least squares"
+    )
+    grew = points[-1] >= 2 * points[0]
+    fast = [name for name, seconds in times.items() if seconds < 1]
+    return [
+        Finding(
+            "With an update every second take least squares: their time does not grow.",
+            f"{1000 * times['least squares']:.0f} ms with {points[-1]} samples known, "
+            f"{growth:.1f} times as long as with {points[0]}.",
+            times["least squares"] < 1 and growth < 2 if grew else None,
+        ),
+        Finding(
+            "The recommended forest keeps up with an update every second, retraining does not.",
+            f"{RECOMMENDED_FOREST}: {times[RECOMMENDED_FOREST]:.2f} s, retrained: "
+            f"{times['forest, retrained']:.2f} s; under one second: {', '.join(fast)}.",
+            times[RECOMMENDED_FOREST] < 1 < times["forest, retrained"],
+        ),
+    ]
+
+
+EXPERIMENT = Experiment(
+    name="guide-update-time",
+    title="You update every second",
+    shows="time of an update by ten examples of a new class, over the number of samples known",
+    sources={
+        "features": Source("cifar100_efflite0_pca256.npz", partial(mixture, 20, 64, 100, 20)),
+    },
+    runs=_runs,
+    measure=_measure,
+    draw=_draw,
+    judge=_judge,
+    keys=("data", "learner", "per_class", "seed"),
+    exact=("samples", "accuracy", "new_class"),
+    timed=("seconds",),
+    size=(9.5, 3.2),
+    notes=("Not of any paper. Fifty examples of one class come in five updates.",),
+)

@@ -1,0 +1,220 @@
+"""Fig. 1 of Camoriano 2017: Bayes boundaries of a common and a rare class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.foundation.threads import one_blas_thread
+from evergrow.research.experiments.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, RED
+from evergrow.research.experiments.experiment import Experiment, Finding, Run
+from evergrow.research.experiments.lab import Lab
+from evergrow.research.experiments.table import Row, Table
+from evergrow.research.papers.icra2017.bayes import COMMON, RARE, Circle, boundary, sampled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["EXPERIMENT"]
+
+Array = npt.NDArray[Any]
+
+GAMMAS = (0.5, 0.6, 0.7, 0.8, 0.9)
+STANDARD, WEIGHED = "Bayes", "Bayes, rebalanced"
+# Exact boundaries, then least squares on samples; colour, line and label of each.
+LOOKS = {
+    STANDARD: (RED, "-", "Bayes, standard loss"),
+    WEIGHED: (BLUE, "-", "Bayes, rebalanced loss"),
+    "naive": (ORANGE, "--", "least squares, naive"),
+    "recoded": (GREEN, "--", "least squares, recoded"),
+    "rebalanced": (BLACK, ":", "least squares, rebalanced"),
+}
+LEARNT = ("naive", "recoded", "rebalanced")
+# Which exact boundary each way of least squares should find.
+IDEAL = {"naive": STANDARD, "recoded": WEIGHED, "rebalanced": WEIGHED}
+N_DIRECTIONS = 72
+N_TEST = 5000
+N_DRAWN = 250
+# How near a learnt radius must come, as a share of the exact one.
+NEAR = 0.1
+# Both classes' centres and the learnt outlines, which run far where there are no samples.
+FRAME = ((-2.4, 3.7), (-2.4, 2.4))
+
+
+def _runs(lab: Lab) -> list[dict[str, Any]]:
+    n = lab.scaled(20000, 4000)
+    return [
+        {"gamma": gamma, "seed": seed, "n_samples": n} for seed in lab.seeds() for gamma in GAMMAS
+    ]
+
+
+def _measure(lab: Lab, run: Run) -> Sequence[Row]:
+    del lab  # Nothing here depends on data.
+    # Threads that wait for each other take longer than these small matrices.
+    with one_blas_thread():
+        return _compared(run)
+
+
+def _compared(run: Run) -> list[Row]:
+    gamma, seed = run["gamma"], run["seed"]
+    rng = np.random.default_rng(seed)
+    X, y = sampled(gamma, run["n_samples"], rng)
+    tests = COMMON.sampled(rng, N_TEST), RARE.sampled(rng, N_TEST)
+    circles = {
+        STANDARD: boundary(gamma, rebalanced=False),
+        WEIGHED: boundary(gamma, rebalanced=True),
+    }
+    rows: list[Row] = []
+    for method in LOOKS:
+        circle = circles.get(method)
+        is_rare = _learnt(method, X, y, seed) if circle is None else circle.inside
+        outline = (
+            _outline(is_rare, circles[WEIGHED])
+            if circle is None
+            else np.full(N_DIRECTIONS, circle.radius)
+        )
+        row: dict[str, Any] = {
+            "gamma": gamma,
+            "method": method,
+            "seed": seed,
+            "radius": float(np.median(outline)),
+            "common": float(1 - is_rare(tests[0]).mean()),
+            "rare": float(is_rare(tests[1]).mean()),
+        }
+        if seed == 0:
+            row["outline"] = outline.round(4).tolist()
+        rows.append(row)
+    return rows
+
+
+def _learnt(method: str, X: Array, y: Array, seed: int) -> Callable[[Array], Array]:
+    """Least squares on random Fourier features, which can bend as the exact solutions do."""
+    from evergrow import RLSClassifier
+    from evergrow.estimators.linear import RFF, RebalancedRLSClassifier
+
+    shared: dict[str, Any] = {
+        "regularization": 1e-4 * len(X),
+        "n_random_features": 300,
+        "feature_map": RFF(gamma=2.0),
+        "random_state": seed,
+    }
+    makers: dict[str, Callable[[], Any]] = {
+        "naive": lambda: RLSClassifier(recoding=0.0, **shared),
+        "recoded": lambda: RLSClassifier(recoding=1.0, **shared),
+        "rebalanced": lambda: RebalancedRLSClassifier(**shared),
+    }
+    model = makers[method]().fit(X, y)
+
+    def is_rare(places: Array) -> Array:
+        found: Array = model.predict(places) == -1
+        return found
+
+    return is_rare
+
+
+def _outline(is_rare: Callable[[Array], Array], circle: Circle) -> Array:
+    """How far the rare class reaches from the middle of the circle, in each direction."""
+    distances = np.linspace(0, 2.5 * circle.radius, 126)[1:]
+    places = np.concatenate([circle.at(np.full(N_DIRECTIONS, r)) for r in distances])
+    inside = is_rare(places).reshape(len(distances), N_DIRECTIONS)
+    # The first other answer on the way out: far from all samples anything may be answered.
+    ends: Array = np.where(inside.all(axis=0), distances[-1], distances[inside.argmin(axis=0)])
+    return ends
+
+
+def _draw(figure: Figure, table: Table) -> None:
+    panels = figure.subplots(1, len(GAMMAS), sharex=True, sharey=True)
+    for axes, gamma in zip(panels, GAMMAS, strict=True):
+        _draw_samples(axes, gamma)
+        for method, (colour, line, label) in LOOKS.items():
+            found = table.where(gamma=gamma, method=method)
+            kept = next(row for row in found if "outline" in row)
+            points = boundary(gamma, rebalanced=True).at(np.array(kept["outline"]))
+            points = np.concatenate([points, points[:1]])
+            axes.plot(*points.T, line, color=colour, label=label, linewidth=1.3)
+        axes.set_title(f"common class {100 * gamma:.0f} %")
+        axes.set_aspect("equal")
+        axes.set_xlim(*FRAME[0])
+        axes.set_ylim(*FRAME[1])
+        axes.set_xlabel("first feature")
+    panels[0].set_ylabel("second feature")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+
+
+def _draw_samples(axes: Axes, gamma: float) -> None:
+    X, y = sampled(gamma, N_DRAWN, np.random.default_rng(0))
+    for label, colour, name in ((1, GREY, "common class"), (-1, RED, "rare class")):
+        x = X[y == label]
+        axes.plot(*x.T, ".", color=colour, alpha=0.35, markersize=3, label=name)
+
+
+def _judge(table: Table) -> list[Finding]:
+    first, last = (
+        {method: table.mean("radius", method=method, gamma=gamma) for method in LOOKS}
+        for gamma in (min(GAMMAS), max(GAMMAS))
+    )
+    rare = {m: table.mean("rare", method=m, gamma=max(GAMMAS)) for m in LOOKS}
+    findings = [
+        Finding(
+            "The paper finds both exact boundaries the same for balanced classes.",
+            f"Here their radii are {first[STANDARD]:.3f} and {first[WEIGHED]:.3f}.",
+            bool(np.isclose(first[STANDARD], first[WEIGHED])),
+        ),
+        Finding(
+            "The paper finds that the standard boundary gives way to the common class and the "
+            "rebalanced one stays.",
+            f"Here, at a share of {max(GAMMAS)}, the radius around the rare class is "
+            f"{last[STANDARD]:.3f} and {last[WEIGHED]:.3f}, and {100 * rare[STANDARD]:.1f} and "
+            f"{100 * rare[WEIGHED]:.1f} % of that class are right.",
+            last[STANDARD] < first[STANDARD]
+            and bool(np.isclose(last[WEIGHED], first[WEIGHED]))
+            and rare[STANDARD] < rare[WEIGHED],
+        ),
+    ]
+    return findings + [_found(table, method) for method in LEARNT]
+
+
+def _found(table: Table, method: str) -> Finding:
+    gaps = [
+        table.mean("radius", method=method, gamma=gamma)
+        / table.mean("radius", method=IDEAL[method], gamma=gamma)
+        - 1
+        for gamma in GAMMAS
+    ]
+    widest = max(gaps, key=abs)
+    which = "standard" if IDEAL[method] == STANDARD else "rebalanced"
+    return Finding(
+        f"By the paper's equations least squares find the {which} boundary when they are {method}; "
+        f"{100 * NEAR:.0f} % of the radius count as found.",
+        f"Here, on samples, the median radius is at most {100 * abs(widest):.1f} % from it.",
+        abs(widest) <= NEAR,
+    )
+
+
+EXPERIMENT = Experiment(
+    name="icra2017-fig1",
+    title="Camoriano 2017, fig. 1: Bayes boundaries of a common and a rare class",
+    shows="exact boundaries for five shares, standard and rebalanced, and learnt ones",
+    sources={},
+    runs=_runs,
+    measure=_measure,
+    draw=_draw,
+    judge=_judge,
+    keys=("gamma", "method", "seed"),
+    exact=("radius", "common", "rare"),
+    size=(10.0, 3.1),
+    notes=(
+        "The exact boundaries are circles, by the equations; the paper prints no numbers. Least "
+        "squares on samples of these Gaussians, with 300 random Fourier features, are ours: they "
+        "test what the paper says of recoding. A learnt radius is the median over directions: at "
+        "three deviations from the rare class hardly a sample says where its border is.",
+        "Width of the features and penalty were chosen among five pairs by how near the radii came "
+        "to the exact ones; with the others they were up to 20 % off. So learnt boundaries show "
+        "that least squares can find the exact ones, not that they do at any setting.",
+    ),
+)

@@ -1,0 +1,103 @@
+"""Figure 4 d: rates over the number of trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from evergrow.research.experiments.drawing import BLUE
+from evergrow.research.experiments.experiment import Experiment, Finding, Run
+from evergrow.research.experiments.lab import Lab
+from evergrow.research.experiments.table import Row, Table
+from evergrow.research.papers.nips2006 import sweeps
+from evergrow.research.papers.nips2006.photographs import SOURCES
+from evergrow.research.papers.nips2006.sweeps import LITTLE, N_TREES, Variant, difference, points
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["EXPERIMENT"]
+
+_TREES = (1, 2, 3, N_TREES, 10)
+# A deviation needs more than three numbers; the runs are short.
+_N_SEEDS = 5
+# Of so few seeds, deviations that differ by less may be the same.
+_TELLING = 2.0
+
+
+def _runs(lab: Lab) -> list[Run]:
+    return [{"data": name, "seed": s} for name in lab.names for s in lab.seeds(_N_SEEDS, 3)]
+
+
+def _measure(lab: Lab, run: Run) -> Sequence[Row]:
+    size, seed = sweeps.sizes(lab), int(run["seed"])
+    variants = [
+        Variant(
+            {"trees": n_trees},
+            sweeps.forest(size.n_words, seed, lab, n_estimators=n_trees),
+            size.n_training,
+        )
+        for n_trees in _TREES
+    ]
+    return sweeps.forest_rows(lab, run, variants)
+
+
+def _draw(figure: Figure, table: Table) -> None:
+    left, right = figure.subplots(1, 2)
+    sweeps.draw_curve(left, table, "trees", "ERC forest", fmt="o-", color=BLUE)
+    sweeps.draw_paper(left, N_TREES, table.values("trees"))
+    left.set(ylabel=sweeps.RATE, title="accuracy")
+    curve = table.curve("trees", "rate")
+    right.plot(curve.x, curve.deviation, "o-", color=BLUE)
+    right.set(ylabel="standard deviation, points", title="spread over seeds")
+    right.set_ylim(bottom=0)
+    for axes in (left, right):
+        axes.set_xticks(curve.x)
+        axes.set_xlabel("trees, each with as many leaves")
+    figure.legend(loc="outside right center")
+
+
+def _judge(table: Table) -> list[Finding]:
+    most = max(table.values("trees"))
+    first = difference(table, {"trees": N_TREES}, {"trees": 1})
+    beyond = difference(table, {"trees": most}, {"trees": N_TREES})
+    one, five = (table.deviation("rate", trees=n) for n in (1, N_TREES))
+    n_seeds = len(table.values("seed"))
+    telling = n_seeds >= _N_SEEDS and max(one, five) > _TELLING * min(one, five)
+    return [
+        sweeps.tell_higher(
+            "The paper finds that going from 1 tree to 5 raises the accuracy.",
+            f"Here {N_TREES} trees against 1 make a difference",
+            first,
+        ),
+        Finding(
+            "The paper finds that 5 trees vary less from run to run than 1.",
+            f"Here the standard deviation over {n_seeds} seeds is {one:.1f} points with 1 tree "
+            f"and {five:.1f} with {N_TREES}.",
+            five < one if telling else None,
+        ),
+        Finding(
+            "The paper finds little improvement beyond 5 trees (a point at most).",
+            f"Here {most} trees against {N_TREES} make a difference: {points(beyond)}.",
+            beyond.below(LITTLE),
+        ),
+    ]
+
+
+EXPERIMENT = Experiment(
+    name="nips2006-fig4d",
+    title="Figure 4 d of Moosmann et al.: how many trees a codebook needs",
+    shows="rate at equal error, and its spread, over the number of trees",
+    sources=SOURCES,
+    runs=_runs,
+    measure=_measure,
+    draw=_draw,
+    judge=_judge,
+    keys=("data", "object", "seed", "trees"),
+    exact=("words", "rate"),
+    timed=sweeps.TIMED,
+    published=({"trees": N_TREES, "rate": sweeps.PAPER_RATE},),
+    size=(9.5, 3.2),
+    notes=(*sweeps.NOTES, sweeps.FEWER_WINDOWS),
+    extras=("vision",),
+)

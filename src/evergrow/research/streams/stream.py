@@ -1,0 +1,158 @@
+"""The class-incremental protocol as data: which classes come when, and when to measure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.foundation.params import Integer, Nothing, check_parameters
+
+__all__ = ["ClassStream", "Step"]
+
+Array = npt.NDArray[Any]
+
+_RULES = {
+    "initial": (Integer(1),),
+    "chunk": (Integer(1),),
+    "n_classes": (Integer(1), Nothing()),
+    "repetitions": (Integer(1),),
+    "random_state": (Integer(0),),
+}
+
+
+_ORDERS = ("shuffled", "sorted")
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One batch of a stream: the classes it brings and the rows to learn from."""
+
+    classes: Array
+    """The new classes, in the order in which they come."""
+    known: Array
+    """All classes so far, these included, in the order in which they came."""
+    rows: Array
+    """Training rows of the new classes, in increasing order."""
+    measured: bool
+    """Whether the protocol measures after this step."""
+
+
+@dataclass(frozen=True)
+class ClassStream:
+    """A few classes to begin with, then the others, some at a time.
+
+    Parameters
+    ----------
+    initial : int
+        Classes of the first batch.
+    chunk : int, default=1
+        Classes of every later batch; the last may bring fewer. More at a time trains faster.
+    n_classes : int, default=None
+        Take only so many classes of the data; None takes all.
+    order : {"shuffled", "sorted"} or sequence, default="shuffled"
+        In which order classes come. A sequence of labels names all classes that take part.
+    repetitions : int, default=1
+        How often to go through the stream, each time in another random order.
+    measure_at : sequence of int, default=None
+        Numbers of known classes at which to measure; None measures after every step.
+    random_state : int, default=0
+        Repetition ``r`` shuffles with the seed ``random_state + r``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evergrow.research import ClassStream
+    >>> y = np.repeat(["ant", "bee", "cow", "dog"], 2)
+    >>> for step in ClassStream(initial=2, order="sorted").steps(y):
+    ...     print(step.classes.tolist(), step.rows.tolist(), len(step.known))
+    ['ant', 'bee'] [0, 1, 2, 3] 2
+    ['cow'] [4, 5] 3
+    ['dog'] [6, 7] 4
+    """
+
+    initial: int
+    chunk: int = 1
+    n_classes: int | None = None
+    order: Literal["shuffled", "sorted"] | Sequence[Any] = "shuffled"
+    repetitions: int = 1
+    measure_at: Sequence[int] | None = None
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        check_parameters(vars(self), _RULES)
+        _check_order(self.order)
+        _check_sizes(self.measure_at)
+
+    def sizes(self, n_classes: int) -> list[int]:
+        """Numbers of classes known after each step, of so many in the data."""
+        end = n_classes if self.n_classes is None else self.n_classes
+        if end > n_classes:
+            raise ValueError(f"the stream asks for {end} classes, the data have {n_classes}")
+        if self.initial > end:
+            raise ValueError(
+                f"the stream begins with {self.initial} classes, but there are only {end}; "
+                "initial must be at most that"
+            )
+        return [*range(self.initial, end, self.chunk), end]
+
+    def ordered(self, classes: Array, repetition: int = 0) -> Array:
+        """The classes in the order of one repetition."""
+        if not 0 <= repetition < self.repetitions:
+            raise ValueError(
+                f"repetition must be from 0 to {self.repetitions - 1}, got {repetition}"
+            )
+        if not isinstance(self.order, str):
+            return _named(self.order, classes)
+        if self.order == "sorted":
+            return np.sort(classes)
+        rng = np.random.default_rng(self.random_state + repetition)
+        return rng.permutation(np.sort(classes))
+
+    def steps(self, y: npt.ArrayLike, repetition: int = 0) -> Iterator[Step]:
+        """The batches of one repetition over training labels ``y``."""
+        labels = np.asarray(y)
+        order = self.ordered(np.unique(labels), repetition)
+        sizes = self.sizes(len(order))
+        measured = set(sizes if self.measure_at is None else self.measure_at)
+        unreachable = measured - set(sizes)
+        if unreachable:
+            raise ValueError(
+                f"measure_at asks for {sorted(unreachable)} classes, "
+                f"but the stream passes through {sizes}"
+            )
+        first = 0
+        for end in sizes:
+            rows = np.flatnonzero(np.isin(labels, order[first:end]))
+            yield Step(order[first:end], order[:end], rows, end in measured)
+            first = end
+
+
+def _check_order(order: Any) -> None:
+    known = order in _ORDERS if isinstance(order, str) else isinstance(order, Collection)
+    if not known:
+        raise ValueError(
+            f"order must be 'shuffled', 'sorted' or a sequence of labels, got {order!r}"
+        )
+
+
+def _check_sizes(measure_at: Any) -> None:
+    rule = Integer(1)
+    listed = isinstance(measure_at, Collection) and not isinstance(measure_at, (str, bytes))
+    if measure_at is not None and not (listed and all(map(rule.admits, measure_at))):
+        raise ValueError(
+            f"measure_at must be numbers of classes, each {rule}, or None, got {measure_at!r}"
+        )
+
+
+def _named(order: Sequence[Any], classes: Array) -> Array:
+    named = np.asarray(order)
+    strange = sorted(set(named.tolist()) - set(classes.tolist()), key=str)
+    if strange:
+        raise ValueError(f"order names classes that the data lack: {strange[:5]}")
+    if len(np.unique(named)) != len(named):
+        raise ValueError("order names a class twice")
+    return named.astype(classes.dtype)

@@ -1,0 +1,105 @@
+"""A picture of which classes are taken for which."""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.foundation.atomic import written_whole
+from evergrow.vision.images.sources import printable
+
+__all__ = ["draw_confusion"]
+
+# With more classes numbers and names would run into each other.
+_MOST_NUMBERS = 25
+_MOST_NAMES = 80
+_LONGEST_NAME = 30
+_REJECTED = "unknown"
+_FORMATS = (".svg", ".png")
+
+
+def draw_confusion(
+    counts: npt.ArrayLike,
+    classes: npt.ArrayLike,
+    path: str | os.PathLike[str],
+    *,
+    rejected: npt.ArrayLike | None = None,
+) -> None:
+    """Draw how often images of each class got which answer.
+
+    Parameters
+    ----------
+    counts : array-like of shape (n_classes, n_classes)
+        Images of the class of the row that were taken for the class of the column.
+    classes : array-like of shape (n_classes,)
+        Names of the classes.
+    path : path
+        File to write: ``.svg`` or ``.png``; an existing one is replaced, whole or not at all.
+    rejected : array-like of shape (n_classes,), default=None
+        Images of each class for which the answer was none of the classes. They get a column
+        "unknown" where there are any, and count in the total.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> from evergrow.vision import draw_confusion
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "confusion.svg")
+    ...     draw_confusion([[8, 2], [1, 9]], ["cat", "dog"], path)
+    ...     os.path.getsize(path) > 1000
+    True
+    """
+    target = Path(path)
+    if target.suffix.lower() not in _FORMATS:
+        raise ValueError(f"the picture must end in {' or '.join(_FORMATS)}, got {target.name!r}")
+    names = [printable(str(one)) for one in np.asarray(classes)]
+    table, answers = np.asarray(counts), names
+    if rejected is not None and np.any(rejected):
+        table = np.column_stack([table, np.asarray(rejected)])
+        answers = [*names, _REJECTED]
+    figure = _figure(table, names, answers)
+    content = io.BytesIO()
+    with warnings.catch_warnings():
+        # Names may be in letters that the font lacks; they are then drawn as boxes.
+        warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
+        figure.savefig(content, format=target.suffix.lower()[1:], dpi=150, bbox_inches="tight")
+    with written_whole(target) as file:
+        file.write(content.getvalue())
+
+
+def _figure(counts: npt.NDArray[np.int64], names: list[str], answers: list[str]) -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError('pictures need matplotlib: pip install "evergrow[plot]"') from error
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    side = 3.0 + 0.22 * min(len(names), _MOST_NAMES)
+    figure = Figure(figsize=(side + 1, side))
+    axes = figure.add_subplot()
+    image = axes.imshow(shares, cmap="cividis", vmin=0, vmax=1)
+    figure.colorbar(image, label="share of the class", shrink=0.8)
+    axes.set(xlabel="answer", ylabel="class", title=f"{np.trace(counts)} of {counts.sum()} right")
+    _name_ticks(axes.set_yticks, names)
+    _name_ticks(axes.set_xticks, answers, rotation=90)
+    if len(names) <= _MOST_NUMBERS:
+        for (row, column), count in np.ndenumerate(counts):
+            if count:
+                shade = "black" if shares[row, column] > 0.5 else "white"
+                axes.text(column, row, str(count), ha="center", va="center", color=shade)
+    return figure
+
+
+def _name_ticks(set_ticks: Any, names: list[str], **options: Any) -> None:
+    if len(names) > _MOST_NAMES:
+        return
+    short = [
+        name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…" for name in names
+    ]
+    # A dollar sign in a name is no formula.
+    set_ticks(range(len(names)), short, parse_math=False, **options)

@@ -1,0 +1,5 @@
+"""Patches of images as vectors, and Fisher vectors of them."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,0 +1,200 @@
+"""EfficientNet-Lite0 as an ONNX graph, from the weights it was trained to.
+
+A stem, seven stages of inverted residual blocks and a head; every convolution is followed by batch
+normalisation, which is folded into it, and most of these by ReLU6. The classifier is left out: what
+comes out is the average of the head over the image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.vision.images.extras import vision_module
+
+__all__ = ["CONVERTER_VERSION", "SIDE", "Stage", "fold_batch_norm", "lite0_onnx", "same_padding"]
+
+# Goes into the names of converted files: another conversion is another file.
+CONVERTER_VERSION = 1
+SIDE = 224
+
+_EPSILON = 1e-3
+_OPSET = 13
+# Old enough for every supported version of the runtime.
+_IR_VERSION = 8
+
+Weights = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Blocks of one kind; the first of them has the stride."""
+
+    n_blocks: int
+    kernel: int
+    stride: int
+    expansion: int
+    channels: int
+
+
+_STEM_CHANNELS = 32
+_STAGES = (
+    Stage(1, kernel=3, stride=1, expansion=1, channels=16),
+    Stage(2, kernel=3, stride=2, expansion=6, channels=24),
+    Stage(2, kernel=5, stride=2, expansion=6, channels=40),
+    Stage(3, kernel=3, stride=2, expansion=6, channels=80),
+    Stage(3, kernel=5, stride=1, expansion=6, channels=112),
+    Stage(4, kernel=5, stride=2, expansion=6, channels=192),
+    Stage(1, kernel=3, stride=1, expansion=6, channels=320),
+)
+_HEAD_CHANNELS = 1280
+
+
+def fold_batch_norm(
+    kernel: npt.NDArray[Any], norm: Mapping[str, npt.NDArray[Any]], epsilon: float = _EPSILON
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """Kernel and bias of one convolution that does what convolution and normalisation did.
+
+    ``norm`` has ``weight``, ``bias``, ``running_mean`` and ``running_var``, one per output channel.
+    """
+    exact = {name: value.astype(np.float64) for name, value in norm.items()}
+    scale = exact["weight"] / np.sqrt(exact["running_var"] + epsilon)
+    folded = kernel.astype(np.float64) * scale[:, None, None, None]
+    bias = exact["bias"] - exact["running_mean"] * scale
+    return folded.astype(np.float32), bias.astype(np.float32)
+
+
+def same_padding(side: int, kernel: int, stride: int) -> tuple[int, int]:
+    """Pixels before and after, so that ``ceil(side / stride)`` come out; the odd one comes after.
+
+    >>> same_padding(224, kernel=3, stride=2), same_padding(56, kernel=5, stride=1)
+    ((0, 1), (2, 2))
+    """
+    n_out = -(-side // stride)
+    total = max((n_out - 1) * stride + kernel - side, 0)
+    return total // 2, total - total // 2
+
+
+@dataclass
+class _Graph:
+    """An ONNX graph under construction; remembers the size of the image as it shrinks."""
+
+    weights: Weights
+    helper: Any
+    side: int = SIDE
+    nodes: list[Any] = field(default_factory=list)
+    constants: dict[str, npt.NDArray[np.float32]] = field(default_factory=dict)
+
+    def add(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        name = f"{kind.lower()}_{len(self.nodes)}"
+        self.nodes.append(self.helper.make_node(kind, list(inputs), [name], name, **attributes))
+        return name
+
+    def constant(self, name: str, value: npt.NDArray[np.float32]) -> str:
+        self.constants[name] = value
+        return name
+
+    def convolution(
+        self, source: str, layer: tuple[str, str], shape: tuple[int, ...], *, stride: int = 1
+    ) -> str:
+        """A convolution and its normalisation; depthwise where a kernel has one channel."""
+        name, norm = layer
+        parts = ("weight", "bias", "running_mean", "running_var")
+        statistics = {part: self._weight(f"{norm}.{part}", shape[:1]) for part in parts}
+        kernel, bias = fold_batch_norm(self._weight(f"{name}.weight", shape), statistics)
+        before, after = same_padding(self.side, shape[2], stride)
+        self.side = -(-self.side // stride)
+        return self.add(
+            "Conv",
+            source,
+            self.constant(f"{name}.weight", kernel),
+            self.constant(f"{name}.bias", bias),
+            group=shape[0] if shape[1] == 1 else 1,
+            kernel_shape=list(shape[2:]),
+            pads=[before, before, after, after],
+            strides=[stride, stride],
+        )
+
+    def relu6(self, source: str) -> str:
+        low = self.constant("zero", np.array(0, np.float32))
+        return self.add("Clip", source, low, self.constant("six", np.array(6, np.float32)))
+
+    def _weight(self, name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        found = self.weights.get(name)
+        if found is None or found.shape != shape or found.dtype.kind != "f":
+            what = "nothing" if found is None else f"{found.dtype} of shape {found.shape}"
+            raise ValueError(f"the weights should have {name} of shape {shape}, got {what}")
+        if not np.isfinite(found).all():
+            raise ValueError(f"the weights {name} are not finite")
+        return found
+
+
+def _blocks(stages: tuple[Stage, ...], channels: int) -> Iterator[tuple[Stage, int, int]]:
+    """Stage, incoming channels and stride of every block."""
+    for stage in stages:
+        for number in range(stage.n_blocks):
+            yield stage, channels, stage.stride if number == 0 else 1
+            channels = stage.channels
+
+
+def _block(graph: _Graph, source: str, name: str, stage: Stage, channels: int, stride: int) -> str:
+    """An inverted residual: widen, filter each channel, narrow, and add what came in."""
+    wide, inner, norms = channels * stage.expansion, source, iter(range(3))
+
+    def layer(kind: str) -> tuple[str, str]:
+        return f"{name}.{kind}", f"{name}._bn{next(norms)}"
+
+    if stage.expansion == 1:
+        next(norms)
+    else:
+        inner = graph.convolution(inner, layer("_expand_conv"), (wide, channels, 1, 1))
+        inner = graph.relu6(inner)
+    depthwise = (wide, 1, stage.kernel, stage.kernel)
+    inner = graph.convolution(inner, layer("_depthwise_conv"), depthwise, stride=stride)
+    inner = graph.relu6(inner)
+    inner = graph.convolution(inner, layer("_project_conv"), (stage.channels, wide, 1, 1))
+    same = stride == 1 and channels == stage.channels
+    return graph.add("Add", inner, source) if same else inner
+
+
+def lite0_onnx(weights: Weights) -> bytes:
+    """The network for a batch of images of shape (n, 3, 224, 224); gives (n, 1280).
+
+    Parameters
+    ----------
+    weights : mapping of str to ndarray
+        The trained tensors, under the names of their PyTorch modules.
+
+    Returns
+    -------
+    content : bytes
+        The ONNX file.
+    """
+    onnx = vision_module("onnx")
+    helper, graph = onnx.helper, _Graph(weights, onnx.helper)
+    stem = (_STEM_CHANNELS, 3, 3, 3)
+    current = graph.convolution("images", ("_conv_stem", "_bn0"), stem, stride=2)
+    current = graph.relu6(current)
+    for number, (stage, channels, stride) in enumerate(_blocks(_STAGES, _STEM_CHANNELS)):
+        current = _block(graph, current, f"_blocks.{number}", stage, channels, stride)
+    head = (_HEAD_CHANNELS, _STAGES[-1].channels, 1, 1)
+    current = graph.relu6(graph.convolution(current, ("_conv_head", "_bn1"), head))
+    current = graph.add("Flatten", graph.add("GlobalAveragePool", current), axis=1)
+    kind = onnx.TensorProto.FLOAT
+    made = helper.make_graph(
+        graph.nodes,
+        "efficientnet-lite0",
+        [helper.make_tensor_value_info("images", kind, ["n", 3, SIDE, SIDE])],
+        [helper.make_tensor_value_info(current, kind, ["n", _HEAD_CHANNELS])],
+        [onnx.numpy_helper.from_array(value, name) for name, value in graph.constants.items()],
+    )
+    opset = helper.make_opsetid("", _OPSET)
+    model = helper.make_model(
+        made, opset_imports=[opset], ir_version=_IR_VERSION, producer_name="evergrow"
+    )
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content

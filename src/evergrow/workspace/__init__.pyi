@@ -1,0 +1,55 @@
+from .inspecting import check_workspace
+from .layout import is_workspace
+from .problems import (
+    ConflictError,
+    KeyReusedError,
+    NewerWorkspaceError,
+    NoSuchClassError,
+    NoSuchExampleError,
+    WorkspaceFullError,
+    WorkspaceLockedError,
+)
+from .records import (
+    Answer,
+    Change,
+    ClassEntry,
+    Confused,
+    Event,
+    Example,
+    Finding,
+    Lesson,
+    Page,
+    Picture,
+    Request,
+    Review,
+    Status,
+    Taught,
+)
+from .workspace import Workspace
+
+__all__ = [
+    "Answer",
+    "Change",
+    "ClassEntry",
+    "ConflictError",
+    "Confused",
+    "Event",
+    "Example",
+    "Finding",
+    "KeyReusedError",
+    "Lesson",
+    "NewerWorkspaceError",
+    "NoSuchClassError",
+    "NoSuchExampleError",
+    "Page",
+    "Picture",
+    "Request",
+    "Review",
+    "Status",
+    "Taught",
+    "Workspace",
+    "WorkspaceFullError",
+    "WorkspaceLockedError",
+    "check_workspace",
+    "is_workspace",
+]

@@ -1,0 +1,147 @@
+"""A forest grown and updated by groups of trees is the one that is grown and updated whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evergrow import _core
+from tests.estimators.forest.blobs import blobs
+from tests.estimators.forest.cores import RULES, equal_trees, grow, plan, standardizer, written
+
+X, Y = blobs(200, range(6))
+SAMPLES = written(X, Y.astype(np.int32))
+N_TREES = 7
+# First tree and number of trees of each group.
+GROUPS = [(0, 1), (1, 4), (5, 2)]
+MORE, CLASSES = blobs(60, [1, 6, 7], seed=1)
+
+Way = Callable[[_core.Forest, str], _core.Forest]
+
+STRATEGIES = [
+    (proposer, strategy)
+    for proposer in RULES
+    for strategy in ("uls", "igt", "rtst", "rust")
+    if strategy != "rust" or proposer in ("ncm", "regularised")
+]
+
+
+def with_more() -> tuple[_core.Samples, Any]:
+    samples = SAMPLES.copy()
+    numbers = samples.add(len(MORE))
+    ids = len(X) + np.arange(len(MORE), dtype=np.int64)
+    samples.write(numbers, MORE, CLASSES.astype(np.int32), ids, standardizer(X.shape[1]))
+    return samples, numbers
+
+
+def as_it_is(forest: _core.Forest, proposer: str) -> _core.Forest:
+    return forest
+
+
+def from_arrays(forest: _core.Forest, proposer: str) -> _core.Forest:
+    """The forest as it comes out of a model file, or from another process."""
+    return _core.Forest.from_arrays(
+        samples=forest.samples,
+        trees=[forest.tree_arrays(tree) for tree in range(len(forest))],
+        n_comparisons=forest.n_comparisons,
+        proposer=proposer,
+        n_classes=forest.n_classes,
+    )
+
+
+WAYS = [as_it_is, from_arrays]
+
+
+def check_update(proposer: str, way: Way, **options: Any) -> None:
+    """Assert that groups updated one by one are the whole forest updated."""
+    forest = grow(SAMPLES, proposer, n_trees=N_TREES)
+    whole, expected = forest.update(n_threads=2, progress=None, **options)
+    # Plans of groups say how many trees the forest has.
+    options["plan"] = {**options["plan"], "n_trees": N_TREES}
+    groups, reports = [], []
+    for first, count in GROUPS:
+        group = way(forest.group(first, count), proposer)
+        made, report = group.update(n_threads=1, progress=None, first_tree=first, **options)
+        groups.append(made)
+        reports.append(report)
+    joined = _core.Forest.joined(whole.samples, groups)
+    joined.check()
+    equal_trees(joined, whole)
+    for name in expected:
+        if not name.endswith("seconds"):
+            assert sum(report[name] for report in reports) == expected[name], name
+
+
+@pytest.mark.parametrize("proposer", RULES)
+def test_groups_of_trees_joined_are_the_forest(proposer: str) -> None:
+    groups = [grow(SAMPLES, proposer, n_trees=n, first_tree=first) for first, n in GROUPS]
+    joined = _core.Forest.joined(SAMPLES, groups)
+    assert joined.n_classes == 6
+    equal_trees(joined, grow(SAMPLES, proposer, n_trees=N_TREES))
+
+
+@pytest.mark.parametrize(("proposer", "strategy"), STRATEGIES)
+@pytest.mark.parametrize("refreshed", [(0, 0), (5, 4)])
+@pytest.mark.parametrize("way", WAYS)
+def test_groups_updated_one_by_one_are_the_forest_updated(
+    proposer: str, strategy: str, refreshed: tuple[int, int], way: Way
+) -> None:
+    samples, numbers = with_more()
+    check_update(
+        proposer,
+        way,
+        samples=samples,
+        rows=numbers,
+        evicted=np.arange(0, 40, 3, dtype=np.int32),
+        plan=plan(
+            proposer,
+            strategy=strategy,
+            n_classes=8,
+            first_refreshed=refreshed[0],
+            n_refreshed=refreshed[1],
+        ),
+    )
+
+
+def test_a_group_is_some_of_the_trees() -> None:
+    forest = grow(SAMPLES, "ncm", n_trees=N_TREES)
+    equal_trees(forest.group(2, 3), grow(SAMPLES, "ncm", n_trees=3, first_tree=2))
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 8), (7, 1), (8, 0)])
+def test_a_group_beyond_the_trees_is_refused(first: int, count: int) -> None:
+    with pytest.raises(ValueError, match="no such trees"):
+        grow(SAMPLES, "ncm", n_trees=N_TREES).group(first, count)
+
+
+def test_a_group_that_is_no_part_of_the_plans_forest_is_refused() -> None:
+    forest = grow(SAMPLES, "ncm", n_trees=2)
+    with pytest.raises(ValueError, match="beyond n_trees"):
+        forest.update(
+            samples=SAMPLES,
+            rows=np.zeros(1, np.int32),
+            evicted=np.zeros(0, np.int32),
+            plan=plan("ncm", n_trees=6),
+            n_threads=1,
+            progress=None,
+            first_tree=5,
+        )
+
+
+UNLIKE: dict[str, tuple[Any, str]] = {
+    "no forest": (list, "no forests"),
+    "classes": (lambda: [grow(SAMPLES, "ncm"), grow(SAMPLES, "ncm", n_classes=9)], "classes"),
+    "kinds": (lambda: [grow(SAMPLES, "ncm"), grow(SAMPLES, "axis")], "split"),
+    "samples": (lambda: [grow(with_more()[0], "ncm")], "rows of every"),
+    "precision": (lambda: [grow(written(X, Y.astype(np.int32), half=True), "ncm")], "rows of"),
+}
+
+
+@pytest.mark.parametrize("case", UNLIKE)
+def test_forests_that_do_not_fit_together_are_not_joined(case: str) -> None:
+    make, message = UNLIKE[case]
+    with pytest.raises(ValueError, match=message):
+        _core.Forest.joined(SAMPLES, make())

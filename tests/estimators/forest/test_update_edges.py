@@ -1,0 +1,210 @@
+"""Corners of updating forests: files that lie, copies that race, turns that must be kept."""
+
+from __future__ import annotations
+
+import copy
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evergrow
+from evergrow import AxisForestClassifier, ModelFileError, NCMForestClassifier
+from evergrow.storage.files import read_model, write_model
+from tests.estimators.forest.blobs import blobs
+
+X, Y = blobs(200, [0, 1, 2])
+
+
+def changed(path: Path, change: Any) -> Path:
+    header, tensors = read_model(path)
+    header.pop("format_version")
+    tensors = {name: array.copy() for name, array in tensors.items()}
+    change(header, tensors)
+    write_model(path, header, tensors)
+    return path
+
+
+def saved(forest: Any, tmp_path: Path) -> Path:
+    path = tmp_path / "forest.evergrow"
+    forest.save(path)
+    return path
+
+
+def test_a_file_that_names_another_kind_of_forest_is_refused(tmp_path: Path) -> None:
+    path = saved(AxisForestClassifier(2, random_state=0).fit(X, Y), tmp_path)
+
+    def lie(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        header["estimator"] = "NCMForestClassifier"
+        header["parameters"] = NCMForestClassifier().get_params()
+
+    with pytest.raises(ModelFileError, match="grown by another"):
+        evergrow.load(changed(path, lie))
+
+
+def test_a_file_whose_leaves_hold_more_than_they_count_is_refused(tmp_path: Path) -> None:
+    path = saved(NCMForestClassifier(1, random_state=0).fit(X, Y), tmp_path)
+
+    def repeat_a_row(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        leaf = int(np.flatnonzero(tensors["tree.0.left"] == -1)[0])
+        rows = tensors["tree.0.rows"]
+        tensors["tree.0.rows"] = np.concatenate([rows, np.repeat(rows[:1], 500)])
+        tensors["tree.0.row_begin"][leaf] = len(rows)
+        tensors["tree.0.row_size"][leaf] = 500
+
+    with pytest.raises(ModelFileError, match="more than it counts"):
+        evergrow.load(changed(path, repeat_a_row))
+
+
+def test_a_very_deep_tree_can_be_updated(tmp_path: Path) -> None:
+    forest = NCMForestClassifier(1, update="uls", random_state=0).fit(X[:100], Y[:100] % 2)
+    path = saved(forest, tmp_path)
+    depth = 60000
+    n = 2 * depth + 1
+
+    def chain(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        left = np.full(n, -1, np.int32)
+        inner = np.r_[0, np.arange(2, 2 * depth, 2)]
+        left[inner] = np.arange(1, 2 * depth, 2)
+        for name in ("centroid_begin", "centroid_size", "count_begin", "count_size"):
+            tensors[f"tree.0.{name}"] = np.zeros(n, np.int32)
+        for name in ("row_begin", "row_size"):
+            tensors[f"tree.0.{name}"] = np.zeros(n, np.int32)
+        tensors["tree.0.left"] = left
+        tensors["tree.0.centroid_size"][inner] = 2
+        tensors["tree.0.count_size"][left == -1] = 1
+        tensors["tree.0.centroid_class"] = np.array([0, 1], np.int32)
+        tensors["tree.0.centroid_source"] = np.array([0, 1], np.int32)
+        tensors["tree.0.half_norm"] = np.array([5, -5], np.float32)
+        tensors["tree.0.side"] = np.array([0, 1], np.uint8)
+        tensors["tree.0.count_class"] = np.array([0], np.int32)
+        tensors["tree.0.count"] = np.array([1], np.int32)
+        tensors["tree.0.rows"] = np.zeros(0, np.int32)
+
+    deep = evergrow.load(changed(path, chain)).partial_fit(X[:1], [0])
+    assert deep.update_report_.n_samples == 1
+
+
+def test_forgetting_between_updates_does_not_cost_a_tree_its_turn() -> None:
+    forest = NCMForestClassifier(4, update="uls", refresh=0.25, random_state=0).fit(X, Y)
+    turns = []
+    for i in range(4):
+        before = forest._fitted.forest.n_comparisons
+        forest.partial_fit(X[:1], Y[:1]).forget(samples=[i])
+        spent = np.subtract(forest._fitted.forest.n_comparisons, before)
+        turns.append(int(np.argmax(spent)))
+    assert turns == [0, 1, 2, 3]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="memory in a file needs a POSIX system")
+def test_forgotten_samples_leave_no_copy_in_nodes_or_file(tmp_path: Path) -> None:
+    path = tmp_path / "samples"
+    forest = NCMForestClassifier(8, min_samples_leaf=1, memory=path, random_state=0)
+    rng = np.random.default_rng(0)
+    X_many = rng.normal(size=(300, 8))
+    y_many = rng.integers(0, 30, 300)
+    forest.fit(X_many, y_many)
+    scaled = forest._fitted.forest.samples.take(np.arange(300, dtype=np.int32))
+    gone = np.arange(60)
+    forest.forget(samples=gone)
+    copies = {row.tobytes() for row in scaled[gone].astype(np.float16)}
+    for t in range(8):
+        halves = forest._fitted.forest.tree_arrays(t)["halves"].reshape(-1, 16)[:, :8]
+        assert not copies & {row.tobytes() for row in halves}
+    content = path.read_bytes()
+    assert not any(row.tobytes() in content for row in scaled[gone])
+    assert all(row.tobytes() in content for row in scaled[60:])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="memory in a file needs a POSIX system")
+def test_a_copy_and_its_original_never_write_to_one_file_together(tmp_path: Path) -> None:
+    forest = NCMForestClassifier(2, memory=tmp_path / "samples", random_state=0).fit(X, Y)
+    twin = copy.deepcopy(forest)
+    failed = []
+
+    def update(model: NCMForestClassifier, first: int) -> None:
+        try:
+            model.partial_fit(X[first : first + 20], Y[first : first + 20])
+        except OSError:
+            failed.append(model)
+
+    threads = [threading.Thread(target=update, args=(m, i)) for i, m in ((0, forest), (50, twin))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(failed) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_leaves_the_file_of_its_parent_alone(tmp_path: Path) -> None:
+    path = tmp_path / "samples"
+    forest = NCMForestClassifier(2, memory=path, random_state=0).fit(X, Y)
+    child = os.fork()
+    if child == 0:
+        try:
+            forest.partial_fit(X[:5], Y[:5])
+            os._exit(1)
+        except OSError:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert status == 0
+    assert path.is_file()
+    forest.partial_fit(X[:5], Y[:5])
+
+
+def test_uls_without_samples_does_not_touch_nodes(tmp_path: Path) -> None:
+    forest = NCMForestClassifier(
+        3, min_samples_leaf=1, keep_per_class=20, update="uls", random_state=0
+    ).fit(X, Y)
+    path = tmp_path / "small.evergrow"
+    forest.save(path, inference_only=True)
+    loaded = evergrow.load(path)
+    before = [loaded._fitted.forest.tree_arrays(t)["centroid_source"] for t in range(3)]
+    loaded.partial_fit(X, Y)
+    for t in range(3):
+        after = loaded._fitted.forest.tree_arrays(t)["centroid_source"]
+        np.testing.assert_array_equal(after, before[t])
+
+
+def test_a_report_of_few_samples_names_only_the_new_classes() -> None:
+    forest = NCMForestClassifier(3, random_state=0).partial_fit(X[:20], Y[:20])
+    forest.partial_fit(X[:2], [7, 8])
+    assert forest.update_report_.n_samples == 2
+    assert forest.update_report_.n_new_classes == 2
+
+
+def test_the_ids_of_stored_samples_are_known_after_loading(tmp_path: Path) -> None:
+    forest = NCMForestClassifier(2, random_state=0).fit(X, Y).forget(samples=[3])
+    loaded = evergrow.load(saved(forest, tmp_path))
+    assert loaded.stored_ids_.tolist() == [i for i in range(200) if i != 3]
+    assert 4 not in loaded.forget(samples=[4]).stored_ids_
+
+
+def test_another_sample_precision_needs_a_new_fit() -> None:
+    forest = NCMForestClassifier(2, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="sample_dtype is 'float16'"):
+        forest.set_params(sample_dtype="float16").partial_fit(X[:2], Y[:2])
+
+
+@pytest.mark.parametrize("name", [1.5, float("inf")])
+def test_a_class_cannot_be_renamed_to_a_fraction(name: float) -> None:
+    forest = NCMForestClassifier(2, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="integers or strings"):
+        forest.rename_classes({0: name})
+
+
+def test_names_must_be_a_mapping() -> None:
+    forest = NCMForestClassifier(2, random_state=0).fit(X, Y)
+    with pytest.raises(TypeError, match="must map old to new"):
+        forest.rename_classes([(0, 5)])  # type: ignore[arg-type]
+
+
+def test_a_first_batch_may_be_smaller_than_what_trees_draw_later() -> None:
+    forest = NCMForestClassifier(2, max_samples=20, random_state=0)
+    forest.partial_fit(X[:10], Y[:10]).partial_fit(X[10:100], Y[10:100])
+    assert forest._fitted.history.n_seen == 100

@@ -1,0 +1,418 @@
+"""Least squares as its users meet it."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from evergrow import NCMForestClassifier, RLSClassifier, _core
+from evergrow.estimators import RFF, RebalancedRLSClassifier
+from evergrow.estimators.linear import solver as solver_module
+from evergrow.estimators.sums.moments import WAITING
+from tests.conftest import Arrays
+
+
+@parametrize_with_checks(
+    [
+        RLSClassifier(),
+        RLSClassifier(regularization=0.1, recoding=0.5),
+        RLSClassifier(standardize=True, fit_intercept=False),
+        RLSClassifier(n_random_features=50),
+        RLSClassifier(n_random_features=50, feature_map="rff"),
+        RLSClassifier(keep_class_statistics=True),
+        RebalancedRLSClassifier(),
+    ]
+)
+def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def fixed(**options: Any) -> RLSClassifier:
+    return RLSClassifier(**{"regularization": 1.0, "recoding": 0.5, **options})
+
+
+def test_it_reads_digits_as_well_as_ridge_regression(digits: Arrays) -> None:
+    X, X_test, y, y_test = digits
+    ridge = Ridge(alpha=1.0).fit(X, np.eye(10)[y])
+    theirs = (ridge.predict(X_test).argmax(axis=1) == y_test).mean()
+    assert RLSClassifier(random_state=0).fit(X, y).score(X_test, y_test) >= theirs - 0.005
+
+
+def test_random_features_read_digits_better(digits: Arrays) -> None:
+    X, X_test, y, y_test = digits
+    plain = RLSClassifier(random_state=0).fit(X, y).score(X_test, y_test)
+    for feature_map in ("relu", "rff"):
+        model = RLSClassifier(n_random_features=1000, feature_map=feature_map, random_state=0)
+        assert model.fit(X, y).score(X_test, y_test) > max(plain + 0.02, 0.97)
+
+
+def test_a_class_of_five_examples_is_not_ignored_beside_hundreds(digits: Arrays) -> None:
+    X, X_test, y, y_test = digits
+    few = np.flatnonzero(y == 8)[:5]
+    accuracy = {}
+    for recoding in (0.0, "auto"):
+        model = RLSClassifier(recoding=recoding, random_state=0).fit(X[y != 8], y[y != 8])
+        model.partial_fit(X[few], y[few])
+        new = y_test == 8
+        accuracy[recoding] = model.score(X_test[new], y_test[new]), model.score(X_test, y_test)
+    assert accuracy["auto"][0] > accuracy[0.0][0] + 0.3
+    assert accuracy["auto"][1] > accuracy[0.0][1] - 0.005
+
+
+def test_classes_are_sorted_within_a_call_and_appended_across_calls() -> None:
+    model = fixed().partial_fit([[0.0], [1.0]], ["m", "b"]).partial_fit([[2.0], [3.0]], ["z", "a"])
+    assert model.classes_.tolist() == ["b", "m", "a", "z"]
+    model.partial_fit([[4.0]], ["m"], classes=["q", "c"])
+    assert model.classes_.tolist() == ["b", "m", "a", "z", "c", "q"]
+
+
+def test_old_answers_stay_in_their_columns() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), np.arange(60) % 3
+    model = fixed(recoding=0.0).fit(X, y)
+    before = model.decision_function(X)
+    model.partial_fit(np.zeros((1, 4)), [-5])
+    # Moved a little by one more example, but each in its place.
+    np.testing.assert_allclose(model.decision_function(X)[:, :3], before, atol=0.05)
+    assert model.classes_.tolist() == [0, 1, 2, -5]
+
+
+def test_a_listed_class_without_examples_is_never_predicted() -> None:
+    model = fixed().partial_fit([[0.0], [9.0]], [1, 2], classes=[0, 3])
+    assert model.classes_.tolist() == [0, 1, 2, 3]
+    assert np.isneginf(model.decision_function([[0.0]])[0, [0, 3]]).all()
+    assert model.predict_proba([[-100.0]])[0, [0, 3]].tolist() == [0, 0]
+    assert model.predict([[-100.0], [100.0]]).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("names", [[3, 1, 2], ["owl", "ant", "fox"], [True, False]])
+def test_labels_of_any_kind_come_back_of_their_type(names: list[Any]) -> None:
+    codes = np.arange(60) % len(names)
+    X, y = np.eye(len(names))[codes] + 0.01, np.array(names)[codes]
+    model = fixed().fit(X, y)
+    assert model.classes_.tolist() == sorted(names)
+    assert model.predict(X).dtype == y.dtype
+    assert (model.predict(X) == y).all()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda X: X.astype(np.float32),
+        lambda X: X.astype(np.uint8),
+        lambda X: X.astype(np.float16),
+        np.asfortranarray,
+        lambda X: X.tolist(),
+        pd.DataFrame,
+    ],
+    ids=["float32", "uint8", "float16", "fortran", "lists", "frame"],
+)
+def test_the_same_numbers_in_any_form_give_the_same_weights(digits: Arrays, make: Any) -> None:
+    X, _, y, _ = digits
+    expected = fixed().fit(X, y).coef_
+    np.testing.assert_allclose(fixed().fit(make(X), y).coef_, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_regularization_and_recoding_may_change_without_the_data(digits: Arrays) -> None:
+    X, X_test, y, _ = digits
+    model = fixed(regularization=1.0, recoding=0.0).fit(X, y)
+    model.predict(X_test)
+    model.set_params(regularization=50.0, recoding=0.9)
+    again = fixed(regularization=50.0, recoding=0.9).fit(X, y)
+    np.testing.assert_allclose(
+        model.decision_function(X_test), again.decision_function(X_test), rtol=1e-9, atol=1e-9
+    )
+
+
+def test_nothing_is_held_out_when_both_parameters_are_numbers(digits: Arrays) -> None:
+    X, _, y, _ = digits
+    assert fixed().fit(X, y).n_held_out_.tolist() == [0] * 10
+    held_out = RLSClassifier(recoding=0.5).fit(X, y).n_held_out_
+    assert held_out.tolist() == (np.bincount(y) // 6).tolist()
+
+
+def test_what_is_kept_does_not_grow_with_the_examples() -> None:
+    rng = np.random.default_rng(0)
+    model = RLSClassifier(max_held_out=30, random_state=0)
+    for i in range(900):
+        model.partial_fit(rng.normal(size=(1, 3)), [i % 3])
+    assert sum(len(batch.rows) for batch in model._fitted.moments.waiting) <= WAITING
+    assert model.n_held_out_.tolist() == [10] * 3
+    assert model.class_counts_.tolist() == [300] * 3
+
+
+def test_few_examples_are_followed_and_many_are_solved_for(
+    digits: Arrays, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, X_test, y, _ = digits
+    model = fixed().fit(X[:500], y[:500])
+    model.predict(X_test)
+    calls: list[str] = []
+    real = solver_module.factorise
+    monkeypatch.setattr(
+        solver_module,
+        "factorise",
+        lambda *args, **options: calls.append("factorise") or real(*args, **options),
+    )
+    for i in range(500, 540):
+        model.partial_fit(X[i : i + 1], y[i : i + 1]).predict(X_test[:1])
+    assert calls == []
+    model.partial_fit(X[540:], y[540:]).predict(X_test[:1])
+    assert calls == ["factorise"]
+
+
+def test_a_factor_that_lost_its_definiteness_is_computed_again_with_a_warning(
+    digits: Arrays,
+) -> None:
+    X, X_test, y, _ = digits
+    model = fixed().fit(X, y)
+    model.predict(X_test)
+    model._fitted.solver._factor *= 1e-3
+    model.forget(X[:1], y[:1])
+    with pytest.warns(RuntimeWarning, match="computed again from the kept sums"):
+        scores = model.decision_function(X_test)
+    np.testing.assert_allclose(scores, fixed().fit(X[1:], y[1:]).decision_function(X_test))
+
+
+def test_sums_without_full_rank_and_hardly_any_penalty_are_solved_with_a_warning() -> None:
+    X = np.outer(np.arange(1.0, 21.0), [1e8, 1e8, 1e8])
+    model = fixed(regularization=1e-300).fit(X, np.arange(20) // 10)
+    with pytest.warns(RuntimeWarning, match="not positive definite"):
+        assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_copies_go_their_own_ways(digits: Arrays) -> None:
+    X, X_test, y, _ = digits
+    first = fixed().fit(X[:400], y[:400])
+    first.predict(X_test)
+    second = copy.deepcopy(first)
+    for i in range(400, 410):
+        first.partial_fit(X[i : i + 1], y[i : i + 1]).predict(X_test[:1])
+        second.partial_fit(X[i + 50 : i + 51], y[i + 50 : i + 51]).predict(X_test[:1])
+    for model, part in ((first, range(400, 410)), (second, range(450, 460))):
+        rows = [*range(400), *part]
+        np.testing.assert_allclose(model.coef_, fixed().fit(X[rows], y[rows]).coef_, atol=1e-9)
+
+
+def test_it_can_be_pickled_cloned_and_searched(digits: Arrays) -> None:
+    X, X_test, y, _ = digits
+    model = RLSClassifier(random_state=0).fit(X, y)
+    restored = pickle.loads(pickle.dumps(model))
+    np.testing.assert_allclose(restored.predict_proba(X_test), model.predict_proba(X_test))
+    restored.partial_fit(X[:1], y[:1])
+    with pytest.raises(NotFittedError):
+        clone(model).predict(X_test)
+    search = GridSearchCV(fixed(), {"regularization": [1.0, 1e5]}, cv=3).fit(X, y)
+    assert search.best_params_ == {"regularization": 1.0}
+
+
+def test_readers_see_whole_models_while_another_thread_teaches(digits: Arrays) -> None:
+    X, X_test, y, _ = digits
+    model = fixed().fit(X[:300], y[:300])
+    expected = [fixed().fit(X[:n], y[:n]).decision_function(X_test[:2]) for n in range(300, 340)]
+    problems: list[str] = []
+    n_read = 0
+    done = threading.Event()
+
+    def read() -> None:
+        nonlocal n_read
+        while not done.is_set():
+            n_read += 1
+            scores = model.decision_function(X_test[:2])
+            nearest = min(float(np.abs(scores - whole).max()) for whole in expected)
+            if nearest > 1e-8:
+                problems.append(f"scores of no whole model, off by {nearest}")
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for i in range(300, 339):
+        seen = n_read
+        model.partial_fit(X[i : i + 1], y[i : i + 1])
+        while n_read < seen + 2:
+            pass
+    done.set()
+    for reader in readers:
+        reader.join()
+    assert n_read > 70
+    assert problems == []
+
+
+def test_an_interrupted_update_changes_nothing(
+    digits: Arrays, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, X_test, y, _ = digits
+    model = fixed().fit(X[:300], y[:300])
+    before = model.decision_function(X_test)
+    state = dict(vars(model))
+
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    real = _core.update_weights
+    monkeypatch.setattr(_core, "update_weights", interrupt)
+    # The update itself only adds to sums; the weights are asked for by a prediction.
+    model.partial_fit(X[300:301], y[300:301])
+    with pytest.raises(KeyboardInterrupt):
+        model.predict(X_test)
+    monkeypatch.setattr(_core, "update_weights", real)
+    expected = fixed().fit(X[:301], y[:301]).decision_function(X_test)
+    np.testing.assert_allclose(model.decision_function(X_test), expected, atol=1e-9)
+    vars(model).update(state)
+    monkeypatch.setattr("evergrow.estimators.sums.batches.blas.dsyrk", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X[300:], y[300:])
+    monkeypatch.undo()
+    assert vars(model) == state
+    np.testing.assert_allclose(model.decision_function(X_test), before, atol=1e-9)
+
+
+def test_probabilities_are_calibrated_on_the_held_out_stream(digits: Arrays) -> None:
+    X, X_test, y, y_test = digits
+    model = RLSClassifier(random_state=0).fit(X, y)
+    probabilities = model.predict_proba(X_test)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert (model.classes_[probabilities.argmax(axis=1)] == model.predict(X_test)).all()
+    confidence = probabilities.max(axis=1).mean()
+    assert abs(confidence - model.score(X_test, y_test)) < 0.04
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X_test)), probabilities)
+
+
+def test_the_best_classes_come_first(digits: Arrays) -> None:
+    X, X_test, y, _ = digits
+    model = fixed().fit(X, y)
+    top = model.predict_top_k(X_test, k=10)
+    assert (top[:, 0] == model.predict(X_test)).all()
+    assert (np.sort(top, axis=1) == np.arange(10)).all()
+
+
+def test_two_classes_give_one_score_per_sample() -> None:
+    model = fixed().fit([[0.0], [1.0], [8.0], [9.0]], [0, 0, 1, 1])
+    scores = model.decision_function([[0.0], [9.0]])
+    assert scores.shape == (2,)
+    assert scores[0] < 0 < scores[1]
+
+
+def test_progress_is_shown_when_asked(digits: Arrays, capsys: pytest.CaptureFixture[str]) -> None:
+    X, _, y, _ = digits
+    fixed(verbose=1).fit(X, y)
+    assert "adding examples" in capsys.readouterr().err
+    fixed().fit(X, y)
+    assert capsys.readouterr().err == ""
+
+
+def test_forests_refuse_sample_weights_by_name(digits: Arrays) -> None:
+    X, _, y, _ = digits
+    with pytest.raises(TypeError, match="sample_weight"):
+        NCMForestClassifier(3).fit(X, y, sample_weight=np.ones(len(y)))
+
+
+def test_image_features_class_after_class(measuring_data: Path) -> None:
+    with np.load(measuring_data / "cub200_efflite0_224.npz") as data:
+        X, y, train = data["X"].astype(np.float32), data["y"], data["split"] == "train"
+    chosen = y < 60
+    model = RLSClassifier(random_state=0)
+    for c in range(60):
+        model.partial_fit(X[train & (y == c)], y[train & (y == c)])
+    at_once = RLSClassifier(random_state=0).fit(X[train & chosen], y[train & chosen])
+    test = ~train & chosen
+    assert model.score(X[test], y[test]) > at_once.score(X[test], y[test]) - 0.01
+
+
+def test_a_given_gamma_makes_fourier_features_independent_of_the_first_data() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 3)) * np.linspace(1, 9, 80)[:, None], np.arange(80) % 4
+    for feature_map, same in ((RFF(gamma=0.1), True), ("rff", False)):
+        options = {"n_random_features": 20, "feature_map": feature_map, "random_state": 0}
+        models = [fixed(**options), fixed(**options).partial_fit(X[:5], y[:5])]
+        models[0].fit(X, y)
+        models[1].partial_fit(X[5:], y[5:])
+        scores = [model.decision_function(X) for model in models]
+        assert np.allclose(*scores, atol=1e-8) == same
+
+
+def test_what_the_caller_does_with_his_arrays_later_does_not_matter(digits: Arrays) -> None:
+    X, X_test, y, _ = digits
+    model = fixed().fit(X[:300], y[:300])
+    model.predict(X_test)
+    row, label, weight = X[300:301].copy(), y[300:301].copy(), np.ones(1)
+    model.partial_fit(row, label, sample_weight=weight)
+    row[:], label[:], weight[:] = 99.0, 0, 1e4
+    expected = fixed().fit(X[:301], y[:301]).decision_function(X_test)
+    np.testing.assert_allclose(model.decision_function(X_test), expected, atol=1e-9)
+
+
+def test_a_few_very_wide_rows_of_any_type_are_learnt() -> None:
+    X = np.random.default_rng(0).integers(0, 255, (20, 60000)).astype(np.uint8)
+    model = fixed(n_random_features=20, random_state=0).fit(X, np.arange(20) % 2)
+    assert model.class_counts_.tolist() == [10, 10]
+
+
+@pytest.mark.parametrize("offset", [1e6, 1e8])
+def test_a_large_constant_feature_changes_nothing_when_features_are_standardised(
+    offset: float,
+) -> None:
+    X = np.random.default_rng(0).normal(size=(1000, 2))
+    y = (X[:, 0] > 0).astype(int)
+    wide = np.column_stack([X, np.full(1000, offset + 0.1)])
+    plain, model = (
+        RLSClassifier(regularization=0.01, recoding=0.0, standardize=True).fit(data, y)
+        for data in (X, wide)
+    )
+    np.testing.assert_allclose(model.coef_[:, :2], plain.coef_, rtol=1e-6)
+    assert (model.coef_[:, 2] == 0).all()
+
+
+def test_features_far_from_zero_are_learnt_by_default(digits: Arrays) -> None:
+    X, X_test, y, y_test = digits
+    plain = RLSClassifier(random_state=0).fit(X, y).score(X_test, y_test)
+    far = RLSClassifier(random_state=0).fit(X + 1e4, y).score(X_test + 1e4, y_test)
+    assert far > plain - 0.02
+
+
+@pytest.mark.parametrize(("value", "weight"), [(1e130, 1e130), (1.0, 1e-320)])
+def test_weighted_examples_too_large_to_add_up_are_refused(value: float, weight: float) -> None:
+    model = fixed().fit([[1.0], [0.0]], ["a", "b"])
+    state = dict(vars(model))
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="too large, or their weights"):
+        model.partial_fit([[value]], ["c"], sample_weight=[weight])
+    assert vars(model) == state
+
+
+def test_weights_have_their_examples_to_be_forgotten() -> None:
+    model = fixed(keep_class_statistics=True).fit([[0.0], [1.0], [9.0]], ["a", "a", "b"])
+    with pytest.raises(ValueError, match="where it is given sample_weight"):
+        model.forget(classes=["a"], sample_weight=[1.0])
+
+
+def test_examples_in_a_direction_that_was_never_seen_are_not_forgotten() -> None:
+    X = [[1.0, 0.0], [-1.0, 0.0]] * 5 + [[3.0, 0.0]] * 2
+    model = fixed(fit_intercept=False).fit(X, ["a"] * 10 + ["b"] * 2)
+    with pytest.raises(ValueError, match="these are not the examples that were learnt"):
+        model.forget([[0.0, 1.0]], ["a"])
+
+
+def test_an_offset_of_the_features_changes_no_answer() -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 40)
+    X = rng.normal(0, 5, (80, 3)) + 60 * y[:, None]
+    for offset in (0, 100, 1000):
+        assert RLSClassifier(random_state=0).fit(X + offset, y).score(X + offset, y) == 1.0
+
+
+def test_four_numbers_of_any_scale_are_told_apart() -> None:
+    X = [[0], [10], [240], [250]]
+    model = RLSClassifier(random_state=0).fit(X, ["night", "night", "day", "day"])
+    assert model.predict(X).tolist() == ["night", "night", "day", "day"]

@@ -1,0 +1,258 @@
+"""Penalty, recoding and temperature are chosen on held-out examples, when that is due."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evergrow import RLSClassifier
+from evergrow.estimators.linear import selection as selection_module
+from evergrow.estimators.sums.batches import Batch
+from evergrow.estimators.sums.held_out import HeldOut
+from tests.conftest import Arrays
+from tests.reference.least_squares import held_out
+
+
+def noisy(n: int, n_classes: int = 4, d: int = 30, seed: int = 0) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    centres = np.random.default_rng(99).normal(size=(n_classes, d))
+    return rng.normal(size=(n, d)) * 3 + centres[y], y
+
+
+def test_a_chosen_penalty_beats_a_careless_one() -> None:
+    X, y = noisy(200)
+    X_test, y_test = noisy(3000, seed=1)
+    chosen = RLSClassifier(random_state=0).fit(X, y)
+    careless = RLSClassifier(regularization=1e-6, recoding=0.0).fit(X, y)
+    assert chosen.score(X_test, y_test) > careless.score(X_test, y_test)
+    assert chosen.regularization_ > 1
+
+
+def test_the_penalty_is_chosen_again_when_the_examples_have_doubled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = noisy(1000)
+    sizes: list[int] = []
+    real = selection_module._best_penalty
+
+    def counted(stream: Any, ridge: Any) -> float:
+        sizes.append(stream.everything.n_examples)
+        return real(stream, ridge)
+
+    monkeypatch.setattr(selection_module, "_best_penalty", counted)
+    model = RLSClassifier(random_state=0)
+    for first in range(0, 1000, 10):
+        model.partial_fit(X[first : first + 10], y[first : first + 10])
+    assert sizes[0] <= 160
+    assert all(later >= 2 * earlier for earlier, later in pairwise(sizes))
+    assert len(sizes) == 3
+
+
+def test_until_there_is_enough_held_out_nothing_is_chosen() -> None:
+    X, y = noisy(60)
+    model = RLSClassifier(random_state=0).fit(X, y)
+    assert 0 < model.n_held_out_.sum() < 20
+    assert model.recoding_ == 0.0
+    # A power of two: it stays the same while single examples come.
+    assert np.log2(model.regularization_) == round(np.log2(model.regularization_))
+
+
+@pytest.mark.parametrize("batches", [[500], [1] * 60 + [440], [7] * 71 + [3]])
+def test_every_sixth_example_of_each_class_is_held_out_however_they_come(
+    batches: list[int],
+) -> None:
+    X, y = noisy(500)
+    model, first = RLSClassifier(random_state=0, max_held_out=10**6), 0
+    for size in batches:
+        model.partial_fit(X[first : first + size], y[first : first + size])
+        first += size
+    held = model._fitted.held_out.batch
+    rows, codes = held.rows, held.codes
+    expected = held_out(y, 6)
+    found = {(int(model.classes_[c]), *row.tolist()) for row, c in zip(rows, codes, strict=True)}
+    assert found == {
+        (int(c), *row.tolist()) for row, c in zip(X[expected], y[expected], strict=True)
+    }
+
+
+def test_the_bounded_choice_is_uniform_and_does_not_depend_on_the_calls() -> None:
+    places = np.zeros(120)
+    X = np.arange(120.0)[:, None]
+    codes, ones = np.zeros(120, dtype=np.int32), np.ones(120)
+    for seed in range(400):
+        options: dict[str, Any] = {"names": ["a"], "every": 2, "max_held_out": 10}
+        at_once, _ = HeldOut.none(10, seed).add(Batch(X, codes, ones), **options)
+        split = HeldOut.none(10, seed)
+        for part in (slice(0, 33), slice(33, 34), slice(34, 120)):
+            split, _ = split.add(Batch(X[part], codes[part], ones[part]), **options)
+        assert at_once.batch.rows.tolist() == split.batch.rows.tolist()
+        places[at_once.batch.rows[:, 0].astype(int)] += 1
+    assert (places[::2] == 0).all()
+    # Each of the 60 offered is there in 400 / 6 of the trials, give or take.
+    assert abs(places[1::2] - 400 / 6).max() < 5 * np.sqrt(400 / 6)
+
+
+def test_held_out_examples_make_room_for_new_classes() -> None:
+    X, y = noisy(600, n_classes=2)
+    model = RLSClassifier(max_held_out=40, random_state=0).fit(X, y)
+    assert model.n_held_out_.tolist() == [20, 20]
+    X, y = noisy(600, n_classes=8)
+    model.partial_fit(X, y)
+    assert model.n_held_out_.tolist() == [5] * 8
+
+
+def test_held_out_examples_are_learnt_too_unless_that_is_switched_off() -> None:
+    X, y = noisy(300)
+    held = held_out(y, 6)
+    model = RLSClassifier(regularization=2.0, random_state=0).fit(X, y)
+    everything = RLSClassifier(regularization=2.0, recoding=model.recoding_).fit(X, y)
+    np.testing.assert_allclose(model.coef_, everything.coef_, atol=1e-10)
+    model.set_params(refit_held_out=False)
+    others = RLSClassifier(regularization=2.0, recoding=model.recoding_).fit(X[~held], y[~held])
+    ratio = model.coef_ / others.coef_
+    # Recoding counts all examples; the weights before it are those of the others.
+    np.testing.assert_allclose(ratio, ratio[:, :1] * np.ones(ratio.shape[1]), rtol=1e-6)
+
+
+def test_classes_with_few_examples_have_no_vote(digits: Arrays) -> None:
+    X, _, y, _ = digits
+    few = np.concatenate([np.flatnonzero(y != 8), np.flatnonzero(y == 8)[:12]])
+    model = RLSClassifier(random_state=0).fit(X[few], y[few])
+    held = model._fitted.held_out.batch
+    stream = selection_module.Validation(
+        held, model._fitted.without_held_out, model._fitted.moments
+    )
+    assert not stream.votes[held.codes == 8].any()
+    assert stream.votes[held.codes != 8].all()
+
+
+def test_equally_frequent_classes_are_recoded_alike() -> None:
+    X, y = noisy(400)
+    X, y = X[np.argsort(y, kind="stable")], np.sort(y)
+    X = np.concatenate([X[y == c][:60] for c in range(4)])
+    y = np.repeat(np.arange(4), 60)
+    plain = RLSClassifier(regularization=1.0, recoding=0.0).fit(X, y)
+    auto = RLSClassifier(regularization=1.0, random_state=0).fit(X, y)
+    assert auto.recoding_ == 1.0
+    assert (auto.predict(X) == plain.predict(X)).all()
+
+
+def test_choices_are_the_same_for_the_same_seed() -> None:
+    X, y = noisy(900)
+    models = [RLSClassifier(max_held_out=50, random_state=3).fit(X, y) for _ in range(2)]
+    assert models[0].regularization_ == models[1].regularization_
+    assert models[0].temperature_ == models[1].temperature_
+    np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
+
+
+def test_choosing_can_begin_in_the_middle_of_a_stream() -> None:
+    rng = np.random.default_rng(0)
+    model = RLSClassifier(regularization=1.0, recoding=0.0, random_state=0)
+    model.fit(rng.normal(size=(100, 3)), ["A"] * 100)
+    model.set_params(recoding="auto")
+    for name in "BCDE":
+        model.partial_fit(rng.normal(size=(30, 3)), [name] * 30)
+    assert 0 <= model.recoding_ <= 1
+
+
+def test_a_number_that_was_given_is_not_taken_for_a_choice() -> None:
+    X, y = noisy(600)
+    model = RLSClassifier(regularization=1e6, random_state=0).fit(X, y)
+    model.set_params(regularization="auto")
+    assert model.regularization_ < 1e5
+    fresh = RLSClassifier(random_state=0).fit([*X, X[0]], [*y, y[0]]).regularization_
+    assert model.partial_fit(X[:1], y[:1]).regularization_ == pytest.approx(fresh, rel=1e-6)
+    other = RLSClassifier(recoding=0.9, random_state=0).fit(X, y).set_params(recoding="auto")
+    assert other.recoding_ == 0.0
+    assert other.partial_fit(X[:1], y[:1]).recoding_ == 1.0
+
+
+def test_the_temperature_follows_a_penalty_that_is_set() -> None:
+    X, y = noisy(900)
+    model = RLSClassifier(random_state=0).fit(X, y)
+    model.set_params(regularization=1e7)
+    fresh = RLSClassifier(regularization=1e7, random_state=0).fit(X, y)
+    assert model.set_params(recoding=fresh.recoding_).temperature_ == pytest.approx(
+        fresh.temperature_, rel=0.05
+    )
+
+
+def test_a_model_of_which_only_held_out_examples_are_left_still_answers() -> None:
+    X, y = noisy(60, n_classes=2)
+    for standardize in (False, True):
+        model = RLSClassifier(
+            validation_every=2, refit_held_out=False, standardize=standardize, random_state=0
+        ).fit(X, y)
+        held = model._fitted.held_out.batch
+        gone = ~(X[:, None] == held.rows).all(axis=2).any(axis=1)
+        model.forget(X[gone], y[gone])
+        assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_nothing_is_computed_while_there_is_too_little_to_choose_by(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from evergrow.estimators.linear.fitted import FittedRLS
+
+    X, y = noisy(400)
+    model = RLSClassifier(max_held_out=8, random_state=0).fit(X, y)
+    monkeypatch.setattr(FittedRLS, "without_held_out", property(lambda _: 1 / 0))
+    model.partial_fit(X[:1], y[:1]).predict(X[:1])
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_the_unit_of_standardised_features_does_not_matter(digits: Arrays, scale: float) -> None:
+    X, X_test, y, _ = digits
+    for n in (40, 900):
+        plain, scaled = (
+            RLSClassifier(standardize=True, random_state=0).fit(X[:n] * unit, y[:n])
+            for unit in (1.0, scale)
+        )
+        assert scaled.regularization_ == pytest.approx(plain.regularization_)
+        assert (scaled.predict(X_test * scale) == plain.predict(X_test)).mean() > 0.99
+
+
+def test_standardising_later_is_something_else_to_choose_for(digits: Arrays) -> None:
+    X, _, y, _ = digits
+    X = X * np.where(np.arange(64) % 2, 1e-2, 1e2)
+    model = RLSClassifier(random_state=0).fit(X, y).set_params(standardize=True)
+    before = model.regularization_
+    model.partial_fit(X[:1], y[:1])
+    fresh = RLSClassifier(standardize=True, random_state=0).fit(X, y)
+    assert model.regularization_ != before
+    assert model.regularization_ == pytest.approx(fresh.regularization_, rel=3)
+
+
+def test_a_model_that_was_never_wrong_is_not_sure_of_everything() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    X = np.eye(2)[y] * 10 + 0.1 * rng.normal(size=(400, 2))
+    model = RLSClassifier(random_state=0).fit(X, y)
+    assert model.score(X, y) == 1.0
+    confidence = model.predict_proba(X).max(axis=1)
+    assert 0.95 < confidence.mean() < 0.9999
+
+
+def test_examples_of_great_weight_make_the_penalty_due() -> None:
+    X, y = noisy(300)
+    model = RLSClassifier(random_state=0).fit(X, y)
+    before = model.regularization_
+    model.partial_fit(X[:3], y[:3], sample_weight=np.full(3, 1e6))
+    assert model.regularization_ != before
+
+
+def test_the_temperature_of_given_numbers_is_not_fitted_with_every_example(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from evergrow.estimators.linear import fitted as fitted_module
+
+    X, y = noisy(600)
+    model = RLSClassifier(random_state=0).fit(X, y).set_params(regularization=5.0, recoding=0.3)
+    model.predict_proba(X[:1])
+    monkeypatch.setattr(fitted_module, "fit_temperature", lambda *_: 1 / 0)
+    for i in range(5):
+        model.partial_fit(X[i : i + 1], y[i : i + 1]).predict_proba(X[:1])

@@ -1,0 +1,285 @@
+"""Saved class means and metrics: exact, and closed to anything that is not a whole model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import evergrow
+from evergrow import ModelFileError, NCMClassifier, NCMMetric
+from evergrow.storage.files import read_model, write_model
+from tests.budget import budget
+from tests.estimators.means.cases import METRICS, blobs, quick_metric
+
+X, Y = blobs()
+every_metric = pytest.mark.parametrize("name", METRICS)
+
+
+@every_metric
+def test_a_loaded_model_predicts_bit_for_bit_the_same(name: str, tmp_path: Path) -> None:
+    model = METRICS[name]().fit(X, Y)
+    model.save(tmp_path / "model.evergrow")
+    loaded = evergrow.load(tmp_path / "model.evergrow")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert repr(loaded.get_params()) == repr(model.get_params())
+    assert loaded.classes_.dtype == model.classes_.dtype
+    assert loaded.n_features_in_ == 5
+
+
+def test_a_learnt_metric_survives_inside_its_classifier(tmp_path: Path) -> None:
+    model = NCMClassifier(metric=NCMMetric(3, max_iter=np.int64(4), random_state=1)).fit(X, Y)
+    model.save(tmp_path / "model.evergrow")
+    loaded = evergrow.load(tmp_path / "model.evergrow")
+    assert loaded.metric.get_params() == model.metric.get_params()
+    np.testing.assert_array_equal(loaded.metric_.components_, model.metric_.components_)
+    np.testing.assert_array_equal(loaded.metric_.log_likelihoods_, model.metric_.log_likelihoods_)
+    np.testing.assert_array_equal(loaded.metric_.transform(X), model.metric_.transform(X))
+
+
+def test_a_metric_survives_on_its_own(tmp_path: Path) -> None:
+    metric = quick_metric(2).fit(pd.DataFrame(X, columns=list("abcde")), Y)
+    metric.save(tmp_path / "metric.evergrow")
+    loaded = evergrow.load(tmp_path / "metric.evergrow")
+    assert vars(loaded).keys() == vars(metric).keys()
+    np.testing.assert_array_equal(loaded.components_, metric.components_)
+    np.testing.assert_array_equal(loaded.log_likelihoods_, metric.log_likelihoods_)
+    assert loaded.n_iter_ == metric.n_iter_
+    assert loaded.feature_names_in_.tolist() == list("abcde")
+    assert loaded.get_params() == metric.get_params()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [np.array([3, -1, 2]), np.array([True, False]), np.array(["ü", "b"]), np.array(["x"], object)],
+    ids=["int", "bool", "str", "object"],
+)
+def test_labels_survive(labels: np.ndarray[Any, Any], tmp_path: Path) -> None:
+    y = labels[np.arange(120) % len(labels)]
+    model = NCMClassifier().fit(X, y)
+    model.save(tmp_path / "model.evergrow")
+    loaded = evergrow.load(tmp_path / "model.evergrow")
+    assert loaded.classes_.tolist() == model.classes_.tolist()
+    assert loaded.classes_.dtype == model.classes_.dtype
+
+
+@every_metric
+@settings(max_examples=budget(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 10**6), spread=st.sampled_from([1e-3, 1.0, 1e6]))
+def test_what_forgetting_leaves_can_be_saved_and_loaded(
+    name: str, seed: int, spread: float, tmp_path: Path
+) -> None:
+    random = np.random.default_rng(seed)
+    data = X + spread * random.normal(size=X.shape)
+    weights = random.uniform(0.1, 3.0, 120)
+    model = METRICS[name]().fit(X, Y, weights).partial_fit(data, Y, sample_weight=weights)
+    model.partial_fit(data[:3], [70, 71, 72], sample_weight=weights[:3])
+    model.forget(data, Y, sample_weight=weights)
+    model.forget(data[:3], [70, 71, 72], sample_weight=weights[:3])
+    model.save(tmp_path / "model.evergrow")
+    loaded = evergrow.load(tmp_path / "model.evergrow")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert (loaded.predict_proba(X)[:, 4:] == 0).all()
+
+
+@pytest.mark.parametrize("name", ["euclidean", "mahalanobis", "mahalanobis per class"])
+def test_what_rounding_leaves_of_forgotten_examples_can_be_loaded(
+    name: str, tmp_path: Path
+) -> None:
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        gone, weights = random.normal(size=(5, 5)), random.uniform(0.1, 3.0, 5)
+        kept = X.copy()
+        kept[:, 3] = 0.0
+        model = METRICS[name]().fit(kept, Y).partial_fit(gone, [9] * 5, sample_weight=weights)
+        for k in (3, 1, 4, 0, 2):
+            model.forget(gone[k : k + 1], [9], sample_weight=weights[k : k + 1])
+        model.save(tmp_path / "model.evergrow")
+        loaded = evergrow.load(tmp_path / "model.evergrow")
+        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+def test_a_generator_is_not_saved(tmp_path: Path) -> None:
+    metric = NCMMetric(max_iter=2, random_state=np.random.RandomState(0))
+    NCMClassifier(metric=metric).fit(X, Y).save(tmp_path / "model.evergrow")
+    assert evergrow.load(tmp_path / "model.evergrow").metric.random_state is None
+
+
+def test_a_model_of_a_foreign_class_is_not_saved(tmp_path: Path) -> None:
+    class Mine(NCMClassifier):
+        pass
+
+    with pytest.raises(TypeError, match="only Evergrow's own estimators"):
+        Mine().fit(X, Y).save(tmp_path / "model.evergrow")
+
+
+def set_first(name: str, value: float) -> Any:
+    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        tensors[name] = tensors[name].copy()
+        tensors[name].flat[0] = value
+
+    return change
+
+
+def put(name: str, array: Any) -> Any:
+    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        tensors[name] = array
+
+    return change
+
+
+def drop(name: str) -> Any:
+    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        del tensors[name]
+
+    return change
+
+
+def edit(**entries: Any) -> Any:
+    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        header.update(entries)
+
+    return change
+
+
+def parameter(**entries: Any) -> Any:
+    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        header["parameters"].update(entries)
+
+    return change
+
+
+def in_metric(**entries: Any) -> Any:
+    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        header["metric"].update(entries)
+
+    return change
+
+
+HOSTILE = {
+    "no sums": ("euclidean", drop("class_sums")),
+    "sums not finite": ("euclidean", set_first("class_sums", np.nan)),
+    "sums beyond all examples": ("euclidean", set_first("class_sums", 1e300)),
+    "sums of single precision": ("euclidean", put("class_sums", np.zeros((4, 5), np.float32))),
+    "sums of too few classes": ("euclidean", put("class_sums", np.zeros((3, 5)))),
+    "no features": ("euclidean", put("class_sums", np.zeros((4, 0)))),
+    "sums without rows": ("euclidean", put("class_sums", np.zeros(20))),
+    "weights below nothing": ("euclidean", set_first("class_weights", -1.0)),
+    "weights too few": ("euclidean", put("class_weights", np.ones(3))),
+    "examples without weight": ("euclidean", set_first("class_weights", 0.0)),
+    "weight without examples": ("euclidean", set_first("class_examples", 0)),
+    "examples below nothing": ("euclidean", set_first("class_examples", -3)),
+    "examples not counted": ("euclidean", put("class_examples", np.ones(4))),
+    "squares below nothing": ("euclidean", set_first("class_squares", -1.0)),
+    "squares not finite": ("euclidean", set_first("class_squares", np.inf)),
+    "no examples at all": (
+        "euclidean",
+        lambda header, tensors: [
+            put(name, 0 * tensors[name])(header, tensors) for name in list(tensors)
+        ],
+    ),
+    "no gram": ("mahalanobis", drop("gram")),
+    "gram not asked for": ("euclidean", put("gram", np.zeros(15))),
+    "gram too small": ("mahalanobis", put("gram", np.zeros(14))),
+    "gram not finite": ("mahalanobis", set_first("gram", np.nan)),
+    "gram below nothing": ("mahalanobis", set_first("gram", -1.0)),
+    "grams not asked for": ("mahalanobis", put("class_grams", np.zeros((4, 15)))),
+    "no grams": ("mahalanobis per class", drop("class_grams")),
+    "grams of too few classes": ("mahalanobis per class", put("class_grams", np.zeros((3, 15)))),
+    "no classes": ("euclidean", edit(classes=None)),
+    "too many classes": (
+        "euclidean",
+        edit(classes={"dtype": "<i8", "values": [0, 1, 2, 3, 4]}),
+    ),
+    "names of the wrong number": ("euclidean", edit(feature_names=["a"])),
+    "an unknown metric": ("euclidean", parameter(metric="cosine")),
+    "a metric that was not learnt": ("euclidean", parameter(metric="mahalanobis")),
+    "a parameter out of range": ("mahalanobis", parameter(shrinkage=7.0)),
+    "an unknown parameter": ("euclidean", parameter(speed=1)),
+    "parameters of no kind": ("euclidean", edit(parameters=[1])),
+    "a metric of no kind": ("learnt", parameter(metric={"estimator": "os.system"})),
+    "a metric within itself": (
+        "learnt",
+        parameter(metric={"estimator": "NCMClassifier", "parameters": {}}),
+    ),
+    "a metric with a parameter out of range": (
+        "learnt",
+        parameter(metric={"estimator": "NCMMetric", "parameters": {"max_iter": -1}}),
+    ),
+    "a metric with an unknown parameter": (
+        "learnt",
+        parameter(metric={"estimator": "NCMMetric", "parameters": {"speed": 1}}),
+    ),
+    "no learnt metric": ("learnt", edit(metric=None)),
+    "a learnt metric not asked for": ("learnt", parameter(metric="euclidean")),
+    "a learnt metric that is a forest": ("learnt", in_metric(estimator="NCMForestClassifier")),
+    "a learnt metric that is a list": ("learnt", edit(metric=[1])),
+    "a learnt metric without parameters": ("learnt", in_metric(parameters=None)),
+    "a learnt metric of other features": ("learnt", put("metric.components", np.ones((2, 4)))),
+    "a learnt metric not finite": ("learnt", set_first("metric.components", np.inf)),
+    "a learnt metric beyond all features": ("learnt", set_first("metric.components", 1e150)),
+    "a learnt metric that gives no numbers": (
+        "learnt",
+        put("metric.components", np.full((2, 5), 1e139)),
+    ),
+    "a learnt metric without components": ("learnt", drop("metric.components")),
+    "an empty metric": ("learnt", put("metric.components", np.ones((0, 5)))),
+    "no likelihoods": ("learnt", drop("metric.log_likelihoods")),
+    "likelihoods of no epoch": ("learnt", put("metric.log_likelihoods", np.ones(0))),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_file_with_a_valid_checksum_is_refused(case: str, tmp_path: Path) -> None:
+    name, change = HOSTILE[case]
+    path = tmp_path / "model.evergrow"
+    METRICS[name]().fit(X, Y).save(path)
+    header, tensors = read_model(path)
+    evergrow.load(path)
+    change(header, tensors)
+    write_model(path, header, tensors)
+    with pytest.raises(ModelFileError):
+        evergrow.load(path)
+
+
+@settings(max_examples=budget(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_a_flipped_bit_is_noticed(place: float, bit: int, tmp_path: Path) -> None:
+    path = tmp_path / "metric.evergrow"
+    quick_metric(2).fit(X, Y).save(path)
+    content = bytearray(path.read_bytes())
+    at = int(place * len(content))
+    before = content[at]
+    content[at] ^= 1 << bit
+    # Padding between values may change without changing what the header says.
+    if chr(before).isspace() and chr(content[at]).isspace():
+        return
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError):
+        evergrow.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("euclidean", {"metric": "mahalanobis"}),
+        ("mahalanobis", {"metric": "euclidean"}),
+        ("mahalanobis", {"keep_class_statistics": True}),
+        ("euclidean", {"metric": NCMMetric()}),
+        ("learnt", {"metric__shrinkage": 7.0}),
+    ],
+)
+def test_parameters_that_do_not_suit_what_was_learnt_leave_the_old_file(
+    name: str, change: dict[str, Any], tmp_path: Path
+) -> None:
+    model = METRICS[name]().fit(X, Y)
+    model.save(tmp_path / "model.evergrow")
+    before = (tmp_path / "model.evergrow").read_bytes()
+    with pytest.raises(ValueError, match=next(iter(change)).split("__")[-1]):
+        model.set_params(**change).save(tmp_path / "model.evergrow")
+    assert (tmp_path / "model.evergrow").read_bytes() == before

@@ -1,0 +1,248 @@
+"""Wrong input gets an error that says what was wrong and what is allowed; nothing changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, Perceptron, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+
+from evergrow import NCMClassifier, NCMForestClassifier, RejectingClassifier
+from tests.estimators.novelty.cones import RememberingClassifier, cones, rejecting
+
+X, Y = cones(40, range(3))
+
+
+class Interrupted(RememberingClassifier):
+    """Learns, and is then interrupted when told so."""
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> RememberingClassifier:
+        super().partial_fit(X, y, sample_weight)
+        if y[0] == 99:
+            raise KeyboardInterrupt
+        return self
+
+
+class Deaf(RememberingClassifier):
+    """Takes labels that it does not know without a word."""
+
+    def _of(self, rows: list[Any]) -> RememberingClassifier:
+        known = getattr(self, "classes_", None)
+        super()._of(rows)
+        self.classes_ = self.classes_ if known is None else known
+        return self
+
+
+def with_value(value: float) -> np.ndarray[Any, Any]:
+    changed = X.copy()
+    changed[3, 1] = value
+    return changed
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize(
+    ("bad_X", "y", "options", "error", "message"),
+    [
+        (with_value(np.nan), Y, {}, ValueError, "NaN"),
+        (with_value(1e200), Y, {}, ValueError, "too large"),
+        (X, Y[:7], {}, ValueError, "inconsistent numbers of samples"),
+        (X, [1, "a"] * 60, {}, TypeError, "all strings or all numbers"),
+        (X, Y / 7, {}, ValueError, "continuous"),
+        (X, Y - 1, {}, ValueError, "unknown_label must not be the name of a class"),
+        (X, Y, {"sample_weight": np.ones(120)}, TypeError, "does not take sample_weight"),
+        (X, Y, {"sample_weight": np.ones(7)}, ValueError, "sample_weight"),
+        (X, Y, {"sample_weight": -np.ones(120)}, ValueError, "Negative values"),
+        (X, Y, {"sample_weight": np.zeros(120)}, ValueError, "zero everywhere|non-zero"),
+    ],
+)
+def test_bad_training_data_is_refused_and_nothing_changes(
+    method: str, bad_X: Any, y: Any, options: Any, error: type[Exception], message: str
+) -> None:
+    model = rejecting().fit(X, Y)
+    state, before = dict(vars(model)), model.novelty(X)
+    with pytest.raises(error, match=message):
+        getattr(model, method)(bad_X, y, **options)
+    assert vars(model) == state
+    np.testing.assert_array_equal(model.novelty(X), before)
+    with pytest.raises(error, match=message):
+        getattr(rejecting(), method)(bad_X, y, **options)
+
+
+def test_an_interrupted_estimator_leaves_everything_as_it_was() -> None:
+    model = RejectingClassifier(Interrupted()).fit(X, Y)
+    state, rows = dict(vars(model)), list(model.estimator_.rows_)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X[:2], [99, 99])
+    assert vars(model) == state
+    assert model.estimator_.rows_ == rows
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "allowed"),
+    [
+        ("estimator", None, "a classifier"),
+        ("estimator", NCMForestClassifier, "a classifier"),
+        ("false_alarms", -0.1, r"a float in \[0, 1\]"),
+        ("false_alarms", 1.1, r"a float in \[0, 1\]"),
+        ("false_alarms", "few", r"a float in \[0, 1\]"),
+        ("unknown_label", float("nan"), "a string or a number"),
+        ("unknown_label", [1], "a string or a number"),
+        ("measure", "distance", r"one of \['cosine', 'estimator'\]"),
+        ("validation_every", 1, "an integer of at least 2"),
+        ("max_held_out", 19, "an integer of at least 20"),
+        ("random_state", -1, "an integer from 0"),
+    ],
+)
+def test_each_parameter_is_checked_by_name_and_range(
+    parameter: str, value: Any, allowed: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"{parameter} must be .*{allowed}.*, got"):
+        rejecting().set_params(**{parameter: value}).fit(X, Y)
+
+
+def test_every_parameter_has_a_rule() -> None:
+    assert set(RejectingClassifier._rules) == set(rejecting().get_params(deep=False))
+
+
+@pytest.mark.parametrize(
+    ("y", "unknown", "error", "message"),
+    [
+        (Y, "unknown", TypeError, "must be a number like the classes, got 'unknown'"),
+        (Y.astype(str), -1, TypeError, "must be a string like the classes, got -1"),
+        (Y, 2, ValueError, "there is a class 2"),
+        (np.where(Y == 1, "unknown", "a"), None, ValueError, "there is a class 'unknown'"),
+        (Y.astype(np.uint64) + np.uint64(2**63), None, ValueError, "holds all classes exactly"),
+    ],
+)
+def test_an_unknown_label_that_does_not_fit_the_classes_is_refused(
+    y: Any, unknown: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        rejecting(unknown_label=unknown).fit(X, y)
+
+
+def test_a_class_that_comes_later_must_not_be_the_unknown_one() -> None:
+    model = rejecting().fit(X, Y.astype(str))
+    with pytest.raises(ValueError, match="there is a class 'unknown'"):
+        model.partial_fit(X[:5], ["unknown"] * 5)
+    assert model.classes_.tolist() == ["0", "1", "2"]
+    with pytest.raises(ValueError, match="there is a class '1'"):
+        model.set_params(unknown_label="1").predict(X)
+
+
+def test_an_estimator_that_cannot_learn_more_is_named() -> None:
+    model = RejectingClassifier(RidgeClassifier()).fit(X, Y)
+    with pytest.raises(TypeError, match="RidgeClassifier cannot learn more"):
+        model.partial_fit(X, Y)
+
+
+@pytest.mark.parametrize("estimator", [GaussianNB(), Perceptron(), Deaf()])
+def test_an_estimator_whose_classes_cannot_grow_is_named(estimator: Any) -> None:
+    model = RejectingClassifier(estimator).partial_fit(X, Y)
+    state, before = dict(vars(model)), model.predict_known(X)
+    with pytest.raises(ValueError, match=r"cannot learn a class .* at its first call"):
+        model.partial_fit(X, Y + 1)
+    assert vars(model) == state
+    np.testing.assert_array_equal(model.predict_known(X), before)
+
+
+def test_an_estimator_without_scores_has_none_to_measure() -> None:
+    class Scoreless(RememberingClassifier):
+        decision_function = property()  # type: ignore[assignment]
+
+    with pytest.raises(TypeError, match="decision_function or predict_proba"):
+        RejectingClassifier(Scoreless(), measure="estimator").fit(X, Y)
+
+
+def test_scores_of_pairs_of_classes_are_refused() -> None:
+    from sklearn.svm import SVC
+
+    X, y = cones(40, range(4))
+    model = RejectingClassifier(SVC(decision_function_shape="ovo"), measure="estimator").fit(X, y)
+    with pytest.raises(ValueError, match="one score per class, SVC gives 6 for 4 classes"):
+        model.novelty(X)
+
+
+def test_the_measure_cannot_change_between_calls() -> None:
+    model = rejecting().fit(X, Y).set_params(measure="estimator")
+    with pytest.raises(ValueError, match="fit again to change it"):
+        model.partial_fit(X, Y)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_known", "novelty", "is_known"])
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (np.zeros((4, 3)), "X has 3 features, but RejectingClassifier is expecting 16"),
+        (with_value(np.nan), "NaN"),
+        (np.zeros(16), "2D array"),
+    ],
+)
+def test_bad_queries_are_refused(method: str, query: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        getattr(rejecting().fit(X, Y), method)(query)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda model: model.predict(X),
+        lambda model: model.predict_known(X),
+        lambda model: model.predict_proba(X),
+        lambda model: model.novelty(X),
+        lambda model: model.is_known(X),
+        lambda model: model.forget(classes=[0]),
+        lambda model: model.rename_classes({}),
+        lambda model: model.classes_,
+        lambda model: model.estimator_,
+        lambda model: model.level_,
+        lambda model: model.usual_scores_,
+        lambda model: model.n_held_out_,
+        lambda model: model.save("nowhere"),
+    ],
+)
+def test_unfitted_use_says_so(use: Any) -> None:
+    with pytest.raises(NotFittedError, match="not fitted"):
+        use(rejecting())
+
+
+def test_classes_listed_in_a_call_that_is_held_out_whole_ask_for_one_more_example() -> None:
+    X, y = cones(6, [0])
+    model = RejectingClassifier(NCMClassifier(), measure="estimator").fit(X[:5], y[:5])
+    with pytest.raises(ValueError, match=r"all examples of this call were held out.*one more"):
+        model.partial_fit(X[5:], y[5:], classes=[7])
+    model.partial_fit(X[5:], y[5:])
+    assert model.n_held_out_.tolist() == [1]
+
+
+class Moody(RememberingClassifier):
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Moody:
+        if hasattr(self, "classes_"):
+            raise ValueError("not today")
+        super().partial_fit(X, y, sample_weight)
+        return self
+
+
+class MoodyMeans(NCMClassifier):
+    def partial_fit(self, *_: Any, **__: Any) -> MoodyMeans:
+        raise ValueError("not today")
+
+
+def test_what_an_estimator_says_of_a_new_class_is_not_lost() -> None:
+    X, y = cones(6, range(3))
+    known = y < 2
+    model = RejectingClassifier(Moody()).fit(X[known], y[known])
+    with pytest.raises(ValueError, match=r"cannot learn a class.*: not today$"):
+        model.partial_fit(X, y)
+    # One whose classes grow fails for another reason.
+    means = RejectingClassifier(MoodyMeans()).fit(X[known], y[known])
+    with pytest.raises(ValueError, match=r"^not today$"):
+        means.partial_fit(X, y)
+
+
+def test_what_is_no_classifier_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="estimator must be a classifier"):
+        RejectingClassifier(LinearRegression()).fit(*cones(6, range(3)))

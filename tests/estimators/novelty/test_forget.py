@@ -1,0 +1,205 @@
+"""Examples and classes taken back, and classes renamed: estimator, means and level agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import RidgeClassifier
+
+from evergrow import NCMClassifier, RejectingClassifier, RLSClassifier
+from tests.estimators.novelty.cones import RememberingClassifier, cones, rejecting
+from tests.estimators.novelty.test_twin import same_calibration
+
+every_measure = pytest.mark.parametrize("measure", ["cosine", "estimator"])
+
+
+def means(**options: Any) -> RejectingClassifier:
+    return RejectingClassifier(
+        RememberingClassifier(), **{"validation_every": 3, "random_state": 0, **options}
+    )
+
+
+@every_measure
+def test_a_forgotten_class_is_as_if_it_had_never_come(measure: Any) -> None:
+    X, y = cones(60, range(5))
+    model = means(measure=measure).fit(X, y).forget(classes=[2])
+    same_calibration(model, means(measure=measure).fit(X[y != 2], y[y != 2]))
+    assert model.classes_.tolist() == [0, 1, 3, 4] == model.estimator_.classes_.tolist()
+
+
+def test_a_forest_forgets_classes() -> None:
+    model = rejecting().fit(*cones(60, range(5))).forget(classes=[2])
+    assert model.classes_.tolist() == model.estimator_.classes_.tolist() == [0, 1, 3, 4]
+    assert (model.predict(cones(40, [2], seed=1)[0]) == -1).mean() > 0.8
+
+
+@every_measure
+def test_forgotten_examples_are_as_if_they_had_never_come(measure: Any) -> None:
+    X, y = cones(60, range(4))
+    more, y_more = cones(6, range(4), seed=1)
+    expected = means(measure=measure).fit(X, y)
+    model = clone(expected).fit(X, y).partial_fit(more, y_more).forget(more, y_more)
+    same_calibration(model, expected)
+    np.testing.assert_allclose(model.novelty(more), expected.novelty(more), atol=1e-9)
+    assert sorted(model.estimator_.rows_) == sorted(expected.estimator_.rows_)
+
+
+@every_measure
+def test_weighted_examples_are_forgotten_with_their_weights(measure: Any) -> None:
+    X, y = cones(60, range(4))
+    more, y_more = cones(6, range(4), seed=1)
+    weights = np.arange(1.0, len(more) + 1)
+    expected = means(measure=measure).fit(X, y, sample_weight=np.ones(len(X)))
+    model = clone(expected).fit(X, y).partial_fit(more, y_more, sample_weight=weights)
+    model.forget(more, y_more, sample_weight=weights)
+    same_calibration(model, expected)
+
+
+def test_one_of_two_equal_examples_stays() -> None:
+    X, y = np.ones((12, 2)), np.zeros(12, dtype=int)
+    model = means().fit(X, y).forget(X[:2], y[:2])
+    assert model.n_held_out_.tolist() == [2]
+    assert len(model.estimator_.rows_) == 10
+
+
+@every_measure
+def test_renamed_classes_keep_their_examples(measure: Any) -> None:
+    X, y = cones(60, range(4))
+    model = means(measure=measure).fit(X, y)
+    level, usual = model.level_, model.usual_scores_
+    model.rename_classes({0: 9})
+    assert model.classes_.tolist() == [9, 1, 2, 3]
+    assert model.level_ == level
+    np.testing.assert_array_equal(model.usual_scores_, usual)
+
+
+def test_joined_classes_have_the_mean_of_both() -> None:
+    X, y = cones(60, range(4))
+    model = means().fit(X, y).rename_classes({3: 1})
+    joint = means().fit(X, np.where(y == 3, 1, y))
+    np.testing.assert_allclose(model._fitted.moments.means, joint._fitted.moments.means)
+    assert model.n_held_out_.tolist() == [20, 40, 20]
+
+
+def test_a_class_cannot_take_the_name_of_the_unknown() -> None:
+    model = rejecting().fit(*cones(30, range(3)))
+    with pytest.raises(ValueError, match="unknown_label must not be the name of a class"):
+        model.rename_classes({0: -1})
+    assert model.classes_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "message"),
+    [
+        (lambda m, X, y: m.forget(), ValueError, "examples .X and y., classes, or both"),
+        (lambda m, X, y: m.forget(X), ValueError, "both X and y, or neither"),
+        (lambda m, X, y: m.forget(X, y + 1), ValueError, "unknown classes"),
+        (lambda m, X, y: m.forget(X + 1, y), ValueError, "cannot forget examples of class 0"),
+        (lambda m, X, y: m.forget(classes=[9]), ValueError, "unknown classes"),
+        (lambda m, X, y: m.forget(classes=range(3)), ValueError, "leave no class"),
+        (lambda m, X, y: m.rename_classes([0]), TypeError, "names must map"),
+        (lambda m, X, y: m.rename_classes({9: 1}), ValueError, "unknown classes"),
+        (lambda m, X, y: m.rename_classes({0: "a"}), TypeError, "strings"),
+    ],
+)
+def test_what_cannot_be_taken_back_changes_nothing(
+    use: Any, error: type[Exception], message: str
+) -> None:
+    X, y = cones(30, range(3))
+    model = means().fit(X, y)
+    state, rows = dict(vars(model)), list(model.estimator_.rows_)
+    with pytest.raises(error, match=message):
+        use(model, X, y)
+    assert vars(model) == state
+    assert model.estimator_.rows_ == rows
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda m, X, y: m.forget(X, y), "RidgeClassifier cannot forget"),
+        (lambda m, X, y: m.forget(classes=[0]), "RidgeClassifier cannot forget"),
+        (lambda m, X, y: m.rename_classes({0: 5}), "RidgeClassifier cannot rename"),
+    ],
+)
+def test_an_estimator_that_cannot_forget_is_named(use: Any, message: str) -> None:
+    X, y = cones(30, range(3))
+    with pytest.raises(TypeError, match=message):
+        use(RejectingClassifier(RidgeClassifier()).fit(X, y), X[:1], y[:1])
+
+
+def test_a_forest_cannot_forget_examples_by_their_features() -> None:
+    X, y = cones(30, range(3))
+    model = rejecting().fit(X, y)
+    with pytest.raises(TypeError, match="NCMForestClassifier cannot forget examples"):
+        model.forget(X[:1], y[:1])
+    assert model._fitted.moments.n_examples == 90
+
+
+def test_examples_the_estimator_may_not_have_learnt_are_not_forgotten() -> None:
+    X, y = cones(90, range(3))
+    model = means(measure="estimator", max_held_out=20).fit(X, y)
+    with pytest.raises(ValueError, match="not all that were held out"):
+        model.forget(X[:1], y[:1])
+
+
+INSIDE = {
+    "least squares": RLSClassifier(
+        regularization=1.0, recoding=0.0, keep_class_statistics=True, random_state=0
+    ),
+    "chosen least squares": RLSClassifier(keep_class_statistics=True, random_state=0),
+    "class means": NCMClassifier(),
+    "mahalanobis": NCMClassifier(metric="mahalanobis", keep_class_statistics=True),
+}
+every_inside = pytest.mark.parametrize("inside", INSIDE)
+
+
+@every_measure
+@every_inside
+def test_our_own_estimators_forget_examples(inside: str, measure: Any) -> None:
+    X, y = cones(60, range(4))
+    more, y_more = cones(6, range(4), seed=1)
+    empty = RejectingClassifier(INSIDE[inside], measure=measure, random_state=0)
+    expected = clone(empty).fit(X, y)
+    model = clone(empty).fit(X, y).partial_fit(more, y_more)
+    assert model.n_held_out_.sum() > expected.n_held_out_.sum()
+    model.forget(more, y_more)
+    np.testing.assert_array_equal(model.n_held_out_, expected.n_held_out_)
+    for attribute in ("level_", "usual_scores_", "spreads_"):
+        np.testing.assert_allclose(
+            getattr(model, attribute), getattr(expected, attribute), rtol=1e-6, atol=1e-9
+        )
+    np.testing.assert_allclose(model.novelty(X), expected.novelty(X), rtol=1e-5, atol=1e-8)
+    np.testing.assert_array_equal(model.predict_known(X), expected.predict_known(X))
+
+
+@every_measure
+@every_inside
+def test_our_own_estimators_forget_classes(inside: str, measure: Any) -> None:
+    X, y = cones(60, range(4))
+    model = RejectingClassifier(INSIDE[inside], measure=measure, random_state=0).fit(X, y)
+    model.forget(classes=[2])
+    assert model.classes_.tolist() == model.estimator_.classes_.tolist() == [0, 1, 3]
+    assert (model.predict(cones(40, [2], seed=1)[0]) == -1).mean() > 0.5
+    known, y_known = cones(40, [0, 1, 3], seed=1)
+    assert (model.predict_known(known) == y_known).mean() > 0.95
+
+
+@every_measure
+@every_inside
+def test_held_out_examples_that_were_let_go_are_forgotten_too(inside: str, measure: Any) -> None:
+    X, y = cones(120, range(3))
+    model = RejectingClassifier(INSIDE[inside], measure=measure, random_state=0)
+    model.set_params(max_held_out=21).fit(X, y)
+    if measure == "estimator":
+        with pytest.raises(ValueError, match="not all that were held out"):
+            model.forget(X[:180], y[:180])
+        return
+    model.forget(X[:180], y[:180])
+    held_out = model._fitted.held_out
+    represented = np.bincount(held_out.batch.codes, held_out.represented, minlength=3)
+    # Every sixth of those that are left, whichever of them were held out.
+    np.testing.assert_allclose(represented, np.bincount(y[180:]) / 6, atol=4)

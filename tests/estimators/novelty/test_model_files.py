@@ -1,0 +1,249 @@
+"""Saved rejecting classifiers: one file for two models, closed to what is not whole."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import RidgeClassifier
+
+import evergrow
+from evergrow import ModelFileError, RejectingClassifier
+from evergrow.estimators.novelty.calibration import Calibration
+from evergrow.storage.files import read_model, write_model
+from tests.estimators.novelty.cones import RememberingClassifier, cones, rejecting
+
+every_measure = pytest.mark.parametrize("measure", ["cosine", "estimator"])
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    path = tmp_path / "model.evergrow"
+    rejecting().fit(*cones(60, range(4))).save(path)
+    return path
+
+
+@every_measure
+def test_a_loaded_model_answers_bit_for_bit_the_same(measure: Any, tmp_path: Path) -> None:
+    model = rejecting(measure=measure, false_alarms=0.2, unknown_label=-7)
+    model.fit(*cones(60, range(4)))
+    model.save(tmp_path / "model.evergrow")
+    loaded = evergrow.load(tmp_path / "model.evergrow")
+    X, _ = cones(30, range(8), seed=1)
+    np.testing.assert_array_equal(loaded.novelty(X), model.novelty(X))
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert loaded.level_ == model.level_
+    ours, theirs = model.get_params(), loaded.get_params()
+    assert str(ours.pop("estimator")) == str(theirs.pop("estimator"))
+    assert ours == theirs
+
+
+@every_measure
+def test_going_on_after_loading_is_going_on_without_saving(measure: Any, tmp_path: Path) -> None:
+    model = rejecting(measure=measure, max_held_out=30).fit(*cones(60, range(4)))
+    model.save(tmp_path / "model.evergrow")
+    loaded = evergrow.load(tmp_path / "model.evergrow")
+    X, _ = cones(30, range(8), seed=1)
+    for one in (model, loaded):
+        one.partial_fit(*cones(31, [2, 5, 6], seed=2)).forget(classes=[0])
+    np.testing.assert_array_equal(loaded.novelty(X), model.novelty(X))
+    assert loaded.level_ == model.level_
+
+
+def test_a_model_inside_a_model_inside_a_model_can_be_saved(tmp_path: Path) -> None:
+    model = RejectingClassifier(rejecting(), unknown_label=-2).fit(*cones(60, range(4)))
+    with pytest.raises(AttributeError):
+        _ = model.decision_function
+    model.save(tmp_path / "model.evergrow")
+    loaded = evergrow.load(tmp_path / "model.evergrow")
+    X, _ = cones(30, range(8), seed=1)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+def test_string_classes_and_feature_names_survive(tmp_path: Path) -> None:
+    import pandas as pd
+
+    X, y = cones(60, range(3))
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(16)])
+    model = rejecting().fit(frame, np.array(["a", "bb", "c"])[y])
+    model.save(tmp_path / "model.evergrow")
+    loaded = evergrow.load(tmp_path / "model.evergrow")
+    assert loaded.predict(frame).tolist() == model.predict(frame).tolist()
+    with pytest.raises(ValueError, match="feature names"):
+        loaded.predict(frame[frame.columns[::-1]])
+
+
+@pytest.mark.parametrize("estimator", [RidgeClassifier(), RememberingClassifier()])
+def test_a_foreign_estimator_cannot_be_saved(estimator: Any, tmp_path: Path) -> None:
+    model = RejectingClassifier(estimator).fit(*cones(10, range(3)))
+    with pytest.raises(TypeError, match="only Evergrow's own estimators can be saved"):
+        model.save(tmp_path / "model.evergrow")
+    assert not list(tmp_path.iterdir())
+
+
+def damage(header: dict[str, Any], tensors: dict[str, Any], path: str, value: Any) -> None:
+    """Change an entry of the header, named by its path, or an array."""
+    if path in tensors or path.startswith("held_out.") or path == "gram":
+        if value is None:
+            del tensors[path]
+        else:
+            tensors[path] = value(tensors.get(path)) if callable(value) else value
+        return
+    *folders, name = path.split("/")
+    for folder in folders:
+        header = header[folder]
+    header[name] = value
+
+
+def at(place: Any, value: Any) -> Any:
+    def change(array: Any) -> Any:
+        changed = array.copy()
+        changed[place] = value
+        return changed
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("inside", None),
+        ("inside", {"estimator": "RejectingClassifier"}),
+        ("inside/estimator", "Nobody"),
+        ("inside/classes/values", [0, 1, 2, 4]),
+        ("inside/classes/values", [0, 1, 2]),
+        ("inside/parameters", None),
+        ("classes/values", [3, 2, 1, 0]),
+        ("classes/values", [0, 1, 2]),
+        ("classes/values", [0, 1, 2, -1]),
+        ("measure", "estimator"),
+        ("measure", "guess"),
+        ("measure", ["cosine"]),
+        ("parameters", {"nobody": 1}),
+        ("parameters/measure", "guess"),
+        ("parameters/false_alarms", 7),
+        ("parameters/false_alarms", "many"),
+        ("parameters/unknown_label", 3),
+        ("parameters/unknown_label", "unknown"),
+        ("parameters/unknown_label", [1]),
+        ("parameters/estimator", "NCMForestClassifier"),
+        ("held_out", None),
+        ("held_out/seed", -1),
+        ("held_out/seed", 1.5),
+        ("held_out/share", 0),
+        ("held_out/share", 2),
+        ("held_out/share", True),
+        ("feature_names", ["a"]),
+        ("class_sums", None),
+        ("class_sums", at((0, 0), np.nan)),
+        ("class_weights", at(0, -1.0)),
+        ("gram", np.zeros(136)),
+        ("held_out.rows", at((0, 0), np.inf)),
+        ("held_out.rows", lambda rows: rows[:, 1:].copy()),
+        ("held_out.rows", lambda rows: rows[1:].copy()),
+        ("held_out.rows", lambda rows: rows.astype(np.float32)),
+        ("held_out.codes", at(0, 4)),
+        ("held_out.codes", at(0, -1)),
+        ("held_out.rows", at((0, 0), -1e150)),
+        ("held_out.weights", at(0, 0.0)),
+        ("held_out.weights", at(0, 1e150)),
+        ("held_out.priorities", lambda p: p[1:].copy()),
+        ("held_out.counts", at((0, 0), 3)),
+        ("held_out.counts", at((0, 0), 2**63 - 1)),
+        ("held_out.counts", at((0, 1), 55)),
+        ("held_out.counts", at((0, 1), -1)),
+        ("held_out.counts", at((0, 2), 3)),
+        ("held_out.counts", at((0, 2), 12)),
+        ("held_out.counts", at((0, 3), 2)),
+        ("held_out.counts", lambda counts: counts[:, :3].copy()),
+        ("held_out.counts", None),
+        ("estimator/mean", None),
+    ],
+)
+def test_a_file_that_contradicts_itself_is_refused(saved: Path, path: str, value: Any) -> None:
+    header, tensors = read_model(saved)
+    damage(header, tensors, path, value)
+    write_model(saved, header, tensors)
+    with pytest.raises(ModelFileError):
+        evergrow.load(saved)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.9999])
+def test_a_truncated_file_is_refused(saved: Path, share: float) -> None:
+    content = saved.read_bytes()
+    saved.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(ModelFileError, match="not a whole model file"):
+        evergrow.load(saved)
+
+
+def test_models_inside_each_other_without_end_are_refused(saved: Path) -> None:
+    header, tensors = read_model(saved)
+    for _ in range(400):
+        header = {**header, "inside": header}
+    write_model(saved, header, tensors)
+    with pytest.raises(ModelFileError):
+        evergrow.load(saved)
+
+
+@pytest.mark.parametrize("change", [{"measure": "estimator"}, {"unknown_label": 2}])
+def test_parameters_that_do_not_suit_what_was_learnt_leave_the_old_file(
+    saved: Path, change: dict[str, Any]
+) -> None:
+    before = saved.read_bytes()
+    model = evergrow.load(saved).set_params(**change)
+    with pytest.raises(ValueError, match=next(iter(change))):
+        model.save(saved)
+    assert saved.read_bytes() == before
+
+
+def with_fixed_calibration() -> tuple[RejectingClassifier, Calibration]:
+    model = rejecting().fit(*cones(60, range(4)))
+    fixed = Calibration(np.full(4, 0.5), np.full(4, 0.1), np.arange(30.0) / 10, np.ones(30))
+    model._become(replace(model._fitted, fixed=fixed), None)
+    return model, fixed
+
+
+def test_a_calibration_from_elsewhere_is_kept_until_something_is_learnt(tmp_path: Path) -> None:
+    model, fixed = with_fixed_calibration()
+    model.save(tmp_path / "model.evergrow")
+    loaded = evergrow.load(tmp_path / "model.evergrow")
+    np.testing.assert_array_equal(loaded.usual_scores_, fixed.usual)
+    assert loaded.level_ == model.level_ == fixed.level(model.false_alarms)
+    renamed = loaded.rename_classes({0: 7})
+    np.testing.assert_array_equal(renamed.spreads_, fixed.spreads)
+    own = rejecting().fit(*cones(60, range(4)))
+    for step in (
+        lambda one: one.partial_fit(*cones(10, [2], seed=3)),
+        lambda one: one.forget(classes=[3]),
+        lambda one: one.rename_classes({1: 2}),
+    ):
+        changed = step(evergrow.load(tmp_path / "model.evergrow"))
+        expected = step(copy.deepcopy(own))
+        np.testing.assert_allclose(changed.usual_scores_, expected.usual_scores_)
+        assert changed.level_ == pytest.approx(expected.level_)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("usual", np.zeros(3)),
+        ("spreads", np.zeros(4)),
+        ("novelties", -np.arange(30.0)),
+        ("weights", np.zeros(30)),
+        ("weights", np.ones(29)),
+    ],
+)
+def test_a_calibration_that_makes_no_sense_is_refused(
+    name: str, value: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.evergrow"
+    with_fixed_calibration()[0].save(path)
+    header, tensors = read_model(path)
+    write_model(path, header, {**tensors, f"calibration.{name}": value})
+    with pytest.raises(ModelFileError, match="inconsistent"):
+        evergrow.load(path)

@@ -1,0 +1,533 @@
+"""Forests of coarse and fine classes that are trained, extended, refined and made to forget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits
+
+import evergrow
+from evergrow import IGT, SubcategoryForestClassifier
+from evergrow.estimators import RidgeGuesser
+from evergrow.estimators.subcategory.methods import METHODS
+from tests.budget import budget
+from tests.estimators.subcategory.levels import (
+    HIERARCHY,
+    check_consistent,
+    coarse_only,
+    hidden,
+    samples,
+    small,
+    stored_counts,
+)
+
+UPDATABLE = [name for name, method in METHODS.items() if not method.is_stacked]
+REFINABLE = [name for name in UPDATABLE if METHODS[name].can_refine]
+every_method = pytest.mark.parametrize("method", METHODS)
+updatable = pytest.mark.parametrize("method", UPDATABLE)
+refinable = pytest.mark.parametrize("method", REFINABLE)
+
+
+@every_method
+def test_every_method_learns_most_fine_classes(method: str) -> None:
+    X, Y = samples(400)
+    X_test, Y_test = samples(300, seed=5)
+    forest = small(method, n_estimators=10).fit(X, hidden(Y))
+    assert forest.score(X_test, Y_test) > 0.85
+    assert (forest.predict_coarse(X_test) == Y_test[:, 0]).mean() > 0.97
+    check_consistent(forest)
+
+
+def test_samples_without_fine_labels_help_and_guesses_help_more() -> None:
+    X, y = load_digits(return_X_y=True)
+    Y = np.column_stack([y % 2, y])
+    given = hidden(Y, share=0.9)
+    score = {
+        method: small(method, n_estimators=20, min_samples_leaf=10)
+        .fit(X[:1000], given[:1000])
+        .score(X[1000:], Y[1000:])
+        for method in ("fine-only", "hierarchical", "ridge-h")
+    }
+    assert score["fine-only"] + 0.02 < score["hierarchical"] < score["ridge-h"] - 0.01
+
+
+@every_method
+def test_all_fine_labels_known_is_full_supervision(method: str) -> None:
+    X, Y = samples(200)
+    forest = small(method).fit(X, Y)
+    assert not hasattr(forest, "guess_report_")
+    assert len(forest.guesses()[0]) == 0
+    assert forest.score(X, Y) > 0.95
+
+
+@every_method
+def test_a_coarse_class_without_fine_ones_is_predicted_as_itself(method: str) -> None:
+    X, Y = samples(300)
+    Y = np.column_stack([Y[:, 0] + 100, Y[:, 1]])
+    Y[Y[:, 0] == 103, 1] = -1
+    forest = small(method).fit(X, Y)
+    assert forest.classes_.tolist() == [103, *range(9)]
+    assert (forest.predict(X[Y[:, 0] == 103]) == 103).mean() > 0.95
+
+
+@pytest.mark.parametrize("method", ["fine-only", "stacked", "nn", "nn-h", "ridge-h"])
+def test_a_method_that_needs_fine_labels_names_those_that_do_not(method: str) -> None:
+    X, Y = samples(100)
+    with pytest.raises(ValueError, match="method='joint' or method='hierarchical' learns the coar"):
+        small(method).fit(X, coarse_only(Y))
+
+
+@pytest.mark.parametrize("method", ["joint", "hierarchical"])
+def test_coarse_labels_alone_are_learnt_and_refined_later(method: str) -> None:
+    X, Y = samples(300)
+    forest = small(method).fit(X, coarse_only(Y))
+    assert forest.classes_.tolist() == [0, 1, 2, 3]
+    assert (forest.predict(X) == Y[:, 0]).mean() > 0.95
+    Y = np.column_stack([Y[:, 0], Y[:, 1] + 50])
+    forest.refine(forest.sample_ids_, Y[:, 1])
+    check_consistent(forest)
+    assert forest.classes_.tolist() == [0, 1, 2, 3, *range(50, 62)]
+    assert forest.score(X, Y) > 0.9
+    assert not forest.predict_proba(X)[:, :4].any()
+
+
+@updatable
+@pytest.mark.parametrize("update", ["uls", "igt", "rtst", "rust"])
+def test_new_classes_of_both_levels_are_learnt_and_columns_stay(method: str, update: str) -> None:
+    X, Y = samples(200, range(5))
+    more, Y_more = samples(200, range(3, 12), seed=1)
+    forest = small(method, update=update).fit(X, hidden(Y))
+    before = forest.classes_.tolist()
+    forest.partial_fit(more, hidden(Y_more))
+    check_consistent(forest)
+    assert forest.classes_[: len(before)].tolist() == before
+    assert forest.coarse_classes_.tolist() == [0, 1, 2, 3]
+    assert forest.hierarchy_ == HIERARCHY
+    least = 0.3 if update == "uls" else 0.8
+    assert forest.score(*samples(200, seed=9)) > least
+    probabilities = forest.predict_proba(more)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+
+
+@updatable
+def test_a_stream_from_the_first_sample_on(method: str) -> None:
+    X, Y = samples(160, seed=3)
+    forest = small(method)
+    for k in range(0, 160, 8):
+        forest.partial_fit(X[k : k + 8], hidden(Y[k : k + 8], share=0.5, seed=k))
+        check_consistent(forest)
+    assert forest.score(*samples(200, seed=9)) > 0.8
+    assert forest._fitted.forest.history.n_seen == 160
+
+
+@refinable
+def test_refining_divides_a_class_that_was_predicted_as_itself(method: str) -> None:
+    X, Y = samples(300)
+    Y = np.column_stack([Y[:, 0] + 100, Y[:, 1]])
+    given = Y.copy()
+    given[Y[:, 0] == 102, 1] = -1
+    forest = small(method).fit(X, given)
+    asked = forest.sample_ids_[Y[:, 0] == 102][::4]
+    forest.refine(asked, Y[asked, 1])
+    check_consistent(forest)
+    assert {f: c for f, c in forest.hierarchy_.items() if c == 102} == {6: 102, 7: 102, 8: 102}
+    column = forest.classes_.tolist().index(102)
+    assert not forest.predict_proba(X)[:, column].any()
+    assert forest.score(X, Y) > 0.85
+
+
+@pytest.mark.parametrize("method", ["nn", "nn-h", "ridge-h"])
+def test_more_fine_labels_make_better_guesses_of_the_rest(method: str) -> None:
+    X, Y = samples(400)
+    X = X + np.random.default_rng(1).normal(size=X.shape)
+    forest = small(method).fit(X, hidden(Y, share=0.95))
+    ids, guessed = forest.guesses()
+    before = (guessed == Y[ids, 1]).mean()
+    chosen = ids[::2]
+    forest.refine(chosen, Y[chosen, 1])
+    ids, guessed = forest.guesses()
+    assert not np.isin(chosen, ids).any()
+    assert (guessed == Y[ids, 1]).mean() > before
+    check_consistent(forest)
+
+
+def test_confirming_guesses_that_are_right_changes_no_tree() -> None:
+    X, Y = samples(200)
+    forest = small().fit(X, hidden(Y))
+    before = forest.predict_proba(X)
+    ids, guessed = forest.guesses()
+    forest.refine(ids, guessed)
+    assert len(forest.guesses()[0]) == 0
+    np.testing.assert_array_equal(forest.predict_proba(X), before)
+
+
+def test_a_new_batch_with_fine_labels_makes_old_guesses_better() -> None:
+    X, Y = samples(300)
+    X = X + np.random.default_rng(1).normal(size=X.shape)
+    forest = small().fit(X, hidden(Y, share=0.97))
+    ids, guessed = forest.guesses()
+    before = (guessed == Y[ids, 1]).mean()
+    more, Y_more = samples(300, seed=4)
+    forest.partial_fit(more, Y_more)
+    ids, guessed = forest.guesses()
+    assert (guessed == Y[ids, 1]).mean() > before
+    assert forest.guess_report_.n_guessed == len(ids)
+    check_consistent(forest)
+
+
+def test_samples_without_fine_labels_are_guessed_from_stored_ones() -> None:
+    X, Y = samples(200)
+    forest = small().fit(X, Y)
+    more, Y_more = samples(100, seed=2)
+    forest.partial_fit(more, coarse_only(Y_more))
+    ids, guessed = forest.guesses()
+    assert ids.tolist() == list(range(200, 300))
+    assert (guessed == Y_more[:, 1]).mean() > 0.9
+
+
+def test_the_method_may_change_where_the_forest_is_the_same() -> None:
+    X, Y = samples(200)
+    forest = small("hierarchical").fit(X, hidden(Y))
+    assert len(forest.guesses()[0]) == 0
+    more, Y_more = samples(100, seed=2)
+    forest.set_params(method="ridge-h").partial_fit(more, hidden(Y_more))
+    check_consistent(forest)
+    ids, _ = forest.guesses()
+    assert len(ids) == len(forest._fitted.unconfirmed.ids)
+    forest.set_params(method="hierarchical").partial_fit(more, Y_more)
+    assert len(forest.guesses()[0]) == 0
+    forest.set_params(method="nn-h").partial_fit(more, Y_more)
+    assert len(forest.guesses()[0]) == len(ids)
+
+
+def test_a_method_of_another_forest_is_refused() -> None:
+    X, Y = samples(100)
+    forest = small("joint").fit(X, Y)
+    with pytest.raises(ValueError, match=r"trained by 'joint': go on with one of \['joint'\]"):
+        forest.set_params(method="ridge-h").partial_fit(X, Y)
+    forest = small("stacked").fit(X, Y)
+    for call in (forest.partial_fit, lambda *_: forest.refine([0], [0])):
+        with pytest.raises(ValueError, match=r"method='stacked' cannot .* fit again with one of"):
+            call(X, Y)
+    forest = small("fine-only").fit(X, Y)
+    with pytest.raises(ValueError, match="method='fine-only' keeps no samples without fine labels"):
+        forest.refine([0], [0])
+
+
+def test_fine_only_leaves_out_what_it_cannot_use_and_ids_go_on() -> None:
+    X, Y = samples(200)
+    given = hidden(Y)
+    forest = small("fine-only").fit(X, given)
+    assert forest.stored_ids_.tolist() == np.flatnonzero(given[:, 1] >= 0).tolist()
+    forest.partial_fit(X[:9], coarse_only(Y[:9]))
+    forest.partial_fit(X[:3], Y[:3])
+    assert forest.sample_ids_.tolist() == [209, 210, 211]
+    assert forest.stored_ids_[-3:].tolist() == [209, 210, 211]
+
+
+@pytest.mark.parametrize(
+    ("ids", "labels", "message"),
+    [
+        (
+            [0, 1],
+            [[0, 1], [1, 2]],
+            "fine_labels must be a flat list of one fine label .* 2 columns",
+        ),
+        ([999, 5], [0, 0], "refine got samples that are not stored: 999; ids are in sample_ids_"),
+        ([0, 0], [0, 0], "ids must not name a sample twice"),
+        ([0, 1], [0], "fine_labels must be a list of 2 labels, one for each id, got 1"),
+        ([0], [None], "fine_labels must not be missing"),
+        ([0], [-1], "fine_labels must not be missing"),
+        ([0], [11], "the fine class 11 belongs to two coarse classes, 3, 0"),
+        ([0, 11], [77, 77], "the fine class 77 belongs to two coarse classes"),
+        ([0.5], [0], "ids must be a list of integer ids"),
+    ],
+)
+def test_labels_that_cannot_be_given_to_samples_are_refused(
+    ids: Any, labels: Any, message: str
+) -> None:
+    X, Y = samples(100)
+    forest = small().fit(X, hidden(Y))
+    known = forest._fitted
+    with pytest.raises(ValueError, match=message):
+        forest.refine(ids, labels)
+    assert forest._fitted is known
+
+
+@updatable
+def test_a_failed_update_leaves_the_model_unchanged(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, Y = samples(100)
+    forest = small(method).fit(X, hidden(Y))
+    before, learnt = forest.predict_proba(X), dict(vars(forest))
+
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("evergrow.estimators.subcategory.learning.extend", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            forest.partial_fit(X, np.column_stack([Y[:, 0], Y[:, 1] + 20]))
+    assert vars(forest) == learnt
+    np.testing.assert_array_equal(forest.predict_proba(X), before)
+    forest.partial_fit(X, Y)
+    check_consistent(forest)
+
+
+def test_a_failed_update_leaves_the_file_of_the_samples_usable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, Y = samples(100)
+    forest = small(memory=tmp_path / "samples").fit(X, hidden(Y))
+
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("evergrow.estimators.subcategory.learning.extend", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            forest.partial_fit(X, Y)
+    plain = small().fit(X, hidden(Y)).partial_fit(X, Y)
+    forest.partial_fit(X, Y).refine([0], [1])
+    np.testing.assert_array_equal(plain.refine([0], [1]).predict(X), forest.predict(X))
+
+
+@updatable
+def test_saving_and_loading_between_updates_changes_nothing(method: str, tmp_path: Path) -> None:
+    X, Y = samples(120)
+    forest = small(method, keep_per_class=8).fit(X, hidden(Y))
+    more, Y_more = samples(90, seed=2)
+    path = tmp_path / "forest.evergrow"
+    for k in range(0, 90, 30):
+        forest.save(path)
+        loaded = evergrow.load(path)
+        for model in (forest, loaded):
+            model.partial_fit(more[k : k + 30], hidden(Y_more[k : k + 30]))
+            if method in REFINABLE:
+                ids = model._fitted.unconfirmed.ids[:3]
+                owners = model._fitted.unconfirmed.coarse[:3]
+                names = model.coarse_classes_[
+                    np.searchsorted(model._fitted.tree.coarse_ids, owners)
+                ]
+                model.refine(ids, 3 * names + 1)
+        np.testing.assert_array_equal(loaded.predict_proba(more), forest.predict_proba(more))
+        assert loaded.guesses()[0].tolist() == forest.guesses()[0].tolist()
+        assert loaded.guesses()[1].tolist() == forest.guesses()[1].tolist()
+        forest = loaded
+
+
+@every_method
+def test_the_number_of_threads_does_not_matter(method: str) -> None:
+    X, Y = samples(200)
+    one, two = (small(method, n_jobs=n).fit(X, hidden(Y)) for n in (1, 3))
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+    if method in UPDATABLE:
+        more, Y_more = samples(100, seed=2)
+        for forest in (one, two):
+            forest.partial_fit(more, hidden(Y_more))
+        np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+    if method in REFINABLE:
+        for forest in (one, two):
+            forest.refine([0, 1, 2], [0, 1, 2])
+        np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+
+
+def test_bounded_memory_lets_samples_go_and_their_guesses_with_them() -> None:
+    X, Y = samples(300)
+    forest = small(keep_per_class=5).fit(X, hidden(Y))
+    assert stored_counts(forest).max() <= 5
+    assert np.isin(forest.guesses()[0], forest.stored_ids_).all()
+    more, Y_more = samples(300, seed=2)
+    forest.partial_fit(more, hidden(Y_more))
+    assert stored_counts(forest).max() <= 5
+    assert np.isin(forest._fitted.unconfirmed.ids, forest.stored_ids_).all()
+
+
+@updatable
+def test_classes_and_samples_are_forgotten(method: str) -> None:
+    X, Y = samples(300)
+    forest = small(method).fit(X, hidden(Y))
+    gone = forest.stored_ids_[:10]
+    forest.forget(classes=[4], coarse=[2], samples=gone)
+    check_consistent(forest)
+    assert forest.classes_.tolist() == [0, 1, 2, 3, 5, 9, 10, 11]
+    assert forest.coarse_classes_.tolist() == [0, 1, 3]
+    assert not np.isin(gone, forest.stored_ids_).any()
+    assert forest.score(*samples(100, [0, 1, 2, 3, 5, 9, 10, 11], seed=4)) > 0.8
+    forest.partial_fit(*samples(60, [4, 6, 7], seed=8))
+    assert forest.classes_.tolist() == [0, 1, 2, 3, 5, 9, 10, 11, 4, 6, 7]
+    check_consistent(forest)
+
+
+def test_samples_that_were_only_guessed_to_be_of_a_forgotten_class_stay() -> None:
+    X, Y = samples(300)
+    forest = small().fit(X, hidden(Y))
+    ids, guessed = forest.guesses()
+    wrong = ids[guessed == 4]
+    forest.forget(classes=[4])
+    assert np.isin(wrong, forest.stored_ids_).all()
+    left, labels = forest.guesses()
+    assert set(labels[np.isin(left, wrong)]) <= {3, 5}
+
+
+def test_a_coarse_class_that_lost_its_fine_ones_is_predicted_as_itself_again() -> None:
+    X, Y = samples(300)
+    Y = np.column_stack([Y[:, 0] + 100, Y[:, 1]])
+    forest = small().fit(X, hidden(Y))
+    forest.forget(classes=[3, 4, 5])
+    check_consistent(forest)
+    assert forest.classes_.tolist() == [0, 1, 2, 6, 7, 8, 9, 10, 11, 101]
+    assert (forest.predict(X[Y[:, 0] == 101]) == 101).mean() > 0.9
+
+
+def test_few_samples_can_be_refined_and_forgotten() -> None:
+    X, Y = samples(30)
+    forest = small().fit(X, hidden(Y))
+    ids = forest._fitted.unconfirmed.ids[:3]
+    forest.refine(ids, Y[ids, 1])
+    check_consistent(forest)
+    assert not np.isin(ids, forest.guesses()[0]).any()
+    forest.forget(classes=[4], samples=[0])
+    check_consistent(forest)
+    forest.partial_fit(*samples(100, seed=3))
+    check_consistent(forest)
+    assert forest.score(*samples(100, seed=4)) > 0.8
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"guess": "nn"},
+        {"guess": "nn-unconstrained"},
+        {"guess": "nn-discard"},
+        {"guess": "forest"},
+        {"guess": RidgeGuesser(scaling=1.0)},
+        {"coarse_weight": 10.0},
+        {"class_means": "fine"},
+        {"smoothing": 0.0},
+        {"refine_share": 2.0},
+        {"max_scoring_samples": 20},
+        {"subset_scale": 3.0},
+        {"standardize": False},
+        {"bootstrap": True},
+        {"max_samples": 0.5},
+        {"sample_dtype": "float16"},
+        {"update": IGT(), "refresh": 0.4},
+        {"n_subsets": 1, "n_assignments": "auto"},
+    ],
+    ids=str,
+)
+def test_every_parameter_may_be_changed(options: dict[str, Any], tmp_path: Path) -> None:
+    X, Y = samples(300)
+    forest = small(**options).fit(X[:200], hidden(Y[:200]))
+    forest.partial_fit(X[200:], hidden(Y[200:]))
+    ids = forest._fitted.unconfirmed.ids[:20]
+    forest.refine(ids, Y[ids, 1])
+    assert forest.score(*samples(200, seed=4)) > 0.75
+    forest.save(tmp_path / "forest.evergrow")
+    loaded = evergrow.load(tmp_path / "forest.evergrow")
+    assert loaded.get_params() == forest.get_params()
+
+
+@settings(max_examples=budget(15))
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from(["more", "refine", "forget"]), st.integers(0, 10**6)),
+        min_size=1,
+        max_size=5,
+    ),
+    method=st.sampled_from(REFINABLE),
+    first=st.integers(12, 90),
+)
+def test_whatever_happens_the_leaves_count_what_is_stored(
+    steps: list[tuple[str, int]], method: str, first: int
+) -> None:
+    X, Y = samples(first, seed=first)
+    forest = small(method, n_estimators=2).fit(X, hidden(Y))
+    truth = Y[:, 1].tolist()
+    for what, seed in steps:
+        random = np.random.default_rng(seed)
+        if what == "more":
+            X, Y = samples(20, random.choice(15, 3) % 12, seed=seed)
+            forest.partial_fit(X, hidden(Y, share=random.random(), seed=seed))
+            truth += Y[:, 1].tolist()
+        elif what == "refine":
+            ids = random.choice(forest.stored_ids_, 5, replace=False)
+            forest.refine(ids, [truth[i] for i in ids])
+        else:
+            forest.forget(samples=random.choice(forest.stored_ids_, 3, replace=False))
+        check_consistent(forest)
+        np.testing.assert_allclose(forest.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_flat_labels_with_a_hierarchy_are_the_same_as_two_columns() -> None:
+    X, Y = samples(200)
+    given = hidden(Y)
+    names = {f: f"coarse {c}" for f, c in HIERARCHY.items()}
+    flat = [f if f >= 0 else f"coarse {c}" for c, f in given.tolist()]
+    flat = [str(name) for name in flat]
+    both = [[f"coarse {c}", None if f < 0 else str(f)] for c, f in given.tolist()]
+    one = small().fit(X, flat, hierarchy={str(f): c for f, c in names.items()})
+    two = small().fit(X, both)
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+    assert one.hierarchy_ == two.hierarchy_
+
+
+def test_an_estimator_given_by_its_class_is_the_public_one() -> None:
+    assert SubcategoryForestClassifier is evergrow.estimators.SubcategoryForestClassifier
+
+
+def test_few_samples_get_fine_classes_that_are_new() -> None:
+    X, Y = samples(30, range(6))
+    forest = small("hierarchical", min_samples_leaf=1).fit(X, coarse_only(Y))
+    forest.refine(forest.sample_ids_, Y[:, 1] + 50)
+    check_consistent(forest)
+    assert (forest.predict(X) == Y[:, 1] + 50).mean() > 0.9
+
+
+def test_few_samples_stay_where_their_guessed_class_is_forgotten() -> None:
+    X, Y = samples(40, range(6))
+    forest = small().fit(X, hidden(Y))
+    ids, guessed = forest.guesses()
+    gone = int(guessed[0])
+    forest.forget(classes=[gone])
+    check_consistent(forest)
+    assert np.isin(ids, forest.stored_ids_).all()
+
+
+def stray() -> tuple[Any, Any, Any]:
+    """Samples, and a last one that lies among others of another coarse class."""
+    X, Y = samples(100, range(6))
+    there = X[Y[:, 1] == 4].mean(axis=0)
+    return np.vstack([X, there]), np.vstack([Y, [0, -1]]), there
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_guess_that_contradicts_the_coarse_class_can_be_put_right(at_once: bool) -> None:
+    X, Y, there = stray()
+    forest = small(guess="nn-unconstrained").fit(X[:100], Y[:100])
+    if at_once:
+        forest.fit(X, Y)
+    else:
+        forest.partial_fit(X[100:], Y[100:])
+    assert [found.tolist() for found in forest.guesses()] == [[100], [4]]
+    with pytest.raises(ValueError, match="the fine class 4 belongs to two coarse classes, 1, 0"):
+        forest.refine([100], [4])
+    forest.refine([100], [2])
+    check_consistent(forest)
+    assert len(forest.guesses()[0]) == 0
+    assert stored_counts(forest)[forest._fitted.tree.names.index(2)] > 0
+    assert forest.predict([there]) == [4]
+
+
+def test_a_guess_that_contradicts_the_coarse_class_may_be_thrown_away() -> None:
+    X, Y, _ = stray()
+    forest = small(guess="nn-discard").fit(X, Y)
+    assert len(forest.guesses()[0]) == 0
+    assert forest._fitted.unconfirmed.ids.tolist() == [100]

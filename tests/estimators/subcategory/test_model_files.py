@@ -1,0 +1,160 @@
+"""Saved forests of coarse and fine classes: exact, and closed to what does not fit together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evergrow
+from evergrow import ModelFileError
+from evergrow.estimators import ForestGuesser, NearestGuesser
+from evergrow.estimators.subcategory.methods import METHODS
+from evergrow.storage.files import read_model, write_model
+from tests.estimators.subcategory.levels import hidden, samples, small
+
+
+@pytest.mark.parametrize("inference_only", [False, True])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_loaded_forest_answers_bit_for_bit_the_same(
+    method: str, inference_only: bool, tmp_path: Path
+) -> None:
+    X, Y = samples(120)
+    names = [[f"c{c}", None if f < 0 else f] for c, f in hidden(Y).tolist()]
+    forest = small(method).fit(X, [*names[:-1], ["c7", None]])
+    forest.save(tmp_path / "forest.evergrow", inference_only=inference_only)
+    loaded = evergrow.load(tmp_path / "forest.evergrow")
+    np.testing.assert_array_equal(loaded.predict_proba(X), forest.predict_proba(X))
+    np.testing.assert_array_equal(loaded.apply(X), forest.apply(X))
+    assert loaded.get_params() == forest.get_params()
+    assert loaded.classes_.tolist() == forest.classes_.tolist()
+    assert loaded.coarse_classes_.dtype == forest.coarse_classes_.dtype
+    assert loaded.hierarchy_ == forest.hierarchy_
+
+
+def test_a_file_for_inference_only_cannot_be_refined_or_updated(tmp_path: Path) -> None:
+    X, Y = samples(120)
+    small().fit(X, hidden(Y)).save(tmp_path / "forest.evergrow", inference_only=True)
+    loaded = evergrow.load(tmp_path / "forest.evergrow")
+    assert len(loaded.guesses()[0]) == 0
+    for call in (
+        lambda: loaded.partial_fit(X, Y),
+        lambda: loaded.refine([0], [0]),
+        lambda: loaded.forget(samples=[0]),
+    ):
+        with pytest.raises(ValueError, match="saved with inference_only=True"):
+            call()
+    loaded.set_params(update="uls").partial_fit(X, hidden(Y))
+    assert loaded.score(X, Y) > 0.8
+
+
+def test_ways_of_guessing_survive_unless_they_hold_a_forest(tmp_path: Path) -> None:
+    X, Y = samples(60)
+    path = tmp_path / "forest.evergrow"
+    for guess in (NearestGuesser(within=False, scaling=np.float64(0.5)), ForestGuesser()):
+        small(guess=guess).fit(X, hidden(Y)).save(path)
+        assert evergrow.load(path).guess == guess
+    own = ForestGuesser(evergrow.NCMForestClassifier(3))
+    with pytest.raises(TypeError, match="cannot be saved: set guess='forest' first"):
+        small(guess=own).fit(X, hidden(Y)).save(path)
+
+
+def edit(**entries: Any) -> Any:
+    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        header.update(entries)
+
+    return change
+
+
+def put(name: str, array: Any) -> Any:
+    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        tensors[name] = array
+
+    return change
+
+
+def edit_hierarchy(**entries: Any) -> Any:
+    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        header["hierarchy"] = {**header["hierarchy"], **entries}
+
+    return change
+
+
+def edit_parameters(**entries: Any) -> Any:
+    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        header["parameters"] = {**header["parameters"], **entries}
+
+    return change
+
+
+def edit_history(**entries: Any) -> Any:
+    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        header["history"] = {**header["history"], **entries}
+
+    return change
+
+
+HOSTILE = {
+    "next id taken": edit_history(n_seen=2),
+    "comparisons without end": put("n_comparisons", np.full(5, 2**63 - 1)),
+    "no hierarchy": edit(hierarchy=None),
+    "parents of others": edit_hierarchy(parents=[0] * 16),
+    "too few classes": edit_hierarchy(parents=[0, 1], columns=[0, 1]),
+    "column beyond": edit_hierarchy(columns=[99]),
+    "no method": edit(method=None),
+    "method of lists": edit(method=["ridge-h"]),
+    "unknown method": edit(method="best"),
+    "wrong parameter": edit_parameters(smoothing=-1.0),
+    "guess by code": edit_parameters(guess={"name": "os.system"}),
+    "guess with unknown options": edit_parameters(guess={"name": "nn", "forest": None}),
+    "guess by a number": edit_parameters(guess={"name": "nn", "scaling": "x"}),
+    "lacking ids": lambda _, tensors: tensors.pop("unconfirmed.ids"),
+    "lacking coarse": lambda _, tensors: tensors.pop("unconfirmed.coarse"),
+    "ids of nobody": put("unconfirmed.ids", np.arange(10**6, 10**6 + 5)),
+    "coarse class that is fine": lambda _, tensors: tensors.update(
+        {"unconfirmed.coarse": np.full_like(tensors["unconfirmed.coarse"], 9)}
+    ),
+    "unsorted ids": lambda _, tensors: tensors.update(
+        {"unconfirmed.ids": tensors["unconfirmed.ids"][::-1].copy()}
+    ),
+    "another estimator's trees": edit(proposer="axis"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "forest.evergrow"
+    X, Y = samples(80)
+    small(n_estimators=2).fit(X, hidden(Y)).save(path)
+    header, tensors = read_model(path)
+    evergrow.load(path)
+    HOSTILE[name](header, tensors)
+    write_model(path, header, tensors)
+    with pytest.raises(ModelFileError):
+        evergrow.load(path)
+
+
+HOSTILE_STACKS = {
+    "no first forest": edit(stack=None),
+    "scale of no number": edit(stack={"scale": "x", "first": {}}),
+    "no history": edit(stack={"scale": 1.0, "first": {}}),
+    "narrow mean": put("stack.mean", np.zeros(3)),
+    "scale of zero": put("stack.scale", np.zeros(5)),
+    "lacking first array": lambda _, tensors: tensors.pop("first/mean"),
+    "lacking scale": lambda _, tensors: tensors.pop("stack.scale"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_STACKS)
+def test_a_hostile_file_of_two_forests_is_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "forest.evergrow"
+    X, Y = samples(80)
+    small("stacked", n_estimators=2).fit(X, hidden(Y)).save(path)
+    header, tensors = read_model(path)
+    evergrow.load(path)
+    HOSTILE_STACKS[name](header, tensors)
+    write_model(path, header, tensors)
+    with pytest.raises(ModelFileError):
+        evergrow.load(path)

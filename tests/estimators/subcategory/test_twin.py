@@ -1,0 +1,124 @@
+"""Every method learns what its twin, written in NumPy, learns, from first fit to refining."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evergrow import SubcategoryForestClassifier
+from evergrow.estimators.forest.standardize import Standardization
+from tests.estimators.subcategory.levels import Array
+from tests.reference.subcategories import METHODS, Model, Settings, stacked_features
+
+D = 3
+N_TREES = 2
+# Features that are quarters of small integers once they are centred and scaled: sums are exact.
+UNIT = 4
+
+
+def quarters(n: int, seed: int, fine: range = range(9)) -> tuple[Array, Array]:
+    """Integer features and labels of coarse classes with three fine ones each."""
+    random = np.random.default_rng(seed)
+    y = random.choice(list(fine), n)
+    centres = np.random.default_rng(1).integers(-3, 4, (12, D))
+    X = np.clip(centres[y] + random.integers(-1, 2, (n, D)), -UNIT, UNIT)
+    return X.astype(np.float64), np.column_stack([y // 3 + 1000, y])
+
+
+def missing(Y: Array, seed: int) -> Array:
+    """The labels without three in four of the fine ones, and without all of one coarse class."""
+    random = np.random.default_rng(seed)
+    fine = np.where(random.random(len(Y)) < 0.75, -1, Y[:, 1])
+    return np.column_stack([Y[:, 0], np.where(Y[:, 0] == 1000 + seed % 4, -1, fine)])
+
+
+def first_samples(seed: int) -> tuple[Array, Array]:
+    """Samples whose median is zero and whose spread is known, also of those with fine labels."""
+    X, Y = quarters(120, seed)
+    Y = missing(Y, seed)
+    labelled = Y[Y[:, 1] >= 0][:6]
+    # As far again on the other side of zero, and the ends often enough.
+    X = np.concatenate([X, -X, np.full((6, D), UNIT), np.full((6, D), -UNIT)])
+    return X, np.concatenate([Y, Y, labelled, labelled])
+
+
+def pair(method: str, seed: int) -> tuple[SubcategoryForestClassifier, Model]:
+    """A forest and its twin after the first fit."""
+    X, Y = first_samples(seed)
+    scale = Standardization.common(X)
+    assert (scale.mean == 0).all()
+    assert (scale.scale == 1 / UNIT).all()
+    forest = SubcategoryForestClassifier(
+        N_TREES,
+        method=method,
+        n_subsets=6,
+        n_assignments=5,
+        min_samples_leaf=2,
+        standardize=False,
+        random_state=seed,
+    ).fit(X, Y)
+    options = Settings(N_TREES, forest._fitted.forest.history.seed, 6, 5, 2)
+    twin = Model(METHODS[method], options)
+    twin.fit((X / UNIT).astype(np.float32), *Y.T.tolist())
+    return forest, twin
+
+
+def assert_same(forest: Any, twin: Model, X: Array) -> None:
+    names = dict(zip(forest._fitted.tree.columns.tolist(), forest.classes_.tolist(), strict=True))
+    assert {c: twin.classes[c][1] for c in names} == names
+    found = forest.predict_proba(X)
+    expected = twin.predict_proba((X / UNIT).astype(np.float32))
+    np.testing.assert_allclose(found, expected[:, list(names)], rtol=0, atol=1e-9)
+    classes = forest._fitted.forest.forest.samples.classes
+    np.testing.assert_array_equal(classes, twin.finest)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("method", METHODS)
+def test_the_forest_is_the_twins_from_fit_to_refine(method: str, seed: int) -> None:
+    forest, twin = pair(method, seed)
+    queries = quarters(30, seed + 50, range(12))[0]
+    assert_same(forest, twin, queries)
+    for k, fine in enumerate((range(9), range(12))):
+        more, Y_more = quarters(20, 10 * seed + k, fine)
+        Y_more = missing(Y_more, seed + 2 * k)
+        forest.partial_fit(more, Y_more)
+        twin.partial_fit((more / UNIT).astype(np.float32), *Y_more.T.tolist())
+        assert_same(forest, twin, queries)
+    if method == "fine-only":
+        return
+    rows = np.flatnonzero(twin.coarse == twin.coarse[0])[:12]
+    ids = forest._fitted.forest.forest.samples.ids[rows]
+    fine = [100 + k % 3 for k in range(len(rows))]
+    forest.refine(ids, fine)
+    twin.refine(rows.tolist(), fine)
+    assert_same(forest, twin, queries)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_stacked_features_are_the_twins(seed: int) -> None:
+    X, Y = first_samples(seed)
+    options: dict[str, Any] = {"n_subsets": 6, "n_assignments": 5, "min_samples_leaf": 2}
+    forest = SubcategoryForestClassifier(
+        N_TREES, method="stacked", standardize=False, random_state=seed, **options
+    ).fit(X, Y)
+    found = forest._fitted.stack.rows(X, 1)
+    settings = Settings(N_TREES, forest._fitted.forest.history.seed, **options)
+    rows = (X / UNIT).astype(np.float32)
+    expected = stacked_features(rows, Y[:, 0], Y[:, 1], settings, scale=10.0)
+    # Without standardising, the second forest gets the features as they came.
+    np.testing.assert_allclose(found[:, :D], X)
+    np.testing.assert_allclose(found[:, D:], expected[:, D:], rtol=0, atol=1e-12)
+
+
+def test_standardised_features_leave_the_scale_of_the_first_answers_alone() -> None:
+    X, Y = first_samples(0)
+    forest = SubcategoryForestClassifier(3, method="stacked", random_state=0)
+    forest.fit(1000 * X + 5, Y)
+    rows = forest._fitted.stack.rows(1000 * X + 5, 1)
+    np.testing.assert_allclose(rows[:, :D].std(axis=0), 1.0)
+    np.testing.assert_allclose(rows[:, D:].sum(axis=1), 10.0)
+    inner = forest._fitted.forest.standardization.scale
+    assert (inner == inner[0]).all()

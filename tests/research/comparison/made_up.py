@@ -1,0 +1,71 @@
+"""Measurements that nobody made, to try rules and pages on."""
+
+import math
+
+from evergrow.research import Contender, Estimator, Result, Standing
+from evergrow.research.comparison.result import Point
+
+# Test samples of each class; many, so that classes and not samples decide what is chance.
+N_SAMPLES = 1000
+
+
+def contender(name="lda", **changes):
+    recipe = Estimator("evergrow", "NCMClassifier", {"metric": "mahalanobis"})
+    settings = {"family": "means and least squares", "recipe": recipe, **changes}
+    return Contender(name, f"the {name}", **settings)
+
+
+def result(**changes):
+    """One of which nothing was measured, but for what is given."""
+    nothing = {
+        "points": (),
+        "answers": (),
+        "forgetting": math.nan,
+        "seconds_per_update": math.nan,
+        "cpu_seconds_per_update": math.nan,
+        "last_seconds": math.nan,
+        "answer_seconds": math.nan,
+        "n_bytes": 0,
+        "model_bytes": 0,
+        "stopped_at": None,
+        "time_limit": math.inf,
+        "remarks": (),
+    }
+    return Result(**{**nothing, **changes})
+
+
+def answers(share, n=N_SAMPLES):
+    """So large a share of right answers, the right ones first."""
+    right = round(share * n)
+    return "1" * right + "0" * (n - right)
+
+
+def answered(name, by_class, *, seconds=1.0, n_bytes=10_000, newest=None, **changes):
+    """A learner that gave these answers, a text for each class."""
+    shares = [each.count("1") / len(each) for each in by_class if each]
+    accuracy = "".join(by_class).count("1") / len("".join(by_class))
+    mean = sum(shares) / len(shares)
+    n = len(by_class)
+    last = Point(n, accuracy, mean, mean if newest is None else newest)
+    found = result(
+        points=(Point(2, 0.9, 0.9, 0.9), Point(6, 0.8, 0.8, 0.8), last),
+        answers=tuple(by_class),
+        forgetting=0.1,
+        seconds_per_update=seconds,
+        last_seconds=seconds,
+        answer_seconds=1e-5,
+        n_bytes=n_bytes,
+        model_bytes=n_bytes,
+    )
+    return Standing(contender(name, **changes), (found,), (2, 6, n))
+
+
+def standing(name, accuracy, *, spread=0.0, **changes):
+    """A learner with this accuracy; ``spread`` is how far classes lie above and below it."""
+    by_class = [answers(accuracy + (spread if i % 2 else -spread)) for i in range(10)]
+    return answered(name, by_class, **changes)
+
+
+def stopped(name, **changes):
+    found = result(points=(Point(2, 0.9, 0.9, 0.9),), stopped_at=2, time_limit=5.0)
+    return Standing(contender(name, **changes), (found,), (2, 6, 10))

@@ -1,0 +1,269 @@
+"""Camoriano 2017: a new class beside many examples of others, and the time of an update."""
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from evergrow.research import Dataset, Lab, Table, digits, find_experiments, mixture, perform
+from evergrow.research.papers.icra2017 import (
+    bayes,
+    fig1,
+    fig2,
+    fig3,
+    imbalance,
+    table1,
+    update_time,
+)
+
+EXPERIMENTS = {experiment.name: experiment for experiment in find_experiments(["icra2017"])}
+
+
+class StoppedError(Exception):
+    """Stands for a kill in the middle of a run."""
+
+
+@pytest.fixture(scope="module")
+def features(tmp_path_factory):
+    """A user's own small file."""
+    data = mixture(5, 6, 30, 10, distance=2.0)
+    path = tmp_path_factory.mktemp("data") / "own.npz"
+    np.savez(
+        path,
+        X_train=data.X_train,
+        y_train=data.y_train,
+        X_test=data.X_test,
+        y_test=data.y_test,
+    )
+    return path
+
+
+def words(path):
+    return {element.text for element in ElementTree.parse(path).iter() if element.text}
+
+
+LABELS = {
+    "icra2017-fig1": {"first feature", "Bayes, standard loss", "least squares, recoded"},
+    "icra2017-table1": {"examples of the new class", "accuracy, all classes, %", "naive"},
+    "icra2017-fig2": {"accuracy, new class, %", "accuracy, known classes, %", "recoding"},
+    "icra2017-fig3": {"examples of the new class", "naive", "recoded"},
+    "icra2017-update-time": {"examples learnt before", "one more example, ms"},
+}
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_is_drawn_from_the_users_own_features(name, features, tmp_path):
+    experiment = EXPERIMENTS[name]
+    if name == "icra2017-fig1":
+        small = [{"gamma": g, "seed": 0, "n_samples": 300} for g in fig1.GAMMAS]
+        experiment = replace(experiment, runs=lambda lab: small)
+    # The first figure makes its own data.
+    data = features if experiment.sources else None
+    outcome = perform(experiment, tmp_path, Lab(experiment.sources, quick=True, data=data))
+    assert outcome.findings
+    assert words(tmp_path / f"{name}.svg") >= LABELS[name]
+
+
+def test_a_run_that_was_stopped_gives_the_table_of_one_that_was_not(features, tmp_path):
+    experiment = EXPERIMENTS["icra2017-fig3"]
+    calls = []
+
+    def stopping(lab, run):
+        calls.append(run)
+        if len(calls) > 2:
+            raise StoppedError
+        return experiment.measure(lab, run)
+
+    lab = Lab(experiment.sources, quick=True, data=features)
+    with pytest.raises(StoppedError):
+        perform(replace(experiment, measure=stopping), tmp_path / "stopped", lab)
+    assert perform(experiment, tmp_path / "stopped", lab).n_measured == 3
+    perform(experiment, tmp_path / "whole", lab)
+    tables = [tmp_path / each / "icra2017-fig3.csv" for each in ("stopped", "whole")]
+    assert tables[0].read_bytes() == tables[1].read_bytes()
+
+
+def test_the_numbers_of_table_1_are_those_of_the_paper():
+    printed = Table(table1.EXPERIMENT.published)
+    assert len(printed) == 15
+    at_ten = printed.where(n_new=10, data="mnist")
+    assert at_ten.mean("new_class", method="recoded") == pytest.approx(0.251)
+    assert at_ten.mean("total", method="rebalanced") == pytest.approx(0.836)
+
+
+def test_the_papers_digits_are_not_put_beside_others():
+    lab = Lab(table1.EXPERIMENT.sources, quick=True)
+    assert lab.dataset("mnist").name not in Table(table1.EXPERIMENT.published).values("data")
+
+
+def test_digits_become_grey_values_from_minus_one_to_one():
+    X = Lab(imbalance.SOURCES, quick=True).dataset("mnist").X_train
+    assert (X.min(), X.max()) == (-1, 1)
+
+
+def test_features_that_are_no_pixels_stay_as_they_are():
+    data = mixture(3, 4, 5)
+    assert imbalance.SOURCES["mnist"].prepare(data) is data
+
+
+def test_the_new_class_comes_only_as_the_new_one():
+    block = imbalance.Block(10, 20, 5, 0.7)
+    trial = imbalance.trial_of(digits(), block, 8, seed=0)
+    assert 8 not in trial.known[1]
+    assert set(trial.new[1].tolist()) == {8}
+    assert np.bincount(trial.test[1]).tolist() == [5] * 10
+    assert trial.counts((1, 5, 50)) == [1, 5]
+
+
+def test_one_class_alone_is_refused():
+    X, y = np.eye(4, dtype=np.float32), np.zeros(4, int)
+    with pytest.raises(ValueError, match="has one class"):
+        imbalance.trial_of(Dataset("one", X, y, X, y), imbalance.BLOCKS["mnist"], 0, seed=0)
+
+
+def test_changing_the_recoding_of_one_model_is_as_training_with_it():
+    from evergrow import RLSClassifier
+
+    trial = imbalance.trial_of(digits(), imbalance.Block(10, 60, 20, 0.7), 8, seed=0)
+    ((_, model),) = imbalance.learning(trial, (5,), seed=0)
+    other = RLSClassifier(regularization=model.regularization_, recoding=0.7)
+    model.set_params(recoding=0.7, regularization=model.regularization_)
+    other.fit(*trial.with_new(5))
+    # Held-out examples are learnt in the end, so both have seen the same.
+    assert np.mean(model.predict(trial.test[0]) == other.predict(trial.test[0])) > 0.99
+
+
+@pytest.mark.parametrize("gamma", fig1.GAMMAS)
+def test_on_the_exact_boundary_both_classes_are_equally_likely(gamma):
+    circle = bayes.boundary(gamma, rebalanced=False)
+    points = circle.at(np.full(7, circle.radius))
+
+    def density(gaussian):
+        square = ((points - np.array(gaussian.mean)) ** 2).sum(axis=1)
+        return np.exp(-square / (2 * gaussian.deviation**2)) / gaussian.deviation**2
+
+    ratio = gamma * density(bayes.COMMON) / ((1 - gamma) * density(bayes.RARE))
+    assert ratio == pytest.approx(1)
+
+
+def test_the_rebalanced_boundary_does_not_depend_on_shares():
+    assert bayes.boundary(0.5, rebalanced=True) == bayes.boundary(0.9, rebalanced=True)
+
+
+def rows_of_fig1(rare_radius):
+    return Table(
+        {"gamma": gamma, "method": method, "radius": radius, "rare": radius, "common": 0.9}
+        for gamma in fig1.GAMMAS
+        for method in fig1.LOOKS
+        for radius in [rare_radius(gamma) if method in ("Bayes", "naive") else 1.0]
+    )
+
+
+def test_fig_1_differs_when_the_standard_boundary_stays():
+    moving = fig1.EXPERIMENT.judge(rows_of_fig1(lambda gamma: 1.5 - gamma))
+    staying = fig1.EXPERIMENT.judge(rows_of_fig1(lambda gamma: 1.0))
+    assert [f.agrees for f in moving] == [True] * 5
+    assert staying[1].agrees is False
+
+
+def rows_of_table1(naive, recoded, rebalanced=0.4):
+    new = {"naive": naive, "recoded": recoded, "rebalanced": rebalanced, "auto": recoded}
+    return Table(
+        {"data": "mnist", "n_new": n, "method": m, "seed": s, "new_class": a, "total": 0.8 + a / 10}
+        for n in (1, 5, 10)
+        for m, a in new.items()
+        for s in (0, 1, 2)
+    )
+
+
+def test_table_1_agrees_when_recoding_finds_what_naive_ignores():
+    assert [f.agrees for f in table1.EXPERIMENT.judge(rows_of_table1(0.0, 0.3))] == [True] * 4
+
+
+def test_table_1_differs_when_naive_is_no_worse():
+    assert [f.agrees for f in table1.EXPERIMENT.judge(rows_of_table1(0.5, 0.45))] == [False] * 4
+
+
+def test_a_class_as_large_as_the_others_is_not_judged():
+    rows = rows_of_table1(0.0, 0.3).rows
+    level = [{**row, "n_new": 500, "new_class": 0.9, "total": 0.9} for row in rows]
+    helps = table1.EXPERIMENT.judge(Table(rows + level))[1]
+    assert helps.agrees is True
+    assert "up to 10 is" in helps.here
+
+
+def test_recoding_must_lead_wherever_the_class_is_rare():
+    rows = [{**row, "new_class": 0.0} if row["n_new"] == 1 else row for row in rows_of_table1(0, 1)]
+    assert table1.EXPERIMENT.judge(Table(rows))[1].agrees is None
+
+
+def test_own_data_stand_neither_for_digits_nor_for_objects(tmp_path):
+    path = tmp_path / "mnist.npz"
+    data = mixture(5, 6, 30, 10, distance=2.0)
+    arrays = {"X_train": data.X_train, "y_train": data.y_train}
+    np.savez(path, **arrays, X_test=data.X_test, y_test=data.y_test)
+    experiment = table1.EXPERIMENT
+    outcome = perform(experiment, tmp_path / "results", Lab(experiment.sources, data=path))
+    assert outcome.table.values("data") == ["mnist, own data"]
+    assert not any("rebalancing" in finding.claim for finding in outcome.findings)
+    assert "paper" not in words(tmp_path / "results" / "icra2017-table1.svg")
+
+
+def rows_of_fig2(new, others):
+    return Table(
+        {"recoding": r, "n_new": 5, "new_class": new(r), "others": others(r), "seed": s}
+        for r in fig2.RECODINGS
+        for s in (0, 1, 2)
+    )
+
+
+def test_fig_2_judges_both_ends_and_what_lies_between():
+    trade = fig2.EXPERIMENT.judge(rows_of_fig2(lambda r: r, lambda r: 0.8 - 0.01 * r))
+    useless = fig2.EXPERIMENT.judge(rows_of_fig2(lambda r: 0.1, lambda r: 0.8 - 0.2 * r))
+    assert [f.agrees for f in trade] == [True] * 3
+    assert [f.agrees for f in useless] == [None, True, False]
+
+
+def test_fig_2_differs_when_the_new_class_loses():
+    lost = fig2.EXPERIMENT.judge(rows_of_fig2(lambda r: 0.5 - r / 10, lambda r: 0.8))
+    assert [f.agrees for f in lost] == [False, None, False]
+
+
+def test_fig_1_shows_both_centres():
+    (left, right), (low, high) = fig1.FRAME
+    for gaussian in (bayes.COMMON, bayes.RARE):
+        x, y = gaussian.mean
+        assert left + gaussian.deviation < x < right - gaussian.deviation
+        assert low + gaussian.deviation < y < high - gaussian.deviation
+
+
+def test_fig_3_differs_when_other_classes_pay():
+    def rows(others, new):
+        means = {"naive": (0.0, 0.8, 0.7), "recoded": (new, others, 0.75)}
+        return Table(
+            {"data": "d", "new": label, "n_new": 1, "method": m, "seed": 0}
+            | {"new_class": a, "others": b, "total": c}
+            for m, (a, b, c) in means.items()
+            for label in "abc"
+        )
+
+    verdicts = [
+        fig3.EXPERIMENT.judge(rows(o, new))[0].agrees
+        for o, new in ((0.79, 0.5), (0.6, 0.5), (0.79, 0.03))
+    ]
+    assert verdicts == [True, False, False]
+
+
+def rows_of_time(growth):
+    slope = {"incremental": growth, "paper's update": 1.0, "from scratch": 50.0}
+    return Table(
+        {"n_before": n, "method": m, "same_answers": 1.0, "seconds": (s if n > 1000 else 1) * 0.1}
+        for n in (1000, 50000)
+        for m, s in slope.items()
+    )
+
+
+def test_an_update_whose_time_grows_differs_from_the_paper():
+    flat, growing = (update_time.EXPERIMENT.judge(rows_of_time(g))[0] for g in (1.2, 3.0))
+    assert (flat.agrees, growing.agrees) == (True, False)

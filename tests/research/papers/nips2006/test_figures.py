@@ -1,0 +1,95 @@
+"""The figures: performed small, and taken up again after a stop."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evergrow.research import Experiment, Lab, Source, find_experiments, perform
+from evergrow.research.papers.nips2006 import fig2, fig3, fig4a, fig4b, fig4c, fig4d, sweeps
+from evergrow.research.papers.nips2006.drawings import drawn_scenes
+
+FIGURES = {
+    "fig2": (fig2, ["images", "bicycle", "car", "background", "test patches of one"]),
+    "fig3": (fig3, ["image", "its words", "posterior of"]),
+    "fig4a": (fig4a, ["windows per image", sweeps.RATE, "k-means", "seconds"]),
+    "fig4b": (fig4b, ["words in the codebook", sweeps.RATE, "grown fully"]),
+    "fig4c": (fig4c, ["descriptors that the codebook", sweeps.RATE, "leaves per tree"]),
+    "fig4d": (fig4d, ["trees, each with", sweeps.RATE, "standard deviation, points"]),
+}
+
+
+class StoppedError(Exception):
+    """Stands for a user who stops a run."""
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = sweeps.Sizes(n_training=200, n_words=8, n_windows=20)
+    monkeypatch.setattr(sweeps, "sizes", lambda lab: small)
+    monkeypatch.setattr(fig4a, "_FEW_WINDOWS", (10, 20))
+    monkeypatch.setattr(fig4b, "_FEW_LEAVES", (2, 8))
+    monkeypatch.setattr(fig4c, "_FEW_DESCRIPTORS", (100, 200))
+    monkeypatch.setattr(fig4c, "_FEW_LEAVES", (2, 8))
+
+
+def lab_of(experiment: Experiment, n_seeds: int = 1) -> Lab:
+    scenes = Source(None, lambda: drawn_scenes(12))
+    sources = dict.fromkeys(experiment.sources, scenes)
+    return Lab(sources, quick=True, n_seeds=n_seeds, n_jobs=1)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_performed_and_its_picture_names_what_it_shows(
+    name: str, tmp_path: Path
+) -> None:
+    module, words = FIGURES[name]
+    outcome = perform(module.EXPERIMENT, tmp_path, lab_of(module.EXPERIMENT))
+    assert outcome.findings
+    picture = (tmp_path / f"nips2006-{name}.svg").read_text(encoding="utf-8")
+    shown = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", picture))
+    assert [word for word in words if word not in shown] == []
+    assert len(picture) < 500_000
+
+
+def test_a_figure_that_was_stopped_ends_with_the_same_numbers(tmp_path: Path) -> None:
+    experiment = fig4a.EXPERIMENT
+    perform(experiment, tmp_path / "whole", lab_of(experiment, 2))
+    n_done = 0
+
+    def stopping(lab: Lab, run: Any) -> Any:
+        nonlocal n_done
+        if n_done == 2:
+            raise StoppedError
+        n_done += 1
+        return experiment.measure(lab, run)
+
+    with pytest.raises(StoppedError):
+        perform(replace(experiment, measure=stopping), tmp_path / "two", lab_of(experiment, 2))
+    again = perform(experiment, tmp_path / "two", lab_of(experiment, 2))
+    assert again.n_measured == 2
+    csvs = [(tmp_path / part / "nips2006-fig4a.csv").read_bytes() for part in ("whole", "two")]
+    assert csvs[0] == csvs[1]
+
+
+def test_the_catalogue_finds_all_six_figures() -> None:
+    names = [experiment.name for experiment in find_experiments(["nips2006"])]
+    assert names == [f"nips2006-{name}" for name in FIGURES]
+
+
+@pytest.mark.parametrize("name", ["fig4a", "fig4b", "fig4c", "fig4d"])
+def test_the_published_rate_is_that_of_bikes_with_words_from_whole_images(name: str) -> None:
+    (row,) = FIGURES[name][0].EXPERIMENT.published
+    assert row["rate"] == 84.4
+
+
+def test_the_papers_number_is_drawn_only_where_something_was_measured(tmp_path: Path) -> None:
+    perform(fig4a.EXPERIMENT, tmp_path, lab_of(fig4a.EXPERIMENT))
+    perform(fig4d.EXPERIMENT, tmp_path, lab_of(fig4d.EXPERIMENT))
+    # Twenty windows were coded, and the paper's number is of 8000; five trees were measured.
+    said = ["paper:" in (tmp_path / f"nips2006-{n}.svg").read_text() for n in ("fig4a", "fig4d")]
+    assert said == [False, True]

@@ -1,0 +1,359 @@
+"""The report's experiments: strategies beside retraining, and decision maps."""
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from evergrow.research import Lab, Table, find_experiments, mixture, perform
+from evergrow.research.papers.report import (
+    fig2,
+    fig3,
+    fig4,
+    fig5,
+    fig6,
+    fig7,
+    growing,
+    maps,
+    table1,
+)
+
+EXPERIMENTS = {experiment.name: experiment for experiment in find_experiments(["report"])}
+
+
+class StoppedError(Exception):
+    """Stands for a kill in the middle of a run."""
+
+
+@pytest.fixture(scope="module")
+def features(tmp_path_factory):
+    """A user's own small file, with fewer classes than the report's."""
+    data = mixture(7, 6, 16, 6, distance=2.0)
+    path = tmp_path_factory.mktemp("data") / "own.npz"
+    np.savez(
+        path,
+        X_train=data.X_train,
+        y_train=data.y_train,
+        X_test=data.X_test,
+        y_test=data.y_test,
+    )
+    return path
+
+
+def words(path):
+    return {element.text for element in ElementTree.parse(path).iter() if element.text}
+
+
+def smaller(experiment, n_runs=None, **setting):
+    """The same experiment with some settings of its runs replaced."""
+
+    def runs(lab):
+        return [{**run, **setting} for run in experiment.runs(lab)[:n_runs]]
+
+    return replace(experiment, runs=runs)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_runs_on_the_users_own_features(name, features, tmp_path):
+    experiment = smaller(EXPERIMENTS[name], n_trees=2)
+    lab = Lab(experiment.sources, quick=True, data=features, n_jobs=1)
+    outcome = perform(experiment, tmp_path, lab)
+    assert outcome.findings
+    assert (tmp_path / f"{name}.csv").read_text().startswith(",".join(experiment.columns))
+
+
+def test_a_run_that_was_stopped_gives_the_table_of_one_that_was_not(features, tmp_path):
+    experiment = smaller(EXPERIMENTS["report-table1"], n_trees=2)
+    calls = []
+
+    def stopping(lab, run):
+        calls.append(run)
+        if len(calls) > 1:
+            raise StoppedError
+        return experiment.measure(lab, run)
+
+    lab = Lab(experiment.sources, quick=True, data=features, n_jobs=1)
+    with pytest.raises(StoppedError):
+        perform(replace(experiment, measure=stopping), tmp_path / "stopped", lab)
+    perform(experiment, tmp_path / "stopped", lab)
+    perform(experiment, tmp_path / "whole", lab)
+    tables = [tmp_path / each / "report-table1.csv" for each in ("stopped", "whole")]
+    assert tables[0].read_bytes() == tables[1].read_bytes()
+
+
+@pytest.mark.parametrize("n_train", [6, 16])
+def test_few_rows_are_enough_for_a_stream(n_train, tmp_path):
+    data = mixture(5, 6, n_train, 4, distance=2.0)
+    path = tmp_path / "few.npz"
+    arrays = {"X_train": data.X_train, "y_train": data.y_train}
+    np.savez(path, **arrays, X_test=data.X_test, y_test=data.y_test)
+    experiment = smaller(EXPERIMENTS["report-fig3"], n_trees=2)
+    lab = Lab(experiment.sources, quick=True, data=path, n_jobs=1)
+    assert perform(experiment, tmp_path / "results", lab).findings
+
+
+def test_data_without_a_class_to_come_are_refused_before_any_run(tmp_path):
+    data = mixture(4, 6, 10, 4)
+    path = tmp_path / "four.npz"
+    arrays = {"X_train": data.X_train, "y_train": data.y_train}
+    np.savez(path, **arrays, X_test=data.X_test, y_test=data.y_test)
+    lab = Lab(growing.SPIRALS, data=path)
+    with pytest.raises(ValueError, match="has 4 classes; this experiment begins with 4 and needs"):
+        EXPERIMENTS["report-fig3"].runs(lab)
+
+
+def test_every_strategy_follows_the_same_stream_as_retraining(tmp_path):
+    experiment = EXPERIMENTS["report-fig3"]
+    lab = Lab(experiment.sources, quick=True, n_jobs=1)
+    rows = Table(experiment.measure(lab, growing.run_of(lab, "NCM", 0, n_trees=2, chunk=8)))
+    assert rows.values("strategy") == [growing.RETRAINED, *growing.STRATEGIES]
+    for name in rows.values("strategy"):
+        assert [row["n_classes"] for row in rows.where(strategy=name)] == [4, 12, 20]
+    assert rows.where(strategy=growing.RETRAINED).column("relative").tolist() == [1, 1, 1]
+    assert rows.mean("relative", strategy="ULS", n_classes=20) < 0.7
+
+
+def test_seeds_draw_their_own_spirals():
+    lab = Lab(growing.SPIRALS, quick=True)
+    runs = [growing.run_of(lab, "NCM", seed) for seed in (0, 0, 1)]
+    first, again, other = (growing.spirals_of(lab, run).X_train for run in runs)
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_the_numbers_of_table_1_are_those_of_the_report():
+    printed = Table(table1.EXPERIMENT.published)
+    assert len(printed) == 6 + 72
+    where = {"forest": "SVM", "initial": 6, "strategy": "RTSTQ"}
+    assert printed.where(**where).column("relative").tolist() == pytest.approx(
+        [0.985, 0.988, 0.994]
+    )
+    assert printed.where(forest="NCM", strategy="retrained", n_classes=20).mean("accuracy") == 0.98
+
+
+def test_the_times_beside_fig_4_are_those_of_the_report():
+    svm, ncm = fig4.EXPERIMENT.published
+    assert (svm["update_seconds"], ncm["update_seconds"]) == (1762.05, 82.48)
+    assert (svm["test_error"], ncm["train_error"]) == (0.036, 0.0098)
+
+
+SEEDS = (0, 1, 2)
+
+
+def as_printed(**changes):
+    """A table that holds the report's numbers, those of some strategies changed."""
+    rows = []
+    for row in table1.EXPERIMENT.published:
+        column = "relative" if "relative" in row else "accuracy"
+        moved = row[column] + changes.get(row["strategy"], 0.0)
+        rows += [{"initial": 4, **row, "seed": seed, column: moved} for seed in SEEDS]
+    return Table(rows)
+
+
+def verdict(experiment, table, start):
+    (finding,) = [f for f in experiment.judge(table) if f.claim.startswith(start)]
+    return finding.agrees
+
+
+@pytest.mark.parametrize(("change", "agrees"), [(0.0, True), (0.05, False), (-0.05, False)])
+@pytest.mark.parametrize(
+    ("group", "names"),
+    [
+        ("ULS", ["ULS"]),
+        ("the others", growing.GROWING),
+        ("forests trained anew", [growing.RETRAINED]),
+    ],
+)
+def test_table_1_holds_when_it_is_neither_below_nor_above_the_report(group, names, change, agrees):
+    table = as_printed(**dict.fromkeys(names, change))
+    assert verdict(table1.EXPERIMENT, table, f"The report's table holds for {group}") is agrees
+
+
+def test_one_number_far_from_the_report_is_enough_to_differ():
+    cell = {"forest": "NCM", "initial": 6, "strategy": "ULS", "n_classes": 16}
+    moved = [
+        {**row, "relative": row["relative"] + 0.12 * (cell.items() <= row.items())}
+        for row in as_printed()
+        if "relative" in row
+    ]
+    assert verdict(table1.EXPERIMENT, Table(moved), "The report's table holds for ULS") is False
+
+
+def test_the_reports_own_spread_is_that_of_igt_in_forests_of_means():
+    assert table1.printed_spread() == pytest.approx(97.0 - 92.9)
+
+
+def test_table_1_sees_strategies_that_depend_on_initial_classes():
+    start = "The report finds the other strategies insensitive"
+    assert verdict(table1.EXPERIMENT, as_printed(), start) is True
+    moved = [
+        {**row, "relative": 0.8} if (row["initial"], row["strategy"]) == (6, "RTST") else row
+        for row in as_printed()
+    ]
+    assert verdict(table1.EXPERIMENT, Table(moved), start) is False
+
+
+def test_table_1_differs_when_uls_does_not_gain_from_initial_classes():
+    falling = [
+        {**row, "relative": 0.9 - 0.05 * row["initial"]} if row["strategy"] == "ULS" else row
+        for row in as_printed()
+    ]
+    start = "The report finds that ULS gains"
+    assert verdict(table1.EXPERIMENT, as_printed(), start) is True
+    assert verdict(table1.EXPERIMENT, Table(falling), start) is False
+
+
+def test_one_number_of_initial_classes_tells_nothing_of_their_influence():
+    table = as_printed().where(initial=4)
+    assert verdict(table1.EXPERIMENT, table, "The report finds that ULS gains") is None
+    assert verdict(table1.EXPERIMENT, table, "The report finds the other strategies") is None
+
+
+def test_the_reports_numbers_are_not_drawn_at_classes_that_were_not_measured():
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    table1.EXPERIMENT.draw(figure, as_printed().where(n_classes=12))
+    places = {x for line in figure.axes[0].lines for x in line.get_xdata()}
+    assert places == {12}
+
+
+def made_up(forest="NCM", **changes):
+    """Rows of all strategies at 4, 6 and 20 classes, by what is said of each or of all."""
+    usual = {"accuracy": 0.9, "relative": 0.95, "comparisons": 10.0, "update_seconds": 0.1}
+    usual |= {"test_seconds": 0.1, "training_seconds": 1.0, "test_error": 0.1, "train_error": 0.1}
+    rows = []
+    for n_classes in (4, 6, 20):
+        for name in (growing.RETRAINED, *growing.STRATEGIES):
+            row = {"forest": forest, "strategy": name, "n_classes": n_classes, "initial": 4}
+            row |= {"chunk": 2, **usual, **changes.get(name, {})}
+            if name == growing.RETRAINED:
+                row["relative"] = 1.0
+            rows += [{**row, "seed": seed} for seed in SEEDS]
+    return rows
+
+
+def agreements(experiment, rows):
+    return [finding.agrees for finding in experiment.judge(Table(rows))]
+
+
+def test_updates_slower_than_retraining_differ_from_fig_3():
+    fast = agreements(fig3.EXPERIMENT, made_up(retrained={"update_seconds": 1.0}))
+    slow = agreements(fig3.EXPERIMENT, made_up(RTST={"update_seconds": 2.0}))
+    assert (fast[2], slow[2]) == (True, False)
+    assert (fast[3], slow[3]) == (True, False)
+
+
+def test_a_slower_forest_of_means_differs_from_fig_4():
+    ncm = made_up(retrained={"update_seconds": 1.0})
+    found = {
+        times: agreements(
+            fig4.EXPERIMENT, ncm + made_up("SVM", retrained={"update_seconds": times})
+        )[2]
+        for times in (0.5, 1.6, 20.0, 100.0)
+    }
+    assert found == {0.5: False, 1.6: False, 20.0: True, 100.0: False}
+
+
+def test_one_seed_decides_no_order_of_errors():
+    rows = made_up() + made_up("SVM", retrained={"test_error": 0.115})
+    assert agreements(fig4.EXPERIMENT, [row for row in rows if row["seed"] == 0])[4] is None
+    assert agreements(fig4.EXPERIMENT, rows)[4] is True
+
+
+def test_errors_far_apart_differ_from_fig_4():
+    rows = made_up() + made_up("SVM", retrained={"test_error": 0.2})
+    assert agreements(fig4.EXPERIMENT, rows)[4] is False
+
+
+def test_fig_4_asks_forests_that_grow_to_be_near_retraining():
+    near, far = (
+        made_up(IGT={"relative": share}) + made_up("SVM", IGT={"relative": share})
+        for share in (0.95, 0.8)
+    )
+    found = agreements(fig4.EXPERIMENT, near)[0], agreements(fig4.EXPERIMENT, far)[0]
+    assert found == (True, False)
+
+
+def test_chunks_of_unequal_accuracy_differ_from_fig_5():
+    rows = [{**row, "chunk": chunk} for chunk in (2, 4, 8) for row in made_up()]
+    assert agreements(fig5.EXPERIMENT, rows)[0] is True
+    worse = [{**row, "relative": 0.5} if row["chunk"] == 8 else row for row in rows]
+    assert agreements(fig5.EXPERIMENT, worse)[0] is False
+
+
+def test_several_chunks_are_needed_to_tell_that_they_do_not_matter():
+    assert agreements(fig5.EXPERIMENT, made_up()) == [None, None, None]
+
+
+@pytest.mark.parametrize(("igt", "agrees"), [(0.93, True), (0.99, False), (0.63, False)])
+def test_fig_6_asks_igt_to_be_slightly_less_accurate(igt, agrees):
+    rows = made_up(IGT={"relative": igt, "update_seconds": 0.05})
+    assert agreements(fig6.EXPERIMENT, rows)[2] is agrees
+
+
+def test_captions_on_test_times_are_judged_by_comparisons():
+    shorter = made_up(retrained={"comparisons": 12.0})
+    longer = made_up(retrained={"comparisons": 8.0})
+    captions = [
+        (agreements(fig6.EXPERIMENT, rows)[-1], agreements(fig7.EXPERIMENT, rows)[-1])
+        for rows in (shorter, longer)
+    ]
+    assert captions == [(True, False), (False, True)]
+
+
+@pytest.mark.parametrize(("uls", "agrees"), [(0.4, True), (0.85, False)])
+def test_fig_3_asks_leaves_alone_to_fall_far_behind(uls, agrees):
+    rows = [
+        {**row, "relative": uls} if (row["strategy"], row["n_classes"]) == ("ULS", 20) else row
+        for row in made_up()
+    ]
+    assert agreements(fig3.EXPERIMENT, rows)[1] is agrees
+
+
+def test_borders_a_little_shorter_are_not_much_smoother():
+    def rows(ours):
+        lengths = {"axis": 10.0, "SVM": ours, "NCM": ours}
+        return [
+            {"split": split, "seed": seed, "boundary": length, "accuracy": 0.9}
+            for split, length in lengths.items()
+            for seed in SEEDS
+        ]
+
+    found = [agreements(fig2.EXPERIMENT, rows(ours))[0] for ours in (7.0, 9.5)]
+    assert found == [True, False]
+
+
+def test_text_and_caption_of_fig_7_cannot_both_agree():
+    better = {name: {"accuracy": 0.95} for name in growing.STRATEGIES}
+    found = agreements(fig7.EXPERIMENT, made_up(**better) + made_up("SVM"))
+    assert found[:2] == [True, False]
+
+
+def test_the_picture_of_maps_names_axes_and_classes(tmp_path):
+    experiment = smaller(fig2.EXPERIMENT, n_trees=2)
+    perform(experiment, tmp_path, Lab(experiment.sources, quick=True, n_jobs=1))
+    said = words(tmp_path / "report-fig2.svg")
+    assert {"first feature", "second feature", "class 0", "class 5"} <= said
+    assert (tmp_path / "report-fig2.svg").stat().st_size < 300_000
+
+
+def test_a_staircase_is_longer_than_the_line_beside_it():
+    n = 200
+    x, y = np.meshgrid(np.arange(n), np.arange(n))
+    everywhere = np.ones((n, n), bool)
+    line = maps.boundary_length((x > y).astype(int), everywhere)
+    stairs = maps.boundary_length((x // 20 > y // 20).astype(int), everywhere)
+    assert line == pytest.approx(np.sqrt(2), rel=0.12)
+    assert stairs == pytest.approx(1.8, rel=0.1)
+
+
+def test_borders_far_from_samples_do_not_count():
+    answers = np.repeat([[0], [1]], 50, axis=0) * np.ones((100, 100), int)
+    assert maps.boundary_length(answers, np.zeros((100, 100), bool)) == 0
+
+
+def test_maps_are_unpacked_as_they_were():
+    pixels = np.random.default_rng(0).integers(0, 256, (4, 5, 3))
+    assert np.array_equal(maps.unpacked(maps.packed(pixels), (4, 5, 3)), pixels)

@@ -1,0 +1,31 @@
+"""A service that fails on purpose, and a client of it that does not wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from evergrow import Client
+from evergrow.service.client import retrying
+from tests.service.client.stub import TOKEN, Stub, running
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses that the client would have made."""
+    made: list[float] = []
+    monkeypatch.setattr(retrying, "pause", made.append)
+    return made
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    with running() as stub:
+        yield stub
+
+
+@pytest.fixture
+def client(stub: Stub, pauses: list[float]) -> Iterator[Client]:
+    with Client(stub.url, TOKEN) as client:
+        yield client

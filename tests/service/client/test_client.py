@@ -1,0 +1,325 @@
+"""What a client sends, and what it makes of answers."""
+
+from __future__ import annotations
+
+import io
+import ssl
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from evergrow import Client, ServiceError
+from evergrow.service import Candidate, Change, ClassEntry, Example, Prediction
+from evergrow.vision import read_image
+from tests.service.client.stub import TOKEN, Stub, running
+from tests.vision.classifier.pictures import picture
+
+PIXELS = picture("red", 0)
+
+
+def file_of(image: Any) -> bytes:
+    written = io.BytesIO()
+    Image.fromarray(image).save(written, format="PNG")
+    return written.getvalue()
+
+
+def sent_image(stub: Stub) -> Any:
+    return read_image(dict(stub.seen[-1].parts)["image"])
+
+
+@pytest.mark.parametrize("kind", ["path", "str", "bytes", "file", "array", "pillow"])
+def test_every_form_of_an_image_arrives(
+    client: Client, stub: Stub, tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / "image.png"
+    path.write_bytes(file_of(PIXELS))
+    forms = {
+        "path": path,
+        "str": str(path),
+        "bytes": path.read_bytes(),
+        "file": io.BytesIO(path.read_bytes()),
+        "array": PIXELS,
+        "pillow": Image.fromarray(PIXELS),
+    }
+    client.teach(forms[kind], "猫", "grey")
+    named = dict(stub.seen[-1].parts)
+    assert named["label"].decode() == "猫"
+    assert named["fine"] == b"grey"
+    assert np.array_equal(sent_image(stub), PIXELS)
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (5, 7, 1), (5, 7, 3), (5, 7, 4)])
+def test_pixels_of_every_shape_arrive(client: Client, stub: Stub, shape: tuple[int, ...]) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+    pixels[..., 3:] = 255
+    client.teach(pixels, "noise")
+    expected = pixels[..., :3] if len(shape) == 3 else pixels[..., None]
+    assert np.array_equal(sent_image(stub), np.broadcast_to(expected, (5, 7, 3)))
+
+
+def test_a_pillow_image_arrives_upright(client: Client, stub: Stub) -> None:
+    image = Image.fromarray(PIXELS)
+    image.getexif()[0x0112] = 6
+    client.teach(image, "turned")
+    assert np.array_equal(sent_image(stub), np.rot90(PIXELS, -1))
+
+
+def test_a_pillow_image_in_ink_arrives(client: Client, stub: Stub) -> None:
+    client.teach(Image.new("CMYK", (4, 4)), "white")
+    assert sent_image(stub).min() == 255
+
+
+@pytest.mark.parametrize("embedding", [[1, 2.5], (1.0, 2.5), np.array([1, 2.5], np.float32)])
+def test_an_embedding_is_sent_as_numbers(client: Client, stub: Stub, embedding: Any) -> None:
+    client.teach(embedding, "cup")
+    assert stub.seen[-1].json == {"embedding": [1.0, 2.5], "label": "cup"}
+
+
+@pytest.mark.parametrize(
+    "wrong", [None, 3, [], {"a": 1}, np.zeros((4, 4, 2), np.uint8), np.zeros((4, 4, 3)), "text"]
+)
+def test_what_is_no_image_is_refused_before_it_is_sent(
+    client: Client, stub: Stub, wrong: Any
+) -> None:
+    source = io.StringIO("text") if isinstance(wrong, str) else wrong
+    with pytest.raises(TypeError, match=r"cannot send|opened as text"):
+        client.teach(source, "cup")
+    assert stub.seen == []
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_an_embedding_must_be_finite(client: Client, value: float) -> None:
+    with pytest.raises(ValueError, match=r"finite numbers, got (nan|inf) at 1"):
+        client.teach([0.0, value], "cup")
+
+
+def test_a_label_must_be_text(client: Client) -> None:
+    with pytest.raises(TypeError, match="label must be a str, got int"):
+        client.teach([0.0], 3)  # type: ignore[arg-type]
+
+
+def test_one_image_gets_one_answer(client: Client) -> None:
+    answer = client.predict(b"cup")
+    assert answer == Prediction("cup", 1.0, True, top=(Candidate("cup", 1.0),))
+
+
+def test_many_images_get_answers_in_their_order(client: Client, stub: Stub) -> None:
+    answers = client.predict([f"{i}".encode() for i in range(70)], top=3)
+    assert [answer.label for answer in answers] == [f"{i}" for i in range(70)]
+    status, *asked = stub.seen
+    assert status.path == "/v1/status"
+    assert [len(request.parts) for request in asked] == [32, 32, 6]
+    assert asked[0].query == {"top": ["3"], "model": ["rls"]}
+
+
+def test_a_matrix_is_many_embeddings(client: Client, stub: Stub) -> None:
+    answers = client.predict(np.arange(6.0).reshape(3, 2))
+    assert [answer.label for answer in answers] == ["0.0", "2.0", "4.0"]
+    assert stub.seen[-1].json == {"embeddings": [[0, 1], [2, 3], [4, 5]]}
+
+
+def test_images_and_embeddings_may_be_mixed(client: Client) -> None:
+    answers = client.predict([b"cup", [1.0, 2.0], b"mug"])
+    assert [answer.label for answer in answers] == ["cup", "1.0", "mug"]
+
+
+def test_large_images_travel_in_several_requests(client: Client, stub: Stub) -> None:
+    client.predict([b"x" * 7_000_000] * 3)
+    assert [len(request.parts) for request in stub.seen[1:]] == [2, 1]
+
+
+def test_a_service_with_smaller_limits_gets_smaller_requests(client: Client, stub: Stub) -> None:
+    stub.most_images = 3
+    answers = client.predict([f"{i}".encode() for i in range(10)])
+    assert [answer.label for answer in answers] == [f"{i}" for i in range(10)]
+
+
+def test_the_limits_are_asked_for_once(client: Client, stub: Stub) -> None:
+    client.predict([b"a", b"b"])
+    client.predict([b"a", b"b"])
+    client.predict(b"a")
+    assert [request.path for request in stub.seen].count("/v1/status") == 1
+
+
+def test_nothing_asked_is_nothing_sent(client: Client, stub: Stub) -> None:
+    assert client.predict([]) == []
+    assert stub.seen == []
+
+
+def test_listings_are_followed_to_the_end(client: Client) -> None:
+    for name in "abcde":
+        client.teach([1.0], name)
+    assert [entry.name for entry in client.classes()] == list("abcde")
+    assert [example.id for example in client.examples()] == [1, 2, 3, 4, 5]
+
+
+def test_examples_come_as_they_are_needed(client: Client, stub: Stub) -> None:
+    for name in "abcde":
+        client.teach([1.0], name)
+    before = len(stub.seen)
+    examples = client.examples(label="a", guessed=True)
+    assert len(stub.seen) == before
+    assert next(examples) == Example(1, 1, "a")
+    assert len(stub.seen) == before + 1
+    assert stub.seen[-1].query == {"label": ["a"], "guessed": ["true"], "limit": ["200"]}
+
+
+def test_a_listing_that_leads_to_itself_ends(client: Client, stub: Stub) -> None:
+    stub.faults = [(200, {"items": [], "next": "a"})] * 2
+    with pytest.raises(ServiceError, match="does not go on"):
+        client.classes()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "method", "path", "body"),
+    [
+        ("relabel", {"example": 3, "label": "mug"}, "PATCH", "/v1/examples/3", {"label": "mug"}),
+        ("remove", {"example": 3}, "DELETE", "/v1/examples/3", None),
+        (
+            "relabel",
+            {"example": [3, 4], "fine": "red"},
+            "POST",
+            "/v1/relabel",
+            {"examples": [3, 4], "fine": "red"},
+        ),
+        ("remove", {"example": (3, 4)}, "POST", "/v1/remove", {"examples": [3, 4]}),
+        ("undo", {}, "POST", "/v1/undo", {}),
+        ("undo", {"event": 4}, "POST", "/v1/undo", {"event": 4}),
+        ("forget", {"label": "a"}, "POST", "/v1/forget", {"label": "a", "erase": False}),
+        ("relabel", {"example": 3, "clear_fine": True}, "PATCH", "/v1/examples/3", {"fine": None}),
+        ("rename", {"label": "a", "to": "b"}, "POST", "/v1/rename", {"label": "a", "to": "b"}),
+        ("merge", {"label": "a", "into": "b"}, "POST", "/v1/merge", {"label": "a", "into": "b"}),
+        ("split", {"label": "a"}, "POST", "/v1/split", {"label": "a"}),
+        ("unsplit", {"label": "a"}, "POST", "/v1/unsplit", {"label": "a"}),
+    ],
+)
+def test_changes_are_asked_for(
+    client: Client, stub: Stub, name: str, arguments: Any, method: str, path: str, body: Any
+) -> None:
+    change = getattr(client, name)(**arguments)
+    assert isinstance(change, Change)
+    request = stub.seen[-1]
+    assert (request.method, request.path) == (method, path)
+    assert (request.json if request.body else None) == body
+    assert len(request.headers["Idempotency-Key"]) == 32
+
+
+def test_what_a_newer_service_says_besides_is_ignored(client: Client) -> None:
+    assert client.status().n_examples == 2
+
+
+def test_reviews_hold_examples(client: Client) -> None:
+    (review,) = client.review()
+    assert (review.example.label, review.suggestion, review.reason) == ("cup", "mug", "guess")
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>", {"id": 1}, {"id": "w", "event": True, "n_examples": 1, "n_classes": 1}, []]
+)
+def test_what_is_no_answer_of_a_service_is_an_error(client: Client, stub: Stub, body: Any) -> None:
+    stub.faults = [(200, body)]
+    with pytest.raises(ServiceError, match="Evergrow service"):
+        client.status()
+
+
+def test_a_refusal_says_why(stub: Stub) -> None:
+    with Client(stub.url, "wrong") as client, pytest.raises(ServiceError) as caught:
+        client.status()
+    assert str(caught.value) == "the token is not known (401)"
+
+
+def test_redirects_are_not_followed(client: Client, stub: Stub) -> None:
+    stub.faults = [(307, b"", {"Location": "http://elsewhere.example/"})]
+    with pytest.raises(ServiceError, match=r"elsewhere.example.*not followed"):
+        client.status()
+    assert len(stub.seen) == 1
+
+
+def test_the_token_may_come_from_the_environment(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVERGROW_TOKEN", f"{TOKEN}\n")
+    with Client(stub.url) as client:
+        assert client.status().id == "w"
+
+
+def test_without_a_token_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EVERGROW_TOKEN", raising=False)
+    with pytest.raises(ValueError, match="set EVERGROW_TOKEN"):
+        Client("http://127.0.0.1:8080")
+
+
+def test_a_wrong_token_is_not_repeated() -> None:
+    with pytest.raises(ValueError, match="token must be") as caught:
+        Client("http://127.0.0.1:8080", "secret\r\nX-Header: 1")
+    assert "secret" not in str(caught.value)
+    assert "secret" not in repr(Client("http://127.0.0.1:8080", "secret"))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "127.0.0.1:8080",
+        "ftp://host/",
+        "http://",
+        "http://user:word@host",
+        "http://host:99999",
+        "http://host/?a=b",
+        "http://ho st",
+    ],
+)
+def test_a_url_that_cannot_be_used_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="it must be like"):
+        Client(url, TOKEN)
+
+
+def test_a_prefix_of_a_proxy_is_kept(stub: Stub, pauses: list[float]) -> None:
+    with Client(f"{stub.url}/robots/", TOKEN) as client:
+        client.undo()
+    assert stub.seen[-1].path == "/robots/v1/undo"
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("tls")
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+    subject = ["-subj", "/CN=robot", "-addext", "subjectAltName=IP:127.0.0.1"]
+    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
+    try:
+        subprocess.run([*command.split(), *subject, *files], check=True, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("openssl is not installed")
+    return folder / "cert.pem", folder / "key.pem"
+
+
+def test_https_is_verified(certificate: tuple[Path, Path], pauses: list[float]) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    with running(lambda plain: context.wrap_socket(plain, server_side=True)) as stub:
+        with Client(stub.url, TOKEN, ca_file=certificate[0]) as client:
+            assert client.status().id == "w"
+        with Client(stub.url, TOKEN) as client, pytest.raises(ServiceError, match="ca_file"):
+            client.status()
+    assert pauses == []
+
+
+def test_classes_tell_how_well_they_are_known(client: Client, stub: Stub) -> None:
+    entry = {
+        "id": 1,
+        "name": "cup",
+        "n_examples": 9,
+        "fine": [{"id": 2, "name": "red", "n_given": 3, "n_guessed": 6}],
+        "sign": "enough",
+        "accuracy": {"rate": 1, "low": 0.8, "high": 1, "n": 9},
+        "confused_with": None,
+    }
+    stub.faults = [(200, {"items": [entry], "next": None})]
+    (found,) = client.classes()
+    assert isinstance(found, ClassEntry)
+    assert found.fine[0].n_guessed == 6
+    assert found.accuracy is not None
+    assert found.accuracy.low == 0.8

@@ -1,0 +1,178 @@
+"""The client and a service that 'evergrow serve' runs, killed and started again."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import evergrow
+from evergrow import Client, ServiceError
+from evergrow.cli import main
+from evergrow.workspace import Workspace
+from tests.vision.classifier.pictures import picture
+from tests.vision.embedding.models import onnx_model
+
+pytest.importorskip("fastapi", reason="the extra 'service' is not installed")
+
+Start = Callable[..., tuple[str, "subprocess.Popen[str]"]]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Serve a folder, and end all that was started."""
+    started: list[subprocess.Popen[str]] = []
+    readers: list[threading.Thread] = []
+
+    def begin(folder: Path, *options: str) -> tuple[str, subprocess.Popen[str]]:
+        command = [sys.executable, "-m", "evergrow", "serve", str(folder), *options]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        started.append(process)
+        assert process.stderr is not None
+        for line in process.stderr:
+            found = re.search(r"serving at (\S+)", line)
+            if found is not None:
+                # What it logs later must not fill the pipe.
+                reader = threading.Thread(target=process.stderr.read, daemon=True)
+                reader.start()
+                readers.append(reader)
+                return found[1], process
+        raise AssertionError("the service did not start")
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.wait()
+    for reader in readers:
+        reader.join()
+    for process in started:
+        if process.stderr is not None:
+            process.stderr.close()
+
+
+def make(folder: Path, *options: str) -> tuple[str, str]:
+    """A workspace and its tokens."""
+    tokens = folder.with_name("tokens")
+    arguments = ["init", str(folder), "--token-file", str(tokens), *options]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    teach, read = tokens.read_text().splitlines()
+    return teach, read
+
+
+def split_and_join(client: Client) -> None:
+    with pytest.raises(ServiceError, match="finer") as caught:
+        client.split("rot")
+    assert caught.value.status == 409
+    for i in range(4):
+        for place, fine in enumerate(("beagle", "poodle")):
+            embedding = 9 * np.eye(5)[place] + 0.01 * i
+            client.teach(embedding, "dog", fine if i < 3 else None)
+    client.split("dog")
+    assert client.predict(9 * np.eye(5)[0]).fine in ("beagle", None)
+    (entry,) = [one for one in client.classes() if one.name == "dog"]
+    assert sum(fine.n_guessed for fine in entry.fine) == 2
+    assert len(list(client.examples("dog", guessed=True))) == 2
+    assert [one.reason for one in client.review(2)] == ["guess", "guess"]
+    client.unsplit("dog")
+
+
+def test_a_person_teaches_asks_and_changes_their_mind(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "network.onnx").write_bytes(onnx_model().SerializeToString())
+    teach, read = make(tmp_path / "things", "--features", str(tmp_path / "network.onnx"))
+    url, process = start(tmp_path / "things", "--port", "0")
+    with Client(url, teach) as client:
+        for seed in range(6):
+            for colour in ("red", "green"):
+                taught = client.teach(picture(colour, seed), colour)
+        assert (taught.of_class.n_examples, taught.duplicate) == (6, False)
+        known = client.teach(picture("red", 0), "red", fine="dark")
+        assert (known.duplicate, known.known_fine, known.example.fine) == (True, "taken", "dark")
+        known = client.teach(picture("red", 0), "red", fine="pale")
+        assert (known.known_fine, known.example.fine) == ("kept", "dark")
+        client.undo()
+        answers = client.predict([picture("red", 50), picture("green", 50)] * 20)
+        assert [answer.label for answer in answers] == ["red", "green"] * 20
+        wrong = client.teach(picture("red", 60), "green").example
+        assert client.relabel(wrong.id, label="red", fine="dark").kind == "relabel"
+        assert [one.fine for one in client.examples("red")][-1] == "dark"
+        client.relabel(wrong.id, clear_fine=True)
+        client.remove(wrong.id)
+        client.undo()
+        client.rename("red", "rot")
+        merged = client.merge("rot", "green")
+        assert [entry.n_examples for entry in client.classes()] == [13]
+        assert client.undo(merged.event).n_examples == 7
+        client.forget("green")
+        split_and_join(client)
+        client.export(tmp_path / "model.evergrow")
+        assert client.status().scopes == ("read", "teach")
+    assert evergrow.load(tmp_path / "model.evergrow").predict([picture("red", 7)]) == ["rot"]
+    with Client(url, read) as reader, pytest.raises(ServiceError) as caught:
+        reader.undo()
+    assert caught.value.status == 403
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+
+
+def test_a_service_that_is_killed_loses_nothing_and_doubles_nothing(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Patient enough for a service that starts, without waiting long after it has.
+    monkeypatch.setattr("evergrow.service.client.retrying._MOST_SECONDS", 0.5)
+    teach, _ = make(tmp_path / "things", "--features", "none", "--n-features", "4")
+    url, process = start(tmp_path / "things", "--port", "0")
+    port = url.rstrip("/").rpartition(":")[2]
+    taught: list[Any] = []
+    enough = threading.Event()
+    with Client(url, teach, retries=100) as client, ThreadPoolExecutor(4) as pool:
+
+        def go(number: int) -> None:
+            taught.append(client.teach(np.random.default_rng(number).normal(size=4), "noise"))
+            if len(taught) == 50:
+                enough.set()
+
+        futures = [pool.submit(go, number) for number in range(200)]
+        assert enough.wait(60)
+        process.kill()
+        process.wait()
+        start(tmp_path / "things", "--port", port)
+        for future in futures:
+            future.result()
+        assert client.status().n_examples == 200
+        kept = {example.id for example in client.examples()}
+    assert kept == {one.example.id for one in taught}
+
+
+def test_a_second_service_is_refused(tmp_path: Path) -> None:
+    make(tmp_path / "things", "--features", "none")
+    with Workspace.open(tmp_path / "things"):
+        arguments = ["serve", str(tmp_path / "things"), "--port", "0"]
+        result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1
+    assert "is in use by process" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--host", "0.0.0.0"], "--certfile"),
+        (["--certfile", "nowhere.pem"], "together"),
+        (["--host", "no.such.host.invalid"], "not known"),
+    ],
+)
+def test_what_is_not_safe_is_refused(tmp_path: Path, options: list[str], said: str) -> None:
+    make(tmp_path / "things", "--features", "none")
+    result = CliRunner().invoke(main, ["serve", str(tmp_path / "things"), *options])
+    assert result.exit_code == 1
+    assert said in result.stderr

@@ -1,0 +1,130 @@
+"""Tokens on every route there is, asked from the route table so that none can be forgotten."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+from starlette.routing import Route
+
+from evergrow.service.http.access import PUBLIC_PATHS, STATIC_PREFIX, needed_scope
+from tests.service.conftest import Served, expired_token, revoked_token
+
+TEACHING = {
+    ("DELETE", "/v1/examples/{example}"),
+    ("PATCH", "/v1/examples/{example}"),
+    ("POST", "/v1/examples"),
+    ("POST", "/v1/forget"),
+    ("POST", "/v1/merge"),
+    ("POST", "/v1/relabel"),
+    ("POST", "/v1/remove"),
+    ("POST", "/v1/rename"),
+    ("POST", "/v1/split"),
+    ("POST", "/v1/undo"),
+    ("POST", "/v1/unsplit"),
+}
+
+
+def operations(served: Served) -> list[tuple[str, str]]:
+    found = []
+    for route in served.client.app.routes:  # type: ignore[attr-defined]
+        assert isinstance(route, Route), f"{route} is no plain route: who checks its tokens?"
+        found.extend((method, route.path) for method in route.methods or ())
+    return sorted(found)
+
+
+def protected(served: Served) -> list[tuple[str, str]]:
+    return [
+        (method, path)
+        for method, path in operations(served)
+        if path not in PUBLIC_PATHS and not path.startswith(STATIC_PREFIX)
+    ]
+
+
+def ask(served: Served, operation: tuple[str, str], token: str | None) -> Any:
+    method, path = operation
+    return served.ask(method, path.replace("{example}", "1"), token=token)
+
+
+def test_all_but_health_and_the_page_is_protected(served: Served) -> None:
+    public = {path for _, path in operations(served)} - {path for _, path in protected(served)}
+    assert public == {"/", "/healthz", "/readyz", f"{STATIC_PREFIX}{{name:path}}"}
+
+
+@pytest.mark.parametrize("kind", ["missing", "wrong", "expired", "revoked"])
+def test_no_route_takes_a_token_that_is_not_good(served: Served, kind: str) -> None:
+    folder = served.service.folder
+    token = {
+        "missing": lambda: None,
+        "wrong": lambda: served.teach[:-1] + ("a" if served.teach[-1] != "a" else "b"),
+        "expired": lambda: expired_token(folder),
+        "revoked": lambda: revoked_token(folder),
+    }[kind]()
+    for operation in protected(served):
+        answer = ask(served, operation, token)
+        assert answer.status_code == HTTPStatus.UNAUTHORIZED, operation
+        assert answer.headers["www-authenticate"].startswith("Bearer"), operation
+        assert answer.headers["content-type"] == "application/problem+json", operation
+
+
+def test_a_token_to_read_changes_nothing(served: Served) -> None:
+    refused = {
+        operation
+        for operation in protected(served)
+        if ask(served, operation, "read").status_code == HTTPStatus.FORBIDDEN
+    }
+    assert refused == TEACHING
+
+
+def test_a_token_to_teach_opens_every_route(served: Served) -> None:
+    refused = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
+    for operation in protected(served):
+        assert ask(served, operation, "teach").status_code not in refused, operation
+
+
+def test_what_is_public_needs_no_token(served: Served) -> None:
+    assert served.get("/healthz", token=None).json() == {"status": "alive"}
+    assert served.get("/readyz", token=None).json() == {"status": "ready"}
+
+
+def test_a_route_that_is_still_to_come_is_protected() -> None:
+    assert needed_scope("POST", "/v1/new") == "teach"
+    assert needed_scope("PUT", "/anything") == "teach"
+    assert needed_scope("GET", "/v1/new") == "read"
+    assert needed_scope("GET", "/healthz/more") == "read"
+
+
+@pytest.mark.parametrize(
+    "header", ["", "Bearer", "Bearer ", "Basic abc", "Bearer \xff", "x" * 9999]
+)
+def test_strange_authorizations_are_none(served: Served, header: str) -> None:
+    headers = {"Authorization": header.encode("latin-1")}
+    answer = served.client.get("/v1/classes", headers=headers)
+    assert answer.status_code == HTTPStatus.UNAUTHORIZED
+
+
+def test_two_tokens_are_none(served: Served) -> None:
+    headers = [("Authorization", f"Bearer {served.read}"), ("Authorization", "Bearer x")]
+    assert served.client.get("/v1/classes", headers=headers).status_code == HTTPStatus.UNAUTHORIZED
+
+
+def test_a_token_revoked_while_the_service_runs_is_refused_at_once(served: Served) -> None:
+    from evergrow.workspace.tokens import Tokens
+
+    assert served.get("/v1/classes", token="read").status_code == HTTPStatus.OK
+    Tokens(served.service.folder).revoke("reader")
+    answer = served.get("/v1/classes", token="read")
+    assert answer.status_code == HTTPStatus.UNAUTHORIZED
+    assert "revoked" in answer.json()["detail"]
+
+
+def test_a_token_stands_in_no_answer_and_no_log(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO"):
+        bodies = [served.get(path).text for path in ("/v1/status", "/metrics", "/openapi.json")]
+        bodies.append(served.get("/v1/classes", token="wrong").text)
+    told = "".join([*bodies, *(f"{record.__dict__}" for record in caplog.records)])
+    assert served.teach not in told
+    assert "wrong" not in told.replace("wrong, expired", "")

@@ -1,0 +1,325 @@
+"""How long connections may take, how many there may be, and what is no HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import socket
+import ssl
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra 'service' is not installed")
+
+import uvicorn
+from uvicorn.server import ServerState
+
+from evergrow.service.http.connections import Connection
+from evergrow.service.http.headers import CONTENT_SECURITY_POLICY
+from evergrow.service.http.listening import Listening, connection_limit
+from evergrow.service.http.serving import Server
+from evergrow.service.http.state import Service
+
+HEAD_SECONDS = Connection.head_seconds
+KEEP_ALIVE_SECONDS = 30
+REQUEST = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+class Timer:
+    def __init__(self, at: float, call: Callable[[], None]) -> None:
+        self.at, self.call, self.is_cancelled = at, call, False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+class Loop:
+    """A loop whose clock goes when it is told to, and whose tasks end at once or wait for ever."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.timers: list[Timer] = []
+        self.waiting: list[Coroutine[Any, Any, None]] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def call_later(self, delay: float, call: Callable[[], None]) -> Timer:
+        self.timers.append(Timer(self.now + delay, call))
+        return self.timers[-1]
+
+    def create_task(self, task: Coroutine[Any, Any, None]) -> Loop:
+        try:
+            task.send(None)
+            self.waiting.append(task)
+        except StopIteration:
+            pass
+        return self
+
+    def add_done_callback(self, _: Any) -> None:
+        """A task's."""
+
+    def go_on(self, seconds: float) -> None:
+        end = self.now + seconds
+        while due := [one for one in self.timers if one.at <= end and not one.is_cancelled]:
+            first = min(due, key=lambda one: one.at)
+            self.timers.remove(first)
+            self.now = first.at
+            first.call()
+        self.now = end
+
+
+class Transport:
+    def __init__(self) -> None:
+        self.written, self.ended = b"", ""
+        # What the other side has not taken yet.
+        self.n_left = 0
+
+    def get_extra_info(self, _: str) -> None:
+        return None
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    def close(self) -> None:
+        self.ended = self.ended or "closed"
+
+    def abort(self) -> None:
+        self.ended = "aborted"
+
+    def is_closing(self) -> bool:
+        return bool(self.ended)
+
+    def get_write_buffer_size(self) -> int:
+        return self.n_left
+
+    def pause_reading(self) -> None:
+        """Nothing is read by itself."""
+
+    resume_reading = pause_reading
+
+
+class Never:
+    """Something to wait for that does not come."""
+
+    def __await__(self) -> Iterator[None]:
+        yield
+
+
+async def answer(scope: Any, receive: Any, send: Any) -> None:
+    if scope["path"] == "/slow":
+        await Never()
+    headers = [(b"content-length", b"0")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
+class Connected:
+    """A connection in its first moment."""
+
+    def __init__(self) -> None:
+        self.loop, self.transport = Loop(), Transport()
+        config = uvicorn.Config(
+            answer,
+            lifespan="off",
+            log_config=None,
+            proxy_headers=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        )
+        kind: Any = Connection
+        self.protocol = kind(config, ServerState(), {}, _loop=self.loop)
+        self.protocol.connection_made(self.transport)
+
+    def send(self, data: bytes) -> None:
+        self.protocol.data_received(data)
+
+
+@pytest.fixture
+def connected() -> Iterator[Connected]:
+    found = Connected()
+    yield found
+    for task in found.loop.waiting:
+        task.close()
+
+
+def test_a_connection_that_asks_again_and_again_stays(connected: Connected) -> None:
+    for number in range(200):
+        connected.send(REQUEST)
+        assert connected.transport.written.count(b" 200 ") == number + 1
+        connected.loop.go_on(0.5)
+    assert not connected.transport.ended
+
+
+def test_a_connection_that_asks_now_and_then_stays(connected: Connected) -> None:
+    for _ in range(5):
+        connected.send(REQUEST)
+        connected.loop.go_on(KEEP_ALIVE_SECONDS - 1)
+    assert not connected.transport.ended
+
+
+def test_a_connection_that_asks_no_more_is_closed(connected: Connected) -> None:
+    connected.send(REQUEST)
+    connected.loop.go_on(KEEP_ALIVE_SECONDS)
+    assert connected.transport.ended == "closed"
+
+
+def test_a_connection_that_sends_nothing_is_closed_in_time(connected: Connected) -> None:
+    connected.loop.go_on(HEAD_SECONDS - 0.1)
+    assert not connected.transport.ended
+    connected.loop.go_on(0.1)
+    assert connected.transport.ended == "closed"
+
+
+@pytest.mark.parametrize("n_before", [0, 1])
+def test_a_head_that_comes_byte_by_byte_ends_its_connection(
+    connected: Connected, n_before: int
+) -> None:
+    for _ in range(n_before):
+        connected.send(REQUEST)
+        connected.loop.go_on(10)
+    for byte in REQUEST[: int(HEAD_SECONDS)]:
+        assert not connected.transport.ended
+        connected.send(bytes([byte]))
+        connected.loop.go_on(1)
+    assert connected.transport.ended == "closed"
+
+
+def test_a_request_may_take_longer_than_its_head(connected: Connected) -> None:
+    connected.send(REQUEST.replace(b"/healthz", b"/slow"))
+    connected.loop.go_on(10 * HEAD_SECONDS)
+    assert not connected.transport.ended
+
+
+def test_a_closed_connection_whose_client_takes_nothing_is_cut(connected: Connected) -> None:
+    connected.loop.go_on(2 * HEAD_SECONDS)
+    assert connected.transport.ended == "aborted"
+
+
+def test_a_connection_that_ended_is_not_watched(connected: Connected) -> None:
+    connected.protocol.connection_lost(None)
+    assert all(timer.is_cancelled for timer in connected.loop.timers)
+
+
+def test_what_is_no_http_is_a_problem_with_safe_headers(connected: Connected) -> None:
+    connected.send(b"\x16\x03\x01 hello\r\n\r\n")
+    head, _, body = connected.transport.written.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"\r\ncontent-type: application/problem+json\r\n" in head.lower() + b"\r\n"
+    assert CONTENT_SECURITY_POLICY.encode() in head
+    assert json.loads(body)["status"] == 400
+    assert connected.transport.ended == "closed"
+
+
+def test_a_broken_body_after_the_answer_began_only_ends_the_connection(
+    connected: Connected,
+) -> None:
+    head = REQUEST.replace(b"GET", b"POST").replace(b"Host", b"Transfer-Encoding: chunked\r\nHost")
+    connected.send(head)
+    answered = connected.transport.written
+    assert b" 200 " in answered
+    connected.send(b"no length\r\n")
+    assert connected.transport.written == answered
+    assert connected.transport.ended == "closed"
+
+
+@pytest.fixture
+def listening() -> Iterator[Listening]:
+    with Listening("127.0.0.1", 0, most=2) as found:
+        found.settimeout(30)
+        yield found
+
+
+def test_connections_beyond_the_limit_are_closed_until_others_end(listening: Listening) -> None:
+    address = listening.getsockname()
+    clients = [socket.create_connection(address) for _ in range(4)]
+    first, _ = listening.accept()
+    second, _ = listening.accept()
+    with pytest.raises(BlockingIOError):
+        listening.accept()
+    assert clients[2].recv(1) == b""
+    first.close()
+    third, _ = listening.accept()
+    third.sendall(b"x")
+    assert clients[3].recv(1) == b"x"
+    for one in (*clients, second, third):
+        one.close()
+
+
+def test_a_lack_of_files_is_told_once_per_try(
+    listening: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: socket.socket) -> Any:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    monkeypatch.setattr(socket.socket, "accept", fail)
+    for _ in range(2):
+        with pytest.raises(OSError, match="too many open files") as told:
+            listening.accept()
+        assert not isinstance(told.value, BlockingIOError)
+        with pytest.raises(BlockingIOError):
+            listening.accept()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
+@pytest.mark.parametrize(("soft", "hard", "most"), [(256, 4096, 1000), (256, 256, 128)])
+def test_connections_leave_files_for_the_rest(
+    soft: int, hard: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import resource
+
+    asked = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits))
+    assert connection_limit() == most
+    assert asked == ([(hard, hard)] if hard > soft else [])
+
+
+@pytest.mark.parametrize(("tls", "limited"), [(ssl.create_default_context(), True), (None, False)])
+def test_a_handshake_must_end_in_time(
+    tls: ssl.SSLContext | None, limited: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {}
+
+    async def create(_: Any, *__: Any, **options: Any) -> None:
+        given.update(options)
+
+    async def serve(_: Any, sockets: Any) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.create_server(asyncio.Protocol, sock=sockets[0], ssl=tls)
+
+    monkeypatch.setattr(asyncio.SelectorEventLoop, "create_server", create)
+    monkeypatch.setattr(uvicorn.Server, "serve", serve)
+    server = Server(uvicorn.Config(answer, log_config=None), Service("nowhere"))
+    with socket.socket() as free:
+        server.run([free])
+    assert (given.get("ssl_handshake_timeout", 60) < 60) is limited
+
+
+def test_a_client_that_takes_nothing_of_its_answer_is_let_go(connected: Connected) -> None:
+    connected.send(REQUEST)
+    connected.transport.n_left = 1000
+    connected.loop.go_on(2 * Connection.send_seconds)
+    assert connected.transport.ended == "aborted"
+
+
+@pytest.mark.parametrize("takes", ["a part", "all", "as much as comes"])
+def test_a_client_that_reads_slowly_gets_its_answer(connected: Connected, takes: str) -> None:
+    connected.send(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+    connected.transport.n_left = 1000
+    for _ in range(9):
+        connected.loop.go_on(Connection.send_seconds)
+        connected.transport.n_left -= {"a part": 1, "all": connected.transport.n_left}.get(takes, 0)
+        if takes == "as much as comes":
+            connected.protocol.resume_writing()
+    assert not connected.transport.ended
+
+
+def test_a_connection_that_is_gone_is_not_watched(connected: Connected) -> None:
+    connected.protocol.connection_lost(None)
+    connected.transport.n_left = 1000
+    connected.loop.go_on(9 * Connection.send_seconds)
+    assert connected.transport.ended != "aborted"

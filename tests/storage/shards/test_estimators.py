@@ -1,0 +1,283 @@
+"""Every estimator learns from shards what it learns from the array, a block at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from evergrow import NCMClassifier, RejectingClassifier, RLSClassifier, Shards, write_shards
+from evergrow.estimators import (
+    LevelMetric,
+    NCMMetric,
+    RebalancedRLSClassifier,
+    SubcategoryForestClassifier,
+)
+from evergrow.estimators.subcategory.methods import METHODS
+from evergrow.estimators.sums.examples import weighted
+from evergrow.storage.loading import _HOME_OF
+from evergrow.storage.shards import StoredRows
+from evergrow.vision import ERCForest, HierarchicalKMeans, KMeansCodebook, RandomKDTrees
+from tests.conftest import FORESTS
+
+N, N_FEATURES = 400, 6
+_random = np.random.default_rng(3)
+CODES = _random.integers(0, 5, N)
+X = (_random.normal(size=(5, N_FEATURES))[CODES] * 3 + _random.normal(size=(N, N_FEATURES))).astype(
+    np.float32
+)
+Y = np.array(["elm", "oak", "ash", "fir", "yew"])[CODES]
+
+CLASSIFIERS: dict[str, Callable[[], Any]] = {
+    **{
+        kind.__name__: lambda kind=kind: kind(3, min_samples_leaf=3, random_state=0)
+        for kind in FORESTS
+    },
+    "NCMClassifier": NCMClassifier,
+    "NCMClassifier, Mahalanobis": lambda: NCMClassifier(metric="mahalanobis"),
+    "NCMClassifier, learnt": lambda: NCMClassifier(metric=NCMMetric(2, max_iter=3, random_state=0)),
+    "RLSClassifier": lambda: RLSClassifier(random_state=0),
+    "RLSClassifier, random features": lambda: RLSClassifier(
+        n_random_features=40, feature_map="rff", random_state=0
+    ),
+    "RebalancedRLSClassifier": lambda: RebalancedRLSClassifier(random_state=0),
+    "RejectingClassifier": lambda: RejectingClassifier(
+        RLSClassifier(random_state=0), random_state=0
+    ),
+    "RejectingClassifier, estimator": lambda: RejectingClassifier(
+        NCMClassifier(), measure="estimator", random_state=0
+    ),
+    "ERCForest": lambda: ERCForest(2, n_words=20, random_state=0),
+}
+TRANSFORMERS: dict[str, Callable[[], Any]] = {
+    "NCMMetric": lambda: NCMMetric(2, max_iter=3, random_state=0),
+    "KMeansCodebook": lambda: KMeansCodebook(8, random_state=0),
+    "HierarchicalKMeans": lambda: HierarchicalKMeans(8, branching=2, random_state=0),
+    "RandomKDTrees": lambda: RandomKDTrees(2, n_words=8, random_state=0),
+}
+OTHERWISE = {"SubcategoryForestClassifier", "LevelMetric"}
+# What takes images, or several rows for each.
+OF_IMAGES = {"BagOfWords", "Embedder", "FisherVectors", "ImageClassifier", "LocalFeatures"}
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> Shards:
+    batches = [(X[a : a + 70], Y[a : a + 70]) for a in range(0, N, 70)]
+    return write_shards(tmp_path, batches, rows_per_shard=90)
+
+
+@pytest.fixture
+def no_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody may read all rows into one array; in blocks, each asked for by its ends, he may."""
+
+    def read(*_: Any, **__: Any) -> None:
+        raise AssertionError("all rows are read into memory")
+
+    plain = StoredRows.__getitem__
+
+    def some(self: StoredRows, index: Any) -> Any:
+        found = plain(self, index)
+        is_block = isinstance(index, slice) and index.stop is not None
+        assert is_block or found.ndim == 1 or len(found) < N, "all rows are read into memory"
+        return found
+
+    monkeypatch.setattr(StoredRows, "__array__", read)
+    monkeypatch.setattr(StoredRows, "__getitem__", some)
+
+
+def test_there_is_a_case_of_every_estimator() -> None:
+    covered = {name.split(",")[0] for name in (*CLASSIFIERS, *TRANSFORMERS)}
+    assert covered | OTHERWISE | OF_IMAGES == _HOME_OF.keys()
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifiers_learn_what_they_learn_from_the_array(name: str, shards: Shards) -> None:
+    from_array, from_shards = CLASSIFIERS[name]().fit(X, Y), CLASSIFIERS[name]()
+    from_shards.fit(shards, shards.labels)
+    np.testing.assert_array_equal(from_shards.classes_, from_array.classes_)
+    np.testing.assert_array_equal(from_shards.predict(shards), from_array.predict(X))
+    if hasattr(from_array, "predict_proba"):
+        np.testing.assert_array_equal(
+            from_shards.predict_proba(shards), from_array.predict_proba(X)
+        )
+    if hasattr(from_array, "decision_function"):
+        np.testing.assert_array_equal(
+            from_shards.decision_function(shards), from_array.decision_function(X)
+        )
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, make in CLASSIFIERS.items() if hasattr(make(), "partial_fit")]
+)
+def test_classifiers_go_on_from_shards(name: str, shards: Shards) -> None:
+    early = Y != "yew"
+    models = [CLASSIFIERS[name]().fit(X[early][:90], Y[early][:90]) for _ in range(2)]
+    from_array = models[0].partial_fit(X, Y)
+    from_shards = models[1].partial_fit(shards, Y)
+    assert from_shards.classes_.tolist() == from_array.classes_.tolist()
+    np.testing.assert_array_equal(from_shards.predict(X), from_array.predict(X))
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSIFIERS if name != "ERCForest"])
+@pytest.mark.usefixtures("no_arrays")
+def test_no_classifier_reads_all_rows_at_once(name: str, shards: Shards) -> None:
+    model = CLASSIFIERS[name]().fit(shards, shards.labels)
+    model.predict(shards)
+    if hasattr(model, "partial_fit"):
+        model.partial_fit(shards, shards.labels)
+    if hasattr(model, "predict_top_k"):
+        model.predict_top_k(shards, k=2)
+
+
+@pytest.mark.parametrize("kind", FORESTS)
+@pytest.mark.usefixtures("no_arrays")
+def test_a_forest_of_few_samples_begins_again_without_reading_all(
+    kind: Any, shards: Shards
+) -> None:
+    models = [kind(2, min_samples_leaf=3, random_state=0) for _ in range(2)]
+    few = slice(0, 20)
+    from_array = models[0].partial_fit(X[few], Y[few]).partial_fit(X, Y)
+    from_shards = models[1].partial_fit(X[few], Y[few]).partial_fit(shards, shards.labels)
+    np.testing.assert_array_equal(from_shards.predict_proba(X), from_array.predict_proba(X))
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_transformers_learn_what_they_learn_from_the_array(name: str, shards: Shards) -> None:
+    from_array = TRANSFORMERS[name]().fit(X, Y)
+    from_shards = TRANSFORMERS[name]().fit(shards, shards.labels)
+    np.testing.assert_array_equal(from_shards.transform(shards), from_array.transform(X))
+
+
+@pytest.mark.parametrize("name", ["NCMClassifier", "RLSClassifier"])
+@pytest.mark.parametrize("every", [3, 2])
+def test_weights_choose_rows_like_those_of_an_array(name: str, every: int, shards: Shards) -> None:
+    weights = np.where(np.arange(N) % every == 0, 0.0, 1.5)
+    from_array = CLASSIFIERS[name]().fit(X, Y, weights)
+    from_shards = CLASSIFIERS[name]().fit(shards, shards.labels, weights)
+    np.testing.assert_array_equal(from_shards.predict_proba(X), from_array.predict_proba(X))
+
+
+def test_rows_without_weight_are_left_out_on_disk(shards: Shards) -> None:
+    weights = np.ones(N)
+    weights[7] = 0.0
+    rows, labels, _ = weighted(shards, shards.labels, weights)
+    assert isinstance(rows, StoredRows)
+    assert len(rows) == len(labels) == N - 1
+
+
+@pytest.mark.parametrize("name", ["NCMClassifier", "RLSClassifier", "RejectingClassifier"])
+def test_examples_on_disk_are_forgotten(name: str, shards: Shards) -> None:
+    rows = np.arange(0, N, 5)
+    models = [CLASSIFIERS[name]().fit(X, Y) for _ in range(2)]
+    from_array = models[0].forget(X[rows], Y[rows])
+    from_shards = models[1].forget(shards.choose(rows), shards.labels[rows])
+    np.testing.assert_array_equal(from_shards.predict(X), from_array.predict(X))
+
+
+@pytest.mark.parametrize("name", ["NCMClassifier", "NCMForestClassifier", "RLSClassifier"])
+def test_chosen_rows_are_learnt_like_those_of_an_array(name: str, shards: Shards) -> None:
+    rows = np.random.default_rng(0).permutation(N)[:150]
+    from_array = CLASSIFIERS[name]().fit(X[rows], Y[rows])
+    from_shards = CLASSIFIERS[name]().fit(shards.choose(rows), shards.labels[rows])
+    np.testing.assert_array_equal(from_shards.predict_proba(X), from_array.predict_proba(X))
+
+
+LEVELS = np.column_stack([np.where(np.isin(Y, ["fir", "yew"]), "needles", "leaves"), Y]).astype(
+    object
+)
+LEVELS[::4, 1] = None
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_subcategories_are_learnt_from_shards(method: str, shards: Shards) -> None:
+    models = [
+        SubcategoryForestClassifier(2, method=method, min_samples_leaf=3, random_state=0)
+        for _ in range(2)
+    ]
+    from_array, from_shards = models[0].fit(X, LEVELS), models[1].fit(shards, LEVELS)
+    np.testing.assert_array_equal(from_shards.predict_proba(shards), from_array.predict_proba(X))
+    if method != "stacked":
+        from_array.partial_fit(X, LEVELS)
+        from_shards.partial_fit(shards, LEVELS)
+        np.testing.assert_array_equal(from_shards.predict(shards), from_array.predict(X))
+
+
+def test_a_metric_of_a_level_is_learnt_from_shards(shards: Shards) -> None:
+    metric = NCMMetric(2, max_iter=3, random_state=0)
+    from_array, from_shards = LevelMetric(metric=metric), LevelMetric(metric=metric)
+    from_array.fit(X, LEVELS)
+    from_shards.fit(shards, LEVELS)
+    np.testing.assert_array_equal(from_shards.transform(shards), from_array.transform(X))
+
+
+def test_pipelines_pass_shards_on(shards: Shards) -> None:
+    def pipeline() -> Any:
+        return make_pipeline(NCMMetric(2, max_iter=3, random_state=0), NCMClassifier())
+
+    from_array, from_shards = pipeline().fit(X, Y), pipeline().fit(shards, Y)
+    np.testing.assert_array_equal(from_shards.predict(shards), from_array.predict(X))
+
+
+def test_labels_kept_as_numbers_go_with_an_array_too(shards: Shards) -> None:
+    model = NCMClassifier().fit(X, shards.labels)
+    assert model.classes_.tolist() == sorted(set(Y.tolist()))
+    assert model.score(shards, shards.labels) == model.score(X, Y)
+
+
+def test_classes_are_sorted_whatever_the_order_in_which_they_came(tmp_path: Path) -> None:
+    order = ["yew", "ash", "oak", "elm", "fir"]
+    shards = write_shards(tmp_path, [(X[name == Y], [name] * sum(name == Y)) for name in order])
+    assert shards.classes.tolist() == order
+    model = NCMClassifier().fit(shards, shards.labels)
+    assert model.classes_.tolist() == sorted(order)
+    np.testing.assert_allclose(model.means_[0], X[Y == "ash"].mean(axis=0), rtol=1e-5)
+    grown = NCMClassifier().fit(X[Y == "oak"], Y[Y == "oak"]).partial_fit(shards, shards.labels)
+    assert grown.classes_.tolist() == ["oak", "ash", "elm", "fir", "yew"]
+    np.testing.assert_allclose(grown.means_[4], X[Y == "yew"].mean(axis=0), rtol=1e-5)
+
+
+def test_names_of_classes_are_never_made_into_one_array(
+    shards: Shards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("evergrow.storage.shards.labels.ShardLabels.__array__")
+    model = NCMClassifier().fit(shards, shards.labels).partial_fit(shards, shards.labels)
+    assert model.class_counts_.sum() == 2 * N
+
+
+WRONG: dict[str, tuple[Callable[[Shards], Any], str]] = {
+    "too few labels": (lambda s: NCMClassifier().fit(s, Y[:-1]), "inconsistent numbers"),
+    "another width": (
+        lambda s: NCMClassifier().fit(X[:, :3], Y).predict(s),
+        "expecting 3 features",
+    ),
+    "more of another width": (
+        lambda s: NCMClassifier().fit(X[:, :3], Y).partial_fit(s, s.labels),
+        "expecting 3 features",
+    ),
+    "measured labels": (lambda s: NCMClassifier().fit(s, X[:, 0]), "Unknown label type"),
+    "missing labels": (lambda s: NCMClassifier().fit(s, None), "requires y"),
+    "one row for a forest": (
+        lambda s: FORESTS[0](2).fit(s.choose([0]), s.labels[[0]]),
+        "minimum of 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_does_not_go_together_is_refused(name: str, shards: Shards) -> None:
+    call, message = WRONG[name]
+    with pytest.raises(ValueError, match=message):
+        call(shards)
+
+
+def test_rows_without_a_label_are_refused_by_fit(tmp_path: Path) -> None:
+    shards = write_shards(tmp_path, [(X[:4], ["a", None, "b", "b"]), X[:2]])
+    with pytest.raises(ValueError, match="3 of 6 labels are missing, the first is number 1"):
+        NCMClassifier().fit(shards, shards.labels)
+    labelled = np.flatnonzero(shards.labels.codes >= 0)
+    model = NCMClassifier().fit(shards.choose(labelled), shards.labels[labelled])
+    assert model.class_counts_.tolist() == [1, 2]

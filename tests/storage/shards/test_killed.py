@@ -1,0 +1,132 @@
+"""Appending that is killed at any step: the folder is as before or as after, never between."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evergrow import ShardError, open_shards, write_shards
+from evergrow.foundation.locks import locked
+from tests.storage.shards.folders import N_ROWS, X, Y, files_of, folder_of_shards
+
+# Counts what changes the disk and kills itself before the n-th such step.
+_KILLED = """
+import os, signal, sys
+import numpy as np
+from evergrow.storage import write_shards
+
+folder, last = sys.argv[1], int(sys.argv[2])
+steps = 0
+
+def counted(plain):
+    def step(*arguments, **options):
+        global steps
+        steps += 1
+        if steps == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return plain(*arguments, **options)
+    return step
+
+for name in ("replace", "fsync", "unlink"):
+    setattr(os, name, counted(getattr(os, name)))
+rows = np.ones((30, 6), dtype=np.float32)
+write_shards(folder, [(rows, ["new"] * 30)], rows_per_shard=20)
+print(steps)
+"""
+
+
+def append_until(folder: Path, step: int) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", _KILLED, str(folder), str(step)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+@pytest.mark.parametrize("is_new", [False, True])
+def test_an_append_killed_at_any_step_is_done_or_not_done(is_new: bool, tmp_path: Path) -> None:
+    whole = append_until(tmp_path / "whole", 0)
+    assert whole.returncode == 0, whole.stderr
+    n_steps = int(whole.stdout)
+    # Neighbouring steps are much alike; the two folders take turns.
+    for step in range(1 + is_new, n_steps + 1, 4):
+        folder = tmp_path / f"killed {step}"
+        if not is_new:
+            folder_of_shards(folder)
+        assert append_until(folder, step).returncode == -9
+        n_before = 0 if is_new else N_ROWS
+        if (folder / "shards.json").exists():
+            shards = open_shards(folder)
+            shards.verify()
+            assert len(shards) in (n_before, n_before + 30)
+            n_before = len(shards)
+        after = write_shards(folder, [(X[:5], Y[:5])])
+        assert len(after) == n_before + 5
+        after.verify()
+        named = {name for shard in after.manifest.shards for name in shard.names}
+        assert set(files_of(folder)) == {*named, "shards.json"}
+
+
+def test_one_at_a_time_appends(tmp_path: Path) -> None:
+    folder_of_shards(tmp_path)
+    done = threading.Event()
+
+    def append() -> None:
+        write_shards(tmp_path, [(X[:5], Y[:5])])
+        done.set()
+
+    with locked(tmp_path / "shards.json", lambda: None):
+        other = threading.Thread(target=append)
+        other.start()
+        assert not done.wait(0.2)
+    other.join()
+    assert len(open_shards(tmp_path)) == N_ROWS + 5
+
+
+def test_appending_from_many_threads_loses_nothing(tmp_path: Path) -> None:
+    def append(number: int) -> None:
+        write_shards(tmp_path, [np.full((3, 2), number, dtype=np.float32)])
+
+    threads = [threading.Thread(target=append, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    shards = open_shards(tmp_path)
+    assert sorted(shards[:, 0].tolist()) == sorted(3 * list(range(8)))
+
+
+def test_a_batch_that_appends_to_its_own_folder_is_refused(tmp_path: Path) -> None:
+    def batches() -> Iterator[Any]:
+        yield X
+        write_shards(tmp_path, [X])
+
+    with pytest.raises(ShardError, match="being appended to already"):
+        write_shards(tmp_path, batches())
+    assert len(write_shards(tmp_path, [X])) == N_ROWS
+
+
+def test_a_batch_may_append_to_another_folder(tmp_path: Path) -> None:
+    def batches() -> Iterator[Any]:
+        yield write_shards(tmp_path / "another", [X])
+
+    assert len(write_shards(tmp_path / "one", batches())) == N_ROWS
+
+
+def test_whoever_does_not_want_to_wait_need_not(tmp_path: Path) -> None:
+    folder_of_shards(tmp_path)
+
+    def say_waiting() -> None:
+        raise TimeoutError("another is appending")
+
+    with (
+        locked(tmp_path / "shards.json", lambda: None),
+        pytest.raises(TimeoutError, match="another is appending"),
+    ):
+        write_shards(tmp_path, [(X, Y)], say_waiting=say_waiting)
+    assert len(open_shards(tmp_path)) == N_ROWS

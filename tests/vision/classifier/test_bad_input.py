@@ -1,0 +1,140 @@
+"""Wrong input stops at the door of a classifier of images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evergrow import BadImageWarning, ImageClassifier
+from tests.vision.classifier.pictures import MeanColours, folder_of, picture, pictures
+
+IMAGES, LABELS = pictures("red", "green")
+
+
+def model_of(**options: Any) -> ImageClassifier:
+    return ImageClassifier(MeanColours(), random_state=0, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"features": "pixels"}, r"features must be one of \['embed', 'haar', 'hsl', 'sift'\] or"),
+        ({"features": MeanColours}, "features must be"),
+        ({"features": 7}, "a transformer of images or a function"),
+        ({"learner": "svm"}, r"learner must be one of \['forest', 'rls'\] or a growing"),
+        ({"learner": MeanColours()}, "learner must be"),
+        ({"on_error": "ignore"}, r"on_error must be one of \['raise', 'skip'\]"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+        ({"random_state": -1}, "random_state must be"),
+        ({"keep_features": "yes"}, "keep_features must be"),
+    ],
+)
+def test_a_wrong_parameter_says_what_is_allowed(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        model_of().set_params(**options).fit(IMAGES, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("images", "y", "error", "message"),
+    [
+        ([], [], ValueError, "at least one image"),
+        ("photos", ["red"], TypeError, "must be a list of sources"),
+        (IMAGES, None, ValueError, "one folder per class"),
+        (IMAGES, LABELS[1:], ValueError, "one label per image, 12"),
+        (IMAGES, LABELS[None], ValueError, "one label per image, 12"),
+        (IMAGES[:2], [1, "red"], TypeError, "all strings or all numbers"),
+        (IMAGES[:2], [0.1, 0.2], ValueError, "Unknown label type"),
+    ],
+)
+def test_wrong_training_input_is_refused(images: Any, y: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        model_of().fit(images, y)
+
+
+def test_labels_of_another_kind_are_refused_before_images_are_read() -> None:
+    model = model_of().fit(IMAGES, LABELS)
+    with pytest.raises(TypeError, match="labels must be strings"):
+        model.partial_fit([b"no image"], [3])
+
+
+def test_one_image_is_enough() -> None:
+    assert model_of().fit(IMAGES[:1], ["red"]).predict(IMAGES[1:2]).tolist() == ["red"]
+
+
+def test_no_image_that_can_be_read_is_an_error() -> None:
+    model = model_of(on_error="skip")
+    with (
+        pytest.warns(BadImageWarning, match="2 images were left out"),
+        pytest.raises(ValueError, match="none of the 2 images could be read"),
+    ):
+        model.fit([b"x", b"y"], ["a", "b"])
+
+
+def test_images_of_which_none_can_be_read_get_no_answers() -> None:
+    model = model_of().fit(IMAGES, LABELS)
+    with pytest.warns(BadImageWarning):
+        answers = model.answer([b"x", b"y"], k=2, on_error="skip")
+    assert answers.labels.shape == (0,)
+    assert answers.top_labels.shape == answers.top_probabilities.shape == (0, 2)
+    assert len(answers.problems) == 2
+
+
+def test_a_path_is_no_list_of_images() -> None:
+    model = model_of().fit(IMAGES, LABELS)
+    with pytest.raises(TypeError, match="put it into a list"):
+        model.predict("picture.png")
+
+
+@pytest.mark.parametrize("k", [0, 3, "2"])
+def test_no_more_classes_can_be_named_than_there_are(k: Any) -> None:
+    model = model_of().fit(IMAGES, LABELS)
+    with pytest.raises(ValueError, match="k must be an integer from 1 to 2"):
+        model.answer(IMAGES, k=k)
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        (["pink"], "unknown classes"),
+        (["red", "green"], "no class"),
+        ([], "at least one class"),
+    ],
+)
+def test_only_some_of_the_known_classes_can_be_forgotten(classes: Any, message: str) -> None:
+    model = model_of().fit(IMAGES, LABELS)
+    with pytest.raises(ValueError, match=message):
+        model.forget(classes=classes)
+    assert model.classes_.tolist() == ["green", "red"]
+
+
+def test_an_empty_class_folder_is_warned_of(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, "red", "green", n=2)
+    (folder / "empty").mkdir()
+    with pytest.warns(BadImageWarning, match="the folder holds no images"):
+        model = model_of().fit(folder)
+    assert model.classes_.tolist() == ["green", "red"]
+    assert len(model.report_.problems) == 1
+
+
+class Flat(MeanColours):
+    def transform(self, images: Any) -> Any:
+        return np.zeros(len(images))
+
+
+class Short(MeanColours):
+    def transform(self, images: Any) -> Any:
+        return np.zeros((len(images) - 1, 2))
+
+
+@pytest.mark.parametrize("features", [Flat(), Short()])
+def test_features_must_be_a_row_per_image(features: Any) -> None:
+    with pytest.raises(ValueError, match="must give a row per image, 12"):
+        ImageClassifier(features).fit(IMAGES, LABELS)
+
+
+def test_pictures_of_one_pixel_are_pictures() -> None:
+    model = model_of().fit(IMAGES, LABELS)
+    assert model.predict([picture("red", 0)[:1, :1]]).tolist() == ["red"]

@@ -1,0 +1,207 @@
+"""Saved classifiers of images: one file for features and learner, closed to what is not whole."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import evergrow
+from evergrow import Embedder, ImageClassifier, ModelFileError, RejectingClassifier, RLSClassifier
+from evergrow.storage.files import read_model, write_model
+from evergrow.vision import Answers, BagOfWords, LocalFeatures, RandomKDTrees, RandomPatches
+from tests.vision.classifier.pictures import MeanColours, pictures
+from tests.vision.embedding.models import onnx_model
+
+IMAGES, LABELS = pictures("red", "green", "blue", n=4)
+NEW_IMAGES, NEW_LABELS = pictures("grey", "red", n=3, seed=50)
+TEST_IMAGES, _ = pictures("red", "green", "blue", "grey", n=2, seed=100)
+
+
+def words() -> BagOfWords:
+    return BagOfWords(
+        RandomKDTrees(2, n_words=10, random_state=0),
+        features=LocalFeatures("hsl", patches=RandomPatches(20)),
+        sparse_output=False,
+        random_state=0,
+    )
+
+
+MODELS: dict[str, Any] = {
+    "named": lambda: ImageClassifier("hsl", random_state=1),
+    "named forest": lambda: ImageClassifier("hsl", "forest", random_state=1, on_error="skip"),
+    "words": lambda: ImageClassifier(words(), random_state=1),
+    "pipeline": lambda: ImageClassifier(make_pipeline(words(), StandardScaler()), "forest"),
+    "rejecting": lambda: ImageClassifier(words(), RejectingClassifier(RLSClassifier())),
+    "without features": lambda: ImageClassifier(words(), keep_features=False),
+}
+
+
+def answers_of(model: ImageClassifier) -> Answers:
+    return model.answer(TEST_IMAGES, k=3)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_loaded_model_answers_and_goes_on_as_without_saving(name: str, tmp_path: Path) -> None:
+    model = MODELS[name]().fit(IMAGES, LABELS)
+    model.save(tmp_path / "model.evergrow")
+    loaded = evergrow.load(tmp_path / "model.evergrow")
+    assert repr(loaded) == repr(model)
+    assert loaded.report_ is None
+    for _ in range(2):
+        np.testing.assert_array_equal(
+            loaded.predict_proba(TEST_IMAGES), model.predict_proba(TEST_IMAGES)
+        )
+        assert loaded.predict(TEST_IMAGES).tolist() == model.predict(TEST_IMAGES).tolist()
+        assert loaded.class_counts_.tolist() == model.class_counts_.tolist()
+        for one in (model, loaded):
+            one.partial_fit(NEW_IMAGES, NEW_LABELS)
+
+
+def test_a_loaded_model_can_forget(tmp_path: Path) -> None:
+    model = MODELS["words"]().fit(IMAGES, LABELS).partial_fit(NEW_IMAGES, NEW_LABELS)
+    model.save(tmp_path / "model.evergrow")
+    loaded = evergrow.load(tmp_path / "model.evergrow").forget(classes=["red"])
+    model.forget(classes=["red"])
+    np.testing.assert_array_equal(
+        loaded.predict_proba(TEST_IMAGES), model.predict_proba(TEST_IMAGES)
+    )
+
+
+def test_a_model_of_embeddings_survives(tmp_path: Path) -> None:
+    model = ImageClassifier(random_state=0).fit(IMAGES, LABELS)
+    model.save(tmp_path / "model.evergrow")
+    loaded = evergrow.load(tmp_path / "model.evergrow")
+    np.testing.assert_array_equal(
+        loaded.predict_proba(TEST_IMAGES), model.predict_proba(TEST_IMAGES)
+    )
+
+
+def test_a_model_whose_features_are_a_function_cannot_be_saved(tmp_path: Path) -> None:
+    model = ImageClassifier(lambda images: [image.mean(axis=(0, 1)) for image in images])
+    model.fit(IMAGES, LABELS)
+    with pytest.raises((TypeError, ValueError), match="cannot be saved"):
+        model.save(tmp_path / "model.evergrow")
+
+
+def test_features_that_are_not_ours_cannot_be_saved(tmp_path: Path) -> None:
+    model = ImageClassifier(MeanColours()).fit(IMAGES, LABELS)
+    with pytest.raises(TypeError, match="MeanColours cannot be saved"):
+        model.save(tmp_path / "model.evergrow")
+    assert not list(tmp_path.iterdir())
+
+
+def test_threads_and_bars_are_not_taken_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.evergrow"
+    MODELS["pipeline"]().fit(IMAGES, LABELS).save(path)
+    header, tensors = read_model(path)
+    inside = header["features"]["steps"][0][1]["parameters"]
+    for parameters in (header["parameters"], inside, header["learner"]["parameters"]):
+        parameters |= {"n_jobs": 3000, "verbose": 9}
+    write_model(path, header, tensors)
+    loaded = evergrow.load(path)
+    for one in (loaded, loaded.features_[0], loaded.learner_):
+        assert (one.n_jobs, one.verbose) == (None, 0)
+
+
+def test_a_file_holds_the_network_that_was_trained_with(tmp_path: Path) -> None:
+    onnx.save(onnx_model(), tmp_path / "small.onnx")
+    features = Embedder(tmp_path / "small.onnx", cache=False)
+    model = ImageClassifier(features, random_state=0).fit(IMAGES, LABELS)
+    expected = model.predict_proba(TEST_IMAGES)
+    onnx.save(onnx_model(scale=-1.0), tmp_path / "small.onnx")
+    model.save(tmp_path / "model.evergrow")
+    for other in (evergrow.load(tmp_path / "model.evergrow"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(other.predict_proba(TEST_IMAGES), expected)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "model.evergrow"
+    MODELS["words"]().fit(IMAGES, LABELS).save(path)
+    return path
+
+
+def without(name: str) -> Any:
+    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        (header if name in header else tensors).pop(name)
+
+    return change
+
+
+def with_array(name: str, change: Any) -> Any:
+    def changed(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        tensors[name] = change(tensors[name])
+
+    return changed
+
+
+def with_entry(path: str, value: Any) -> Any:
+    def changed(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        *folders, name = path.split("/")
+        for folder in folders:
+            header = header[folder]
+        header[name] = value
+
+    return changed
+
+
+def at_first(value: Any) -> Any:
+    def change(array: Any) -> Any:
+        out = array.copy()
+        out[(0,) * array.ndim] = value
+        return out
+
+    return change
+
+
+def swapped(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+    header["features"], header["learner"] = header["learner"], header["features"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        without("features"),
+        without("learner"),
+        without("image_counts"),
+        without("rows.codes"),
+        swapped,
+        with_entry("features", []),
+        with_entry("learner/estimator", "NCMMetric"),
+        with_entry("learner/classes/values", ["a", "b", "c"]),
+        with_entry("classes/values", ["blue", "red", "green"]),
+        with_entry("classes/values", ["blue", "red"]),
+        with_entry("parameters/features", "pixels"),
+        with_entry("parameters/features", 7),
+        with_entry("parameters/learner", "svm"),
+        with_entry("parameters/on_error", "hide"),
+        with_entry("parameters/nobody", 1),
+        with_entry("parameters", None),
+        with_array("image_counts", at_first(-1)),
+        with_array("image_counts", at_first(5)),
+        with_array("image_counts", lambda counts: counts[1:].copy()),
+        with_array("image_counts", lambda counts: counts.astype(np.float64)),
+        with_array("rows.codes", at_first(-1)),
+        with_array("rows.codes", at_first(3)),
+        with_array("rows.codes", lambda codes: codes[1:].copy()),
+        with_array("rows.values", at_first(np.nan)),
+        with_array("rows.values", lambda values: values[:, 1:].copy()),
+        with_array("rows.values", lambda values: values.astype(np.int64)),
+    ],
+)
+def test_a_file_that_contradicts_itself_is_refused(
+    whole: Path, tmp_path: Path, damage: Any
+) -> None:
+    header, tensors = read_model(whole)
+    damage(header, tensors)
+    path = tmp_path / "model.evergrow"
+    write_model(path, header, tensors)
+    with pytest.raises(ModelFileError):
+        evergrow.load(path)
