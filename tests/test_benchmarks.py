@@ -15,9 +15,9 @@ from benchmarks.linear.probabilities import calibration_error
 from benchmarks.linear.rejection import novelties
 from benchmarks.measure import call_in_child
 from benchmarks.subcategory import answers, refined_and_refitted
-from evergrow.experiments.cvpr2015.contenders import CONTENDERS
-from evergrow.experiments.cvpr2015.levels import TwoLevels, draw
-from evergrow.streams import mixture as dataset
+from evergrow.research import mixture as dataset
+from evergrow.research.papers.cvpr2015.contenders import CONTENDERS
+from evergrow.research.papers.cvpr2015.levels import TwoLevels, draw
 
 
 @pytest.fixture(scope="module")
