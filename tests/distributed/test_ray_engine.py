@@ -114,7 +114,7 @@ def test_after_the_block_there_is_no_engine(two_nodes):
     with evergrow.cluster("auto"):
         engine = current_engine()
     assert current_engine() is None
-    with pytest.raises(ClusterError, match=r"block of evergrow\.cluster is over"):
+    with pytest.raises(ClusterError, match=r"block .* has ended"):
         engine.share(1)
 
 
@@ -139,7 +139,7 @@ def test_a_cluster_that_was_there_before_stays(two_nodes):
 
 def test_a_second_cluster_is_refused_while_one_is_in_use(two_nodes):
     with (
-        pytest.raises(ClusterError, match=r"connected to Ray at .* one cluster only"),
+        pytest.raises(ClusterError, match=r"connected to Ray at .* only one cluster"),
         evergrow.cluster("local"),
     ):
         pass
