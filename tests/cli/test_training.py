@@ -13,7 +13,7 @@ import evergrow
 from evergrow import ImageClassifier, NCMForestClassifier
 from evergrow.cli.fit import fit
 from evergrow.foundation.locks import lock_path, locked
-from evergrow.vision.classifier.choices import FEATURES, LEARNERS
+from evergrow.vision.classifier.components import FEATURES, LEARNERS
 from tests.cli.conftest import Run
 from tests.vision.classifier.pictures import folder_of
 
