@@ -127,7 +127,7 @@ def test_images_come_in_order_and_few_are_read_ahead(n_jobs: int) -> None:
     assert [next(stream)[0] for _ in range(5)] == [0, 1, 2, 3, 4]
     assert len(read) < 30
     stream.close()
-    assert not [t for t in threading.enumerate() if t.name.startswith("evergrow-ahead")]
+    assert not [t for t in threading.enumerate() if t.name.startswith("evergrow-prefetch")]
 
 
 def test_bad_images_and_masks_are_skipped_when_asked() -> None:
@@ -163,7 +163,7 @@ def test_a_wrong_mask_is_raised_with_the_name_of_its_image(mask: Any, message: s
 
 
 def test_there_must_be_a_mask_per_image() -> None:
-    with pytest.raises(ValueError, match="a mask per image, 4, got 1"):
+    with pytest.raises(ValueError, match="one mask per image, 4, got 1"):
         LocalFeatures(patches=few).extract(IMAGES, masks=[None])
 
 
@@ -230,7 +230,7 @@ def test_a_function_can_describe() -> None:
 
 
 def test_features_with_a_function_refuse_to_be_saved(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="a model file holds no functions"):
+    with pytest.raises(TypeError, match="a model file contains no functions"):
         LocalFeatures(mean_colour).save(tmp_path / "features.evergrow")
 
 

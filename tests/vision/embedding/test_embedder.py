@@ -443,7 +443,7 @@ def test_a_file_chooses_neither_threads_nor_wider_limits(model: Path, tmp_path: 
 
 
 def test_an_embedder_with_a_callable_refuses_to_be_saved(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="a file holds no code"):
+    with pytest.raises(TypeError, match="a model file contains no code"):
         Embedder(lambda images: np.zeros((len(images), 2))).save(tmp_path / "model.evergrow")
 
 

@@ -163,8 +163,8 @@ TRUNCATED = {
 
 BAD = [
     (b"", "it is empty"),
-    (b"hello", "no image of a known format"),
-    (b"%!PS-Adobe-3.0 EPSF-3.0\n", "no image of a known format"),
+    (b"hello", "not an image of a known format"),
+    (b"%!PS-Adobe-3.0 EPSF-3.0\n", "not an image of a known format"),
     (b"\x89PNG\r\n\x1a\n", "PNG file is damaged"),
     (b"\xff\xd8\xff\xe0", "damaged"),
     (huge_png(50_000, 100), "50000 x 50000 pixels, more than the limit of 100000000"),
@@ -238,7 +238,11 @@ def test_a_file_beyond_the_byte_limit_is_refused(tmp_path: Path) -> None:
 
 def test_a_missing_file_a_folder_and_text_are_named_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "text.jpg").write_text("hello")
-    for name, reason in [("no.jpg", "no such file"), ("", "directory"), ("text.jpg", "no image")]:
+    for name, reason in [
+        ("no.jpg", "no such file"),
+        ("", "directory"),
+        ("text.jpg", "not an image"),
+    ]:
         with pytest.raises(ImageError, match=reason) as caught:
             read_image(tmp_path / name)
         assert str(tmp_path) in caught.value.source

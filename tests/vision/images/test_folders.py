@@ -219,18 +219,18 @@ def test_what_belongs_to_no_class_is_reported(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     reasons = [str(problem) for problem in find_labelled(tmp_path).problems]
     assert len(reasons) == 2
-    assert "stray.jpg': it lies in no class folder" in reasons[0]
-    assert "empty': the folder holds no images" in reasons[1]
+    assert "stray.jpg': it is not in a class folder" in reasons[0]
+    assert "empty': the folder has no images" in reasons[1]
 
 
 def test_a_folder_without_classes_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="each class in a folder of its own"):
+    with pytest.raises(ValueError, match="each class into a folder of their own"):
         find_labelled(tmp_path)
     put(tmp_path, "a.jpg")
-    with pytest.raises(ValueError, match="each class in a folder of its own"):
+    with pytest.raises(ValueError, match="each class into a folder of their own"):
         find_labelled(tmp_path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match=r"no folder in .* holds images"):
+    with pytest.raises(ValueError, match=r"no folder in .* has images"):
         find_labelled(tmp_path)
 
 

@@ -18,7 +18,7 @@ MIXED: list[Any] = [GOOD[0], b"text", GOOD[1], "missing.jpg"]
 
 
 def running_threads() -> set[str]:
-    return {one.name for one in threading.enumerate() if one.name.startswith("evergrow-ahead")}
+    return {one.name for one in threading.enumerate() if one.name.startswith("evergrow-prefetch")}
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 3, -1])

@@ -305,7 +305,7 @@ def test_what_is_wrong_is_named(options: Any, arguments: Any, said: str) -> None
 def test_masks_without_pictures_are_refused() -> None:
     with pytest.raises(ValueError, match="need features"):
         bag_of().fit(IMAGES, masks=MASKS)
-    with pytest.raises(ValueError, match="a mask per image, 12"):
+    with pytest.raises(ValueError, match="one mask per image, 12"):
         bag_of(features=features()).fit(PICTURES, masks=MASKS[:3])
 
 
@@ -317,7 +317,7 @@ def test_wrong_questions_are_named() -> None:
     with pytest.raises(NotFittedError):
         bag.transform(IMAGES)
     bag.fit(IMAGES)
-    with pytest.raises(ValueError, match="6 columns, number 1"):
+    with pytest.raises(ValueError, match="6 columns, image 1"):
         bag.transform([IMAGES[0], IMAGES[1][:, :2]])
     with pytest.raises(ValueError, match="at least one image"):
         bag.transform([])

@@ -122,7 +122,7 @@ def test_features_of_another_length_than_the_codebook_takes_are_refused(tmp_path
     header, tensors = read_model(path)
     header["features"]["parameters"]["descriptor"] = "sift"
     write_model(path, header, tensors)
-    with pytest.raises(ModelFileError, match="by 128 values, its codebook takes 768"):
+    with pytest.raises(ModelFileError, match="have 128 values, its codebook takes 768"):
         evergrow.load(path)
 
 

@@ -29,16 +29,16 @@ def test_descriptors_of_another_length_are_named(make: Any) -> None:
     codebook = make().fit(D)
     with pytest.raises(ValueError, match="expecting 6 features"):
         codebook.transform(D[:, :5])
-    with pytest.raises(ValueError, match=r"6 columns, number 1 has the shape \(60, 5\)"):
+    with pytest.raises(ValueError, match=r"6 columns, image 1 has the shape \(60, 5\)"):
         codebook.encode([D, D[:, :5]])
-    with pytest.raises(ValueError, match=r"6 columns, number 0 has the shape \(0, 2\)"):
+    with pytest.raises(ValueError, match=r"6 columns, image 0 has the shape \(0, 2\)"):
         codebook.encode([np.zeros((0, 2))])
 
 
 @every_codebook
 def test_images_must_be_matrices_to_be_counted(make: Any) -> None:
     codebook = make().fit(D)
-    with pytest.raises(ValueError, match=r"number 0 has the shape \(6,\)"):
+    with pytest.raises(ValueError, match=r"image 0 has the shape \(6,\)"):
         codebook.encode(D)
     with pytest.raises(ValueError, match="at least one image"):
         codebook.encode([])

@@ -143,7 +143,8 @@ class ERCPredictor(TransformerMixin, Vocabulary, GrowingClassifier):  # type: ig
         array([0, 1])
         """
         reader = self._snapshot()
-        return np.asarray(reader.classes_[reader.predict_proba(D).argmax(axis=1)])
+        best = reader.predict_proba(D).argmax(axis=1)
+        return np.asarray(reader.classes_[best])
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
