@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.classifier.learner import snapshot
-from evergrow.foundation.engine import Arrays, engine_in_use
+from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.foundation.errors import BadImage, ImageError
 from evergrow.foundation.naming import name_of
 from evergrow.foundation.ragged import RaggedArray
@@ -182,7 +182,7 @@ def description_job(
     None if the images are described in this process: without an engine, for few images, and for an
     iterator of images.
     """
-    engine = engine_in_use()
+    engine = current_engine()
     if engine is None or not isinstance(images, Sequence | np.ndarray):
         return None
     if len(images) <= IMAGES_PER_PART:
@@ -194,9 +194,9 @@ def description_job(
         return None
     # One seed for all images of a call, as without parts.
     seeded = snapshot(features).set_params(random_state=draw_seed(features.random_state))
-    if engine.is_remote:
+    if engine.capacity.is_remote:
         # With the default, all workers of a machine would start one thread per processor.
-        seeded.set_params(n_jobs=engine.threads_per_worker)
+        seeded.set_params(n_jobs=engine.capacity.threads_per_worker)
     return job, seeded
 
 
@@ -206,7 +206,7 @@ def describe_job(
     """Yield the descriptors of each image of a job, or its problem, in order."""
     options: dict[str, Any] = {"on_error": on_error, "verbose": int(features.verbose)}
     for part, found, problems in job.run(
-        describe_part, (features,), what="Describing images", **options
+        describe_part, (features,), "Describing images", **options
     ):
         described: dict[int, Rows | BadImage] = {
             problem.index: problem for problem in problems if problem.index is not None

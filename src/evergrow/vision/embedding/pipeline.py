@@ -189,10 +189,10 @@ def embed_job(job: ImageJob, embedder: Embedder, on_error: str) -> Extraction:
     network, engine = embedder.network(), job.engine
     rows = _Rows(len(job.sources), network.n_features)
     # A network without a key is loaded once per call.
-    key = (network.key or secrets.token_hex(16)) if engine.is_remote else None
-    shared = (embedder, key, engine.threads_per_worker)
+    key = (network.key or secrets.token_hex(16)) if engine.capacity.is_remote else None
+    shared = (embedder, key, engine.capacity.threads_per_worker)
     options: dict[str, Any] = {"on_error": on_error, "verbose": int(embedder.verbose)}
-    for part, found, problems in job.run(embed_part, shared, what="Embedding images", **options):
+    for part, found, problems in job.run(embed_part, shared, "Embedding images", **options):
         rows.fill(part.first + found["kept"], found["features"])
         rows.problems += problems
     return rows.extraction()

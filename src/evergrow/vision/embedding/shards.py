@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.classifier.learner import snapshot
-from evergrow.foundation.engine import Arrays, Engine, InProcess, engine_in_use, in_order
+from evergrow.foundation.engine import Arrays, Engine, Job, LocalEngine, current_engine, in_order
 from evergrow.foundation.errors import BadImage, BadImageWarning
 from evergrow.foundation.params import check_parameters
 from evergrow.storage.shards.cutting import Piece
@@ -126,7 +126,7 @@ def shard_images(
     embedder = Embedder(verbose=verbose) if embedder is None else embedder
     key = embedder.network().key
     made_by = None if key is None else hashlib.sha256(f"embedder {key}".encode()).hexdigest()
-    engine = engine_in_use() or InProcess()
+    engine = current_engine() or LocalEngine()
     open_writer = writing(
         path,
         dtype=dtype,
@@ -157,8 +157,8 @@ def _select_new(
     firsts = range(0, len(images.names), _FILES_PER_TASK)
     parts = [images.part(first, first + _FILES_PER_TASK) for first in firsts]
     is_new = np.ones(len(images.names), dtype=bool)
-    results = engine.run(_hash_task, parts, what="looking for new images", verbose=verbose)
-    for place, result in results:
+    job = Job(_hash_task, parts, description="looking for new images", verbose=verbose)
+    for place, result in engine.run(job):
         for i, origin in enumerate(result["origins"]):
             is_new[firsts[place] + i] = origin.tobytes() not in known
     return images.where(is_new)
@@ -191,11 +191,11 @@ def _embed_shards(
     firsts = range(0, len(images.names), step)
     parts = [images.part(first, first + step, codes) for first in firsts]
     # One progress bar: of the shards, or of the images if there is a single shard.
-    is_single = len(parts) == 1 and not engine.is_remote
+    is_single = len(parts) == 1 and not engine.capacity.is_remote
     worker = _for_tasks(embedder, engine, verbose if is_single else 0)
-    shared = [engine.share(value) for value in (worker, str(writer.folder), dtype.name, on_error)]
+    shared = (worker, str(writer.folder), dtype.name, on_error)
     bar = 0 if is_single else verbose
-    results = engine.run(_embed_task, parts, shared, what="embedding shards", verbose=bar)
+    results = engine.run(Job(_embed_task, parts, shared, "embedding shards", bar))
     with committing(writer) as commit_when_due:
         for place, result in in_order(results):
             report, n_rows = json.loads(result["report"].tobytes()), 0
@@ -211,7 +211,7 @@ def _embed_shards(
 def _for_tasks(embedder: Embedder, engine: Engine, verbose: int) -> Embedder:
     # A copy that shares the loaded network.
     worker: Embedder = snapshot(embedder)
-    if engine.is_remote:
+    if engine.capacity.is_remote:
         # With the default, all workers of a machine would start one thread per processor.
         worker.set_params(n_jobs=None)
     worker.set_params(verbose=verbose)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evergrow.foundation.engine import Arrays, Engine, Task, engine_in_use, in_order
+from evergrow.foundation.engine import Arrays, Engine, Job, Task, current_engine, in_order
 from evergrow.foundation.errors import BadImage, ImageError
 from evergrow.foundation.naming import name_of
 from evergrow.vision.images.prefetch import group_by_size
@@ -62,34 +62,28 @@ class ImageJob:
         limits: ReadLimits = DEFAULT_LIMITS,
     ) -> ImageJob | None:
         """Cut images for the engine in use; None without an engine, or if one part is enough."""
-        engine = engine_in_use()
+        engine = current_engine()
         if engine is None or len(sources) <= images_per_part:
             return None
-        remote_limits = limits if engine.is_remote else None
+        remote_limits = limits if engine.capacity.is_remote else None
         return cls(engine, sources, cut_images(sources, images_per_part, remote_limits))
 
     def run(
-        self, task: Task, shared: Sequence[Any], *, on_error: str, what: str, verbose: int
+        self, task: Task, shared: Sequence[Any], description: str, *, on_error: str, verbose: int
     ) -> Iterator[tuple[ImagePart, Arrays, list[BadImage]]]:
         """Yield each part with its result and its bad images, in the order of the images.
 
         With ``on_error="raise"`` the first bad image of the job is the error, whichever part
         finishes first.
         """
-        with closing(self._results(task, shared, what, verbose)) as results:
+        job = Job(task, self.parts, shared, description, verbose)
+        with closing(_run(self.engine, job)) as results:
             for place, found in in_order(results):
                 part = self.parts[place]
                 problems = self._problems(found, part)
                 if problems and on_error == "raise":
                     raise ImageError(problems[0].source, problems[0].reason)
                 yield part, found, problems
-
-    def _results(
-        self, task: Task, shared: Sequence[Any], what: str, verbose: int
-    ) -> Generator[tuple[int, Arrays], None, None]:
-        # A generator whatever the engine returns, because closing it stops the work.
-        values = [self.engine.share(value) for value in shared]
-        yield from self.engine.run(task, self.parts, values, what=what, verbose=verbose)
 
     def _problems(self, found: Arrays, part: ImagePart) -> list[BadImage]:
         problems = []
@@ -100,6 +94,11 @@ class ImageJob:
             same = sent is given or isinstance(sent, UnreadableSource)
             problems.append(BadImage(part.first + place, name if same else name_of(given), reason))
         return problems
+
+
+def _run(engine: Engine, job: Job) -> Generator[tuple[int, Arrays], None, None]:
+    # A generator whatever the engine returns, because closing it cancels the job.
+    yield from engine.run(job)
 
 
 def cut_images(

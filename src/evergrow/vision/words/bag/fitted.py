@@ -123,7 +123,7 @@ class FittedBag:
         counts, kept, problems = [], [], list[BadImage]()
         shared = (features, coding_copy(self.codebook))
         options: dict[str, Any] = {"on_error": on_error, "verbose": verbose}
-        for part, arrays, bad in job.run(count_part, shared, what="coding images", **options):
+        for part, arrays, bad in job.run(count_part, shared, "coding images", **options):
             counts.append(counts_from_arrays(arrays, self.codebook.n_words_))
             kept.append(part.first + arrays["kept"])
             problems += bad

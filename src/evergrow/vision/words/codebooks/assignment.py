@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from evergrow.estimators.classifier.learner import checked_rows
 from evergrow.foundation.blocks import float_blocks
-from evergrow.foundation.engine import Arrays, engine_in_use
+from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.storage.shards import StoredRows
 from evergrow.storage.shards.row_parts import RowPart, gathered, row_parts
 
@@ -31,10 +31,11 @@ class Coder(Protocol):
 
 def assign_words(coder: Coder, X: Any, n_threads: int) -> Words:
     """Word of each row in each tree; rows on disk are read block by block."""
-    engine = engine_in_use()
+    engine = current_engine()
     parts = [] if engine is None else row_parts(X)
     if engine is not None and len(parts) > 1:
-        shared = (coder, engine.threads_per_worker if engine.is_remote else n_threads)
+        capacity = engine.capacity
+        shared = (coder, capacity.threads_per_worker if capacity.is_remote else n_threads)
         return gathered(engine, parts, assign_part, X, shared, what="coding descriptors")
     if not isinstance(X, StoredRows):
         return coder.words_of(X, n_threads)

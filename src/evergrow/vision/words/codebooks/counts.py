@@ -11,7 +11,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from scipy import sparse
 
-from evergrow.foundation.engine import Arrays, engine_in_use
+from evergrow.foundation.engine import Arrays, Job, current_engine
 from evergrow.foundation.ragged import RaggedArray
 from evergrow.storage.shards import ShardImages, Shards
 from evergrow.storage.shards.row_parts import RowPart, row_parts, rows_to_share
@@ -71,10 +71,10 @@ def coding_copy(codebook: Any) -> Any:
     copy = codebook._coding_copy()
     # Descriptors of images have no feature names.
     vars(copy).pop("feature_names_in_", None)
-    engine = engine_in_use()
-    if engine is not None and engine.is_remote and hasattr(copy, "n_jobs"):
+    engine = current_engine()
+    if engine is not None and engine.capacity.is_remote and hasattr(copy, "n_jobs"):
         # With the default, all workers of a machine would start one thread per processor.
-        copy.n_jobs = engine.threads_per_worker
+        copy.n_jobs = engine.capacity.threads_per_worker
     return copy
 
 
@@ -186,15 +186,15 @@ def _count_parts(
     coder: Any, images: Iterable[npt.ArrayLike]
 ) -> Iterator[tuple[int, sparse.csr_array]] | None:
     """Counts of parts as they finish; None without an engine, or if one part is enough."""
-    engine = engine_in_use()
+    engine = current_engine()
     ragged = None if engine is None else _as_ragged(images)
     if engine is None or ragged is None or ragged.n_features != coder.n_features_in_:
         return None
     parts = cut_descriptors(ragged)
     if len(parts) < 2:
         return None
-    shared = [engine.share(value) for value in (rows_to_share(ragged.values), coder)]
-    found = engine.run(count_part, parts, shared, what="coding images")
+    shared = (rows_to_share(ragged.values), coder)
+    found = engine.run(Job(count_part, parts, shared, "coding images"))
     n_words = coder.n_words_
     return ((place, counts_from_arrays(arrays, n_words)) for place, arrays in found)
 
