@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.research.datasets import Dataset
-from evergrow.vision.images.extras import vision_module
+from evergrow.vision.images.extras import import_extra
 
 __all__ = ["BACKGROUND", "BICYCLE", "CAR", "Drawing", "drawings", "drawn_scenes", "outlines"]
 
@@ -185,7 +185,7 @@ def _ground(random: Random) -> RGB:
 
 
 def _drawing(kind: str, number: int) -> Drawing:
-    image, draw = vision_module("PIL.Image"), vision_module("PIL.ImageDraw")
+    image, draw = import_extra("PIL.Image"), import_extra("PIL.ImageDraw")
     random = np.random.default_rng([zlib.crc32(kind.encode()), number])
     scene = image.fromarray(_ground(random))
     mask = image.new("L", scene.size)

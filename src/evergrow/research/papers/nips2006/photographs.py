@@ -14,8 +14,8 @@ from evergrow.research.datasets import Dataset
 from evergrow.research.experiments.experiment import Source
 from evergrow.research.experiments.lab import Lab
 from evergrow.research.papers.nips2006 import drawings
-from evergrow.vision.descriptors.describing import smaller_image
-from evergrow.vision.images.many import read_images
+from evergrow.vision.descriptors.describer import shrink_image
+from evergrow.vision.images.reader import read_images
 
 __all__ = [
     "BACKGROUND",
@@ -93,11 +93,11 @@ def even_and_odd(data: Dataset) -> Dataset:
     _check_images(data)
     if data.X_train.ndim > 1 or not _folders(data.X_train) & _folders(data.X_test):
         return data
-    from evergrow.vision.images.walking import natural
+    from evergrow.vision.images.walk import natural_key
 
     X = np.concatenate([data.X_train, data.X_test])
     y = np.concatenate([data.y_train, data.y_test])
-    order = np.array(sorted(range(len(X)), key=lambda k: natural(str(X[k]))), dtype=np.int64)
+    order = np.array(sorted(range(len(X)), key=lambda k: natural_key(str(X[k]))), dtype=np.int64)
     X, y = X[order], y[order]
     trains = every_other(y)
     return replace(data, X_train=X[trains], y_train=y[trains], X_test=X[~trains], y_test=y[~trains])
@@ -197,4 +197,4 @@ def _spread(rows: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
 
 
 def _read(sources: Sequence[Any], n_jobs: int) -> list[RGB]:
-    return [smaller_image(i, _LARGEST_SIDE) for i in read_images(sources, n_jobs=n_jobs).images]
+    return [shrink_image(i, _LARGEST_SIDE) for i in read_images(sources, n_jobs=n_jobs).images]

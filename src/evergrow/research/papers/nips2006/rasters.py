@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.vision.images.extras import vision_module
+from evergrow.vision.images.extras import import_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,14 +30,14 @@ def as_text(pixels: Pixels) -> str:
     [[0, 1, 2], [3, 4, 5]]
     """
     content = io.BytesIO()
-    vision_module("PIL.Image").fromarray(pixels).save(content, "PNG", optimize=True)
+    import_extra("PIL.Image").fromarray(pixels).save(content, "PNG", optimize=True)
     return base64.b64encode(content.getvalue()).decode("ascii")
 
 
 def from_text(text: str) -> Pixels:
     """The pixels of such a text."""
     content = io.BytesIO(base64.b64decode(text))
-    with vision_module("PIL.Image").open(content, formats=("PNG",)) as image:
+    with import_extra("PIL.Image").open(content, formats=("PNG",)) as image:
         return np.asarray(image)
 
 
@@ -46,7 +46,7 @@ def smaller(pixels: Pixels, width: int, height: int) -> Pixels:
 
     The eye hardly sees it, and the file is half as large.
     """
-    image = vision_module("PIL.Image").fromarray(pixels)
+    image = import_extra("PIL.Image").fromarray(pixels)
     image.thumbnail((width, height))
     coarse: Pixels = np.asarray(image) // 8 * 8 + 4
     return coarse
