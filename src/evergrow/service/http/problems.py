@@ -16,7 +16,7 @@ from evergrow.service.decoding.refusals import (
     DecoderError,
     RefusedImageError,
 )
-from evergrow.workspace.problems import (
+from evergrow.workspace.errors import (
     ConflictError,
     KeyReusedError,
     NoSuchClassError,
