@@ -1,4 +1,4 @@
-"""One decoder as the service sees it: started, asked, and replaced when it fails."""
+"""The service's handle of one decoder process: start it, use it, replace it after a failure."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ import sys
 import threading
 import time
 from dataclasses import asdict, dataclass, field
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO, cast
 
 import numpy as np
 
-from evergrow.service.decoding.examining import Examined
-from evergrow.service.decoding.frames import FrameError, read_frame, write_frame
-from evergrow.service.decoding.refusals import (
+from evergrow.service.decoding.protocol import (
     STATUS_OF_REFUSAL,
+    DecodedImage,
     DecoderError,
+    FrameError,
     RefusedImageError,
+    read_frame,
+    write_frame,
 )
 from evergrow.vision.embedding.preprocessing import Preprocessing
 from evergrow.vision.images.sources import ReadLimits
-
-__all__ = ["DecoderLimits", "DecoderProcess"]
 
 _MILLION = 1_000_000
 _START_SECONDS = 60.0
 _MAX_THUMBNAIL_BYTES = 200_000
 _PIPE_BYTES = 1 << 20
-# What finding Python's modules and the system's libraries needs; nothing else of the environment,
-# which may hold tokens.
-_KEPT_VARIABLES = (
+# Enough to find Python's modules and the system's libraries. The rest of the environment is not
+# passed on, because it may contain secrets.
+_PASSED_VARIABLES = (
     "PATH",
     "PYTHONPATH",
     "PYTHONHOME",
@@ -41,9 +41,9 @@ _KEPT_VARIABLES = (
     "SYSTEMROOT",
     "TEMP",
 )
-# Memory of one image is kept for the next: to give it back and ask for it again took nearly half of
-# a decoder's time. Read by the C library of most Linux systems, ignored by others.
-_KEEP_MEMORY = {
+# Memory of one image is reused for the next: returning it to the system and requesting it again
+# took nearly half of a decoder's time. Read by glibc, ignored by other C libraries.
+_MALLOC_OPTIONS = {
     "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
     "MALLOC_TRIM_THRESHOLD_": str(64 << 20),
 }
@@ -52,19 +52,19 @@ _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 @dataclass(frozen=True)
 class DecoderLimits:
-    """How much one image may take.
+    """Memory and time that one image may use.
 
     Parameters
     ----------
     reading : ReadLimits
-        Pixels and bytes.
+        Maximum number of pixels and bytes.
     memory_bytes : int
-        Address space of the process that decodes. Lower it on small computers: large images are
-        then refused rather than decoded.
+        Address space of a decoder process. Lower it on small computers: large images are then
+        refused.
     seconds : float
-        Time for one image, of the clock and of the processor.
+        Timeout for one image, for both wall-clock time and processor time.
     seconds_together : float
-        Time for all images of one request, one after the other.
+        Total decoding time for all images of one request.
     """
 
     reading: ReadLimits = field(
@@ -76,14 +76,14 @@ class DecoderLimits:
 
 
 class DecoderProcess:
-    """A child process that decodes one image after the other.
+    """A child process that decodes one image at a time.
 
     Parameters
     ----------
     preprocessing : Preprocessing
-        What the network wants.
+        Input format of the network.
     limits : DecoderLimits
-        How much one image may take.
+        Memory and time that one image may use.
     """
 
     def __init__(self, preprocessing: Preprocessing, limits: DecoderLimits) -> None:
@@ -93,31 +93,31 @@ class DecoderProcess:
         self._n_pixel_bytes = math.prod(self._shape)
         self._process: subprocess.Popen[bytes] | None = None
         self._is_ready = False
-        # Clock at which the present work must be done; infinite while there is none.
+        # When the current image must be done; infinite while the decoder is idle.
         self._deadline = math.inf
         self._overdue = False
-        self._ended = False
-        self._guard = threading.Lock()
+        self._terminated = False
+        self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Start the process, which gets ready by itself."""
-        if self._ended:
+        """Start the process without waiting until it is ready."""
+        if self._terminated:
             raise DecoderError("the service is stopping")
         self._is_ready, self._overdue = False, False
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "evergrow.service.decoding.process"],
+                [sys.executable, "-P", "-m", "evergrow.service.decoding.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 bufsize=0,
                 env=_environment(),
             )
-        # No files, no memory or no processes left: the next image tries again.
+        # Out of file descriptors, memory or processes: the next image tries again.
         except OSError as error:
             raise DecoderError(f"a decoder cannot be started: {error.strerror}") from error
-        _widen(self._source)
-        _widen(self._target)
+        _enlarge_pipe(self._source)
+        _enlarge_pipe(self._target)
         setup = {
             "preprocessing": self._preprocessing.to_plain(),
             "limits": asdict(self._limits.reading),
@@ -130,7 +130,7 @@ class DecoderProcess:
             raise DecoderError(f"a decoder cannot be started: {error.strerror}") from error
 
     def wait_until_ready(self) -> None:
-        """Return when images can be decoded; a ``DecoderError`` if they cannot."""
+        """Wait until images can be decoded; raise a ``DecoderError`` if the process fails."""
         if self._is_ready:
             return
         if self._process is None:
@@ -144,11 +144,11 @@ class DecoderProcess:
             self._deadline = math.inf
         if answer is None:
             self.stop()
-            raise DecoderError("a decoder ended before it was ready")
+            raise DecoderError("a decoder exited before it was ready")
         self._is_ready = True
 
-    def decode(self, content: bytes, *, thumbnail: bool) -> Examined:
-        """What an image is; a ``RefusedImageError`` says why it is not taken."""
+    def decode(self, content: bytes, *, thumbnail: bool) -> DecodedImage:
+        """Decode one image; raise a ``RefusedImageError`` if it is refused."""
         self.wait_until_ready()
         header = {"thumbnail": thumbnail, "seconds": math.ceil(self._limits.seconds)}
         self._deadline = time.monotonic() + self._limits.seconds
@@ -160,29 +160,29 @@ class DecoderProcess:
         finally:
             self._deadline = math.inf
         if answer is None:
-            raise self._replaced()
-        if answer[0].get("leaving"):
+            raise self._restart()
+        if answer[0].get("exiting"):
             self.stop()
             self.start()
-        return self._checked(*answer)
+        return self._validate(*answer)
 
     def kill_if_late(self, now: float) -> None:
-        """End the process if its time is over; called by another thread."""
-        with self._guard:
+        """Kill the process if it exceeded its timeout; called by another thread."""
+        with self._lock:
             if now > self._deadline and self._process is not None:
                 self._overdue = True
                 self._process.kill()
 
-    def end(self) -> None:
-        """End the process in the middle of its work, for good; called by another thread."""
-        with self._guard:
-            self._ended = True
+    def terminate(self) -> None:
+        """Kill the process and never start it again; called by another thread."""
+        with self._lock:
+            self._terminated = True
             if self._process is not None:
                 self._process.kill()
 
     def stop(self) -> None:
-        """End the process."""
-        with self._guard:
+        """Kill the process and wait for its end."""
+        with self._lock:
             process, self._process = self._process, None
         if process is None:
             return
@@ -194,24 +194,19 @@ class DecoderProcess:
 
     @property
     def pid(self) -> int | None:
-        """Number of the process, if there is one."""
+        """Process id, or None while there is no process."""
         return None if self._process is None else self._process.pid
 
     @property
     def _target(self) -> BinaryIO:
-        pipe: Any = None if self._process is None else self._process.stdin
-        if pipe is None:
-            raise FrameError("there is no decoder")
-        return pipe  # type: ignore[no-any-return]
+        return _require_pipe(None if self._process is None else self._process.stdin)
 
     @property
     def _source(self) -> BinaryIO:
-        pipe: Any = None if self._process is None else self._process.stdout
-        if pipe is None:
-            raise FrameError("there is no decoder")
-        return pipe  # type: ignore[no-any-return]
+        return _require_pipe(None if self._process is None else self._process.stdout)
 
-    def _replaced(self) -> RefusedImageError:
+    def _restart(self) -> RefusedImageError:
+        """Replace the process after a failure; return the error to report."""
         process, overdue = self._process, self._overdue
         self.stop()
         code = None if process is None else process.returncode
@@ -220,16 +215,16 @@ class DecoderProcess:
         if too_long:
             reason = f"decoding it took longer than {self._limits.seconds:g} seconds"
         else:
-            reason = "decoding it ended the process that decodes"
+            reason = "decoding it crashed the decoder"
         return RefusedImageError("decoder", reason)
 
-    def _checked(self, header: dict[str, Any], blobs: list[bytearray]) -> Examined:
-        """Take nothing on trust: whoever sent the image may speak for the decoder."""
+    def _validate(self, header: dict[str, Any], blobs: list[bytearray]) -> DecodedImage:
+        """Check a response: a malicious image may have taken over the decoder."""
         kind, reason = header.get("refused"), header.get("reason")
         if kind in STATUS_OF_REFUSAL and isinstance(reason, str):
             raise RefusedImageError(kind, reason)
         media_type, width, height = (header.get(name) for name in ("media_type", "width", "height"))
-        right = (
+        is_valid = (
             isinstance(media_type, str)
             and type(width) is int
             and type(height) is int
@@ -237,9 +232,9 @@ class DecoderProcess:
             and len(blobs) in (1, 2)
             and len(blobs[0]) == self._n_pixel_bytes
         )
-        if not right:
-            raise self._replaced()
-        return Examined(
+        if not is_valid:
+            raise self._restart()
+        return DecodedImage(
             pixels=np.frombuffer(blobs[0], np.uint8).reshape(self._shape),
             media_type=str(media_type),
             width=int(width or 0),
@@ -248,14 +243,20 @@ class DecoderProcess:
         )
 
 
+def _require_pipe(pipe: IO[bytes] | None) -> BinaryIO:
+    if pipe is None:
+        raise FrameError("there is no decoder process")
+    return cast(BinaryIO, pipe)
+
+
 def _environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-    # Threads that a decoder does not need take address space from its images.
-    return {**kept, **_KEEP_MEMORY, **dict.fromkeys(_ONE_THREAD, "1")}
+    passed = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
+    # Unneeded threads would use address space that images need.
+    return {**passed, **_MALLOC_OPTIONS, **dict.fromkeys(_ONE_THREAD, "1")}
 
 
-def _widen(pipe: Any) -> None:
-    """Let whole answers fit into a pipe, where the system can: fewer turns for each image."""
+def _enlarge_pipe(pipe: Any) -> None:
+    """Make a pipe hold whole responses, where the system can: fewer context switches per image."""
     if sys.platform != "linux":
         return
     import fcntl
@@ -263,7 +264,7 @@ def _widen(pipe: Any) -> None:
     try:
         fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
     except OSError:
-        # More than this user may have; a narrow pipe works too.
+        # More than this user may have; a small pipe works too.
         return
 
 

@@ -1,4 +1,4 @@
-"""Connections to one service, kept open between requests and shared by threads."""
+"""A pool of HTTP connections to one service, shared by threads."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-__all__ = ["Address", "Connections", "StaleConnectionError", "address_of"]
-
-# Idle ones beyond this many are closed; more may be in use at a time.
-_MOST_IDLE = 16
+# Further idle connections are closed; more may be in use at a time.
+_MAX_IDLE = 16
 
 Result = TypeVar("Result")
 
 
 class StaleConnectionError(ConnectionError):
-    """A connection kept from before was closed meanwhile; a fresh one may work at once."""
+    """An idle connection was closed by the service; a new one may work at once."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a service is."""
+    """The address of a service."""
 
     secure: bool
     host: str
@@ -37,9 +35,9 @@ class Address:
         return f"{'https' if self.secure else 'http'}://{host}:{self.port}{self.prefix}"
 
 
-def address_of(url: str) -> Address:
-    """Take a URL apart; raise a ``ValueError`` that says what one looks like."""
-    allowed = "it must be like 'http://127.0.0.1:8080' or 'https://robot.example:8443'"
+def parse_url(url: str) -> Address:
+    """Split a URL into its parts; raise a ``ValueError`` if it is not valid."""
+    allowed = "it must look like 'http://127.0.0.1:8080' or 'https://robot.example:8443'"
     if not isinstance(url, str):
         raise TypeError(f"url must be a str, got {type(url).__name__}")
     try:
@@ -50,9 +48,7 @@ def address_of(url: str) -> Address:
     if parts.scheme not in ("http", "https") or not parts.hostname or not url.isprintable():
         raise ValueError(f"url {url!r} cannot be used: {allowed}")
     if parts.username is not None or parts.query or parts.fragment or " " in url:
-        raise ValueError(
-            f"url must name a host and perhaps a port and a path, nothing else; {allowed}"
-        )
+        raise ValueError(f"url must have only a host, a port and a path; {allowed}")
     secure = parts.scheme == "https"
     return Address(secure, parts.hostname, port or (443 if secure else 80), parts.path.rstrip("/"))
 
@@ -65,9 +61,9 @@ class Connections:
     address : Address
         The service.
     timeout : float
-        Seconds to wait for the service at each step: connecting, sending, receiving.
+        Timeout in seconds of each step: connecting, sending, receiving.
     ca_file : path or None
-        Certificates to trust instead of the system's, for a service that signed its own.
+        Certificates to trust instead of the system's, for a self-signed certificate.
     """
 
     def __init__(
@@ -77,9 +73,9 @@ class Connections:
         self._timeout = timeout
         self._context = ssl.create_default_context(cafile=ca_file) if address.secure else None
         self._idle: list[http.client.HTTPConnection] = []
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
 
-    def ask(
+    def request(
         self,
         method: str,
         path: str,
@@ -87,34 +83,34 @@ class Connections:
         headers: Mapping[str, str],
         read: Callable[[http.client.HTTPResponse], Result],
     ) -> Result:
-        """Send one request and read the answer; an error of the connection closes it."""
-        connection, kept = self._take()
+        """Send one request and read the response; after an error the connection is closed."""
+        connection, was_idle = self._borrow()
         try:
             try:
                 _send(connection, method, self._address.prefix + path, body, dict(headers))
-                answer = connection.getresponse()
+                response = connection.getresponse()
             except ConnectionError as error:
-                if kept:
+                if was_idle:
                     raise StaleConnectionError(str(error)) from error
                 raise
-            result = read(answer)
-            # What was not read to the end would be taken for the next answer.
-            reusable = answer.isclosed() and not answer.will_close
+            result = read(response)
+            # The unread rest of a response would be mistaken for the next one.
+            reusable = response.isclosed() and not response.will_close
         except BaseException:
             connection.close()
             raise
-        self._give_back(connection, reusable=reusable)
+        self._release(connection, reusable=reusable)
         return result
 
     def close(self) -> None:
-        """Close what is open; later requests open connections again."""
-        with self._guard:
+        """Close idle connections; later requests open new ones."""
+        with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
-    def _take(self) -> tuple[http.client.HTTPConnection, bool]:
-        with self._guard:
+    def _borrow(self) -> tuple[http.client.HTTPConnection, bool]:
+        with self._lock:
             if self._idle:
                 return self._idle.pop(), True
         address = self._address
@@ -124,9 +120,9 @@ class Connections:
             ), False
         return http.client.HTTPConnection(address.host, address.port, timeout=self._timeout), False
 
-    def _give_back(self, connection: http.client.HTTPConnection, *, reusable: bool) -> None:
-        with self._guard:
-            if reusable and len(self._idle) < _MOST_IDLE:
+    def _release(self, connection: http.client.HTTPConnection, *, reusable: bool) -> None:
+        with self._lock:
+            if reusable and len(self._idle) < _MAX_IDLE:
                 self._idle.append(connection)
                 return
         connection.close()
@@ -140,11 +136,11 @@ def _send(
     headers: dict[str, str],
 ) -> None:
     if connection.sock is None:
-        # Failing to connect is no early answer.
+        # Outside the try block: a failure to connect must be raised.
         connection.connect()
     try:
         connection.request(method, path, body, headers)
     except (BrokenPipeError, ConnectionResetError):
-        # A service that refuses a large body stops reading and has said why; if it has not, asking
-        # for its answer fails as well.
+        # A service that refuses a large body stops reading and has sent its response; if it has
+        # not, reading the response fails as well.
         return
