@@ -8,8 +8,8 @@ import shutil
 import pytest
 
 from evergrow.workspace import Workspace
+from tests.workspace.builders import labels, lesson, made, picture
 from tests.workspace.faults import killed_at, killed_at_creation
-from tests.workspace.made import labels, lesson, made, picture
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 

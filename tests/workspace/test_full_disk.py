@@ -9,9 +9,9 @@ import pytest
 
 from evergrow import WorkspaceError
 from evergrow.workspace import Workspace, WorkspaceFullError
-from evergrow.workspace.room import telling_problems
+from evergrow.workspace.store.disk_errors import telling_problems
+from tests.workspace.builders import counts, labels, lesson, made, picture
 from tests.workspace.faults import Steps, faulty, full
-from tests.workspace.made import counts, labels, lesson, made, picture
 
 
 def lessons(step):
@@ -172,10 +172,10 @@ def test_no_workspace_is_left_where_the_disk_was_full_from_the_start(tmp_path, m
 def test_a_database_that_cannot_say_why_it_cannot_write_is_taken_for_full(monkeypatch, tmp_path):
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR_WRITE
-    monkeypatch.setattr("evergrow.workspace.room._is_nearly_full", lambda _: True)
+    monkeypatch.setattr("evergrow.workspace.store.disk_errors._is_nearly_full", lambda _: True)
     with pytest.raises(WorkspaceFullError), telling_problems(tmp_path):
         raise error
-    monkeypatch.setattr("evergrow.workspace.room._is_nearly_full", lambda _: False)
+    monkeypatch.setattr("evergrow.workspace.store.disk_errors._is_nearly_full", lambda _: False)
     with (
         pytest.raises(WorkspaceError, match="cannot be used: disk I/O error"),
         telling_problems(tmp_path),

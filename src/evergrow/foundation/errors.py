@@ -1,4 +1,10 @@
-"""What Evergrow raises and warns of beyond Python's own and scikit-learn's errors."""
+"""The errors and warnings that Evergrow raises.
+
+:class:`EvergrowError` is the root. Below it, :class:`InvalidInputError` means that the input was
+refused: bad parameters, labels, images, files or requests. The command line reports such an error
+in one line and the service answers it with a 4xx status. Any other exception, a plain
+``ValueError`` included, is a bug: it is logged with its traceback.
+"""
 
 import sys
 import warnings
@@ -13,7 +19,10 @@ __all__ = [
     "ClusterWarning",
     "DatasetError",
     "DatasetWarning",
+    "EvergrowError",
     "ImageError",
+    "InvalidInputError",
+    "InvalidTypeError",
     "ModelFileError",
     "ServiceError",
     "ShardError",
@@ -23,24 +32,48 @@ __all__ = [
 _PACKAGE = str(Path(__file__).parents[1])
 
 
-class ModelFileError(ValueError):
-    """A model file is damaged, hostile, not ours, or from a newer version."""
+class EvergrowError(Exception):
+    """Base class of all errors that Evergrow raises on purpose."""
 
 
-class WorkspaceError(ValueError):
-    """Something is wrong with a workspace, or with what it was asked to do."""
+class InvalidInputError(EvergrowError, ValueError):
+    """The input was refused: the message says what was expected and what was given.
+
+    It is a ``ValueError``, as scikit-learn's conventions ask.
+
+    Examples
+    --------
+    >>> from evergrow import InvalidInputError, NCMForestClassifier
+    >>> try:
+    ...     NCMForestClassifier(n_estimators=0).fit([[0], [1]], ["a", "b"])
+    ... except InvalidInputError as error:
+    ...     print(error)
+    n_estimators must be an integer from 1 to 65536, got 0
+    """
 
 
-class ShardError(ValueError):
-    """A folder of shards is damaged, incomplete, hostile, or its shards do not go together."""
+class InvalidTypeError(InvalidInputError, TypeError):
+    """The input was refused because of its type; a ``TypeError`` as well."""
 
 
-class ClusterError(RuntimeError):
-    """A cluster cannot be reached, cannot run this work, or gave it up."""
+class ModelFileError(InvalidInputError):
+    """A model file is damaged, malicious, of another kind, or from a newer version."""
 
 
-class ServiceError(RuntimeError):
-    """A service refused a request or could not be reached; ``status`` is 0 if it was not reached.
+class WorkspaceError(InvalidInputError):
+    """A workspace is damaged or cannot be used, or it refused what it was asked to do."""
+
+
+class ShardError(InvalidInputError):
+    """A folder of shards is damaged, incomplete, malicious, or its shards do not match."""
+
+
+class ClusterError(EvergrowError, RuntimeError):
+    """A cluster cannot be reached, cannot run this work, or failed while running it."""
+
+
+class ServiceError(EvergrowError, RuntimeError):
+    """A service refused a request or was not reached; ``status`` is 0 if it was not reached.
 
     Examples
     --------
@@ -58,11 +91,11 @@ class ServiceError(RuntimeError):
         return f"{self.detail} ({self.status})" if self.status else self.detail
 
 
-class DatasetError(ValueError):
-    """A file of a data set is damaged, hostile, incomplete, or not the one that was expected."""
+class DatasetError(InvalidInputError):
+    """A file of a data set is damaged, malicious, incomplete, or not the expected one."""
 
 
-class ImageError(ValueError):
+class ImageError(InvalidInputError):
     """An image cannot be read; ``source`` names it and ``reason`` says why.
 
     Examples
@@ -73,7 +106,7 @@ class ImageError(ValueError):
     """
 
     def __init__(self, source: str, reason: str) -> None:
-        # Both are the error's arguments: it crosses the borders of processes whole.
+        # Both are arguments of the error, so that it can be pickled between processes.
         super().__init__(source, reason)
         self.source = source
         self.reason = reason

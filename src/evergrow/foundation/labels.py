@@ -16,6 +16,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
+
 __all__ = ["GONE", "ClassList", "NumberedLabels", "as_classes", "check_label_types"]
 
 # The new column of a class that goes.
@@ -41,7 +43,7 @@ class NumberedLabels(Protocol):
 
 
 def check_label_types(y: object) -> None:
-    """Raise a ``TypeError`` if labels mix strings and numbers, or some are missing.
+    """Raise an ``InvalidTypeError`` if labels mix strings and numbers, or some are missing.
 
     NumPy would turn ``[1, "cat"]`` into strings without a word; the number 1 and the string
     "1" would then be one class.
@@ -57,7 +59,7 @@ def check_label_types(y: object) -> None:
     found = {_family_of(kind) for kind in kinds}
     if len(found) > 1 or found == {None}:
         names = sorted(kind.__name__ for kind in kinds)
-        raise TypeError(
+        raise InvalidTypeError(
             f"labels must be all strings or all numbers, none missing; got {' and '.join(names)}"
         )
 
@@ -73,9 +75,9 @@ def as_classes(classes: object) -> npt.NDArray[Any]:
     # A set or a generator is one object to NumPy.
     check_label_types(found)
     if found.ndim != 1:
-        raise ValueError(f"classes must be a flat list, got {found.ndim} dimensions")
+        raise InvalidInputError(f"classes must be a flat list, got {found.ndim} dimensions")
     if found.dtype.kind == "f" and not np.isfinite(found).all():
-        raise ValueError("classes must not be NaN or infinite")
+        raise InvalidInputError("classes must not be NaN or infinite")
     return found
 
 
@@ -86,7 +88,7 @@ def _family_of(kind: type) -> str | None:
 def _check_exact(classes: npt.NDArray[Any], names: list[Any]) -> None:
     # Two classes must never become one: 2**60 and 2**60 + 1 are the same floating point number.
     if classes.tolist() != names:
-        raise ValueError(
+        raise InvalidInputError(
             f"NumPy has no type that holds all classes exactly, {classes.dtype} does not: "
             "use labels of one type"
         )
@@ -193,10 +195,10 @@ class ClassList:
         names = [name.item() if isinstance(name, np.generic) else name for name in names]
         odd = [n for n in names if isinstance(n, float) and not (n.is_integer() or math.isnan(n))]
         if odd:
-            raise ValueError(f"classes must be integers or strings, got {odd[0]}")
+            raise InvalidInputError(f"classes must be integers or strings, got {odd[0]}")
         found = np.array(names, dtype=object if like.classes.dtype == object else None)
         if _family(found.dtype) != _family(like.classes.dtype):
-            raise TypeError(
+            raise InvalidTypeError(
                 f"classes must be {_family(like.classes.dtype)} like the known ones, "
                 f"got {_family(found.dtype)}"
             )
@@ -206,11 +208,11 @@ class ClassList:
         return cls(found)
 
     def columns_of(self, names: list[Any]) -> list[int]:
-        """Columns of the named classes; a ``ValueError`` that lists those that are unknown."""
+        """Columns of the named classes; unknown names raise an ``InvalidInputError``."""
         column = self._column_of
         unknown = list(dict.fromkeys(name for name in names if name not in column))
         if unknown:
-            raise ValueError(
+            raise InvalidInputError(
                 f"unknown classes {_listed(unknown)}; "
                 f"the model knows {_listed(self.classes.tolist())}"
             )
@@ -239,7 +241,7 @@ class ClassList:
         whole = self.classes.dtype.kind in "iu"
         odd = [n for n in distinct if n not in column and not (whole and _WHOLE.fullmatch(n))]
         if odd:
-            raise TypeError(
+            raise InvalidTypeError(
                 f"the known classes are numbers, {_listed(known)}; names must be as well, "
                 f"got {_listed(odd)}"
             )
@@ -269,7 +271,7 @@ class ClassList:
         (['ant', 'lion'], [0, 1, 0])
         """
         if not isinstance(names, Mapping):
-            raise TypeError(f"names must map old to new names, got {names!r}")
+            raise InvalidTypeError(f"names must map old to new names, got {names!r}")
         self.columns_of(list(names))
         wanted = [names.get(label, label) for label in self.classes.tolist()]
         unique = list(dict.fromkeys(wanted))
@@ -279,7 +281,7 @@ class ClassList:
     def extend(self, y: npt.NDArray[Any]) -> tuple[ClassList, npt.NDArray[np.int32]]:
         """Append the classes of ``y`` that are new and give each label its column."""
         if _family(y.dtype) != _family(self.classes.dtype):
-            raise TypeError(
+            raise InvalidTypeError(
                 f"labels must be {_family(self.classes.dtype)} like the known classes, "
                 f"got {_family(y.dtype)}"
             )

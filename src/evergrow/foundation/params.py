@@ -16,6 +16,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from evergrow.foundation.errors import InvalidInputError
+
 __all__ = [
     "Choice",
     "FilePath",
@@ -205,21 +207,21 @@ def bytes_of(size: str | int) -> int:
         return int(size)
     found = _SIZE.fullmatch(size.replace("K", "k"))
     if found is None:
-        raise ValueError(f"there is no size {size!r}")
+        raise InvalidInputError(f"there is no size {size!r}")
     number, unit, n_bytes = found.groups(default="")
     return int(decimal.Decimal(n_bytes or number) * _UNITS[unit])
 
 
 def check_parameters(values: Mapping[str, Any], rules: Mapping[str, Sequence[Rule]]) -> None:
-    """Raise a ``ValueError`` for the first value that follows none of its rules.
+    """Raise an ``InvalidInputError`` for the first value that follows none of its rules.
 
-    >>> check_parameters({"n_estimators": 0}, {"n_estimators": [Integer(1)]})
+    >>> check_parameters({"n_trees": 0}, {"n_trees": [Integer(1)]})
     Traceback (most recent call last):
     ...
-    ValueError: n_estimators must be an integer of at least 1, got 0
+    evergrow.foundation.errors.InvalidInputError: n_trees must be an integer of at least 1, got 0
     """
     for name, allowed in rules.items():
         value = values[name]
         if not any(rule.admits(value) for rule in allowed):
             expected = " or ".join(str(rule) for rule in allowed)
-            raise ValueError(f"{name} must be {expected}, got {value!r}")
+            raise InvalidInputError(f"{name} must be {expected}, got {value!r}")

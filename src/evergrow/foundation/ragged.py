@@ -8,6 +8,8 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
+
 __all__ = ["RaggedArray"]
 
 
@@ -44,15 +46,17 @@ class RaggedArray:
         given = np.asarray(offsets)
         # An empty list has no type of its own, and is refused below.
         if given.dtype.kind not in "iu" and given.size:
-            raise ValueError(f"offsets must be integers, got {given.dtype}")
+            raise InvalidInputError(f"offsets must be integers, got {given.dtype}")
         self.offsets: npt.NDArray[np.int64] = given.astype(np.int64)
         if self.values.ndim != 2:
-            raise ValueError(f"values must have 2 dimensions, got {self.values.ndim}")
+            raise InvalidInputError(f"values must have 2 dimensions, got {self.values.ndim}")
         flat = self.offsets.ndim == 1 and len(self.offsets) > 0
         if not flat or self.offsets[0] != 0 or (np.diff(self.offsets) < 0).any():
-            raise ValueError("offsets must be a flat list that begins with 0 and never falls")
+            raise InvalidInputError(
+                "offsets must be a flat list that begins with 0 and never falls"
+            )
         if self.offsets[-1] != len(self.values):
-            raise ValueError(
+            raise InvalidInputError(
                 f"offsets must end with the number of rows, {len(self.values)}, "
                 f"got {self.offsets[-1]}"
             )
@@ -64,12 +68,12 @@ class RaggedArray:
             return images
         parts = [np.asarray(image) for image in images]
         if not parts:
-            raise ValueError("there must be at least one image")
+            raise InvalidInputError("there must be at least one image")
         for i, part in enumerate(parts):
             if part.ndim != 2 or part.shape[1] != parts[0].shape[1]:
                 # The first one says how wide the others must be.
                 columns = f" with {parts[0].shape[1]} columns" if i else ""
-                raise ValueError(
+                raise InvalidInputError(
                     f"every image must be a matrix{columns}, number {i} has the shape {part.shape}"
                 )
         return cls(np.concatenate(parts), np.cumsum([0, *(len(part) for part in parts)]))
@@ -89,9 +93,11 @@ class RaggedArray:
         """Repeat what is said of each image for each of its rows."""
         said = np.asarray(per_image)
         if not said.ndim:
-            raise ValueError(f"there must be a value per image, {len(self)}, got {per_image!r}")
+            raise InvalidInputError(
+                f"there must be a value per image, {len(self)}, got {per_image!r}"
+            )
         if len(said) != len(self):
-            raise ValueError(f"there are {len(self)} images, got {len(said)} values")
+            raise InvalidInputError(f"there are {len(self)} images, got {len(said)} values")
         return np.repeat(said, self.lengths, axis=0)
 
     def __len__(self) -> int:

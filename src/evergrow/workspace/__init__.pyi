@@ -1,6 +1,5 @@
-from .inspecting import check_workspace
-from .layout import is_workspace
-from .problems import (
+from .check.unopened import check_workspace
+from .errors import (
     ConflictError,
     KeyReusedError,
     NewerWorkspaceError,
@@ -25,6 +24,7 @@ from .records import (
     Status,
     Taught,
 )
+from .store.layout import is_workspace
 from .workspace import Workspace
 
 __all__ = [

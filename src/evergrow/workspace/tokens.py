@@ -24,11 +24,11 @@ from typing import Any, Literal, get_args
 from evergrow.foundation.atomic import written_whole
 from evergrow.foundation.errors import WorkspaceError
 from evergrow.foundation.locks import locked
-from evergrow.workspace.clock import now, text_of
-from evergrow.workspace.layout import Layout
+from evergrow.workspace.errors import ConflictError, NewerWorkspaceError
 from evergrow.workspace.names import checked_name
-from evergrow.workspace.problems import ConflictError, NewerWorkspaceError
-from evergrow.workspace.room import telling_problems
+from evergrow.workspace.store.clock import now, text_of
+from evergrow.workspace.store.disk_errors import telling_problems
+from evergrow.workspace.store.layout import Layout
 
 __all__ = ["Refusal", "Scope", "TokenRecord", "Tokens"]
 

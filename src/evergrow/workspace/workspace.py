@@ -9,12 +9,12 @@ from typing import Self
 
 from evergrow.foundation.locks import HeldLock
 from evergrow.vision.embedding import Embedder
-from evergrow.workspace.layout import Layout, Manifest, read_manifest, read_values
-from evergrow.workspace.migrations import check_newest, migrate
-from evergrow.workspace.modelling import ModelledWorkspace
-from evergrow.workspace.opening import hold, make_folder, make_folders
-from evergrow.workspace.snapshots import drop_before, drop_foreign
-from evergrow.workspace.store import Store
+from evergrow.workspace.model.snapshot_files import drop_before, drop_foreign
+from evergrow.workspace.model.upkeep import ModelledWorkspace
+from evergrow.workspace.store.creation import hold, make_folder, make_folders
+from evergrow.workspace.store.database import Store
+from evergrow.workspace.store.layout import Layout, Manifest, read_manifest, read_values
+from evergrow.workspace.store.migrations import check_newest, migrate
 
 __all__ = ["Workspace"]
 

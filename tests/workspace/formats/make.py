@@ -14,8 +14,8 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from evergrow.workspace.layout import FORMAT
-from tests.workspace.made import asked, counts, labels, lesson, made, picture
+from evergrow.workspace.store.layout import FORMAT
+from tests.workspace.builders import asked, counts, labels, lesson, made, picture
 
 HERE = Path(__file__).parent
 DATABASE = "examples.sqlite"

@@ -45,7 +45,7 @@ def check(folder: str, mend: bool, as_json: bool, quiet: bool) -> None:
     what it is, and what mends it. The exit code is 1 if damage is left. Without --mend it can be
     run while the workspace is served.
     """
-    from evergrow.workspace.inspecting import check_workspace
+    from evergrow.workspace.check.unopened import check_workspace
 
     with shielded():
         findings = check_workspace(folder, mend=mend)

@@ -14,9 +14,9 @@ from evergrow.vision.images.decoding import decode_with_size, header_of
 from evergrow.vision.images.finding import raise_first
 from evergrow.vision.images.many import warn_of
 from evergrow.vision.images.sources import DEFAULT_LIMITS, content_of, name_of
-from evergrow.workspace.images import THUMBNAIL_SIDE, thumbnail_of
 from evergrow.workspace.names import checked_name
 from evergrow.workspace.records import Lesson, Picture
+from evergrow.workspace.store.images import THUMBNAIL_SIDE, thumbnail_of
 
 __all__ = ["LabelledPath", "Lessons", "labelled_paths", "lessons_of"]
 

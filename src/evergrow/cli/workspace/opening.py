@@ -28,7 +28,7 @@ DIR = click.argument("folder", metavar="DIR", type=click.Path())
 
 def is_workspace(path: str) -> bool:
     """Whether a path is the folder of a workspace, as 'evergrow init' makes it."""
-    from evergrow.workspace.layout import is_workspace as has_manifest
+    from evergrow.workspace.store.layout import is_workspace as has_manifest
 
     return has_manifest(Path(path))
 

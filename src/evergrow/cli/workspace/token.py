@@ -37,7 +37,7 @@ def token() -> None:
 
 
 def _tokens(folder: str) -> Tokens:
-    from evergrow.workspace.layout import Layout, read_manifest
+    from evergrow.workspace.store.layout import Layout, read_manifest
     from evergrow.workspace.tokens import Tokens
 
     # An error that says so for a folder that is no workspace.
@@ -104,7 +104,7 @@ def list_tokens(folder: str, as_json: bool) -> None:
 
 
 def _shown(record: TokenRecord) -> dict[str, Any]:
-    from evergrow.workspace.clock import now, text_of
+    from evergrow.workspace.store.clock import now, text_of
 
     return {
         "name": record.name,

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.service.decoding.protocol import STATUS_OF_REFUSAL, DecoderError, RefusedImageError
-from evergrow.workspace.problems import (
+from evergrow.workspace.errors import (
     ConflictError,
     KeyReusedError,
     NoSuchClassError,

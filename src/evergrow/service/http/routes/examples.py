@@ -29,7 +29,7 @@ from evergrow.service.http.bodies import (
 from evergrow.service.http.listings import is_known, listed, not_modified, tagged
 from evergrow.service.http.openapi import IMAGE_TYPES, refusals, takes, with_tag
 from evergrow.service.http.paging import Listing
-from evergrow.workspace.problems import ConflictError
+from evergrow.workspace.errors import ConflictError
 from evergrow.workspace.records import Example
 from evergrow.workspace.workspace import Workspace
 

@@ -1,0 +1,158 @@
+"""The database of a workspace: one connection writes, others read what is committed."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from evergrow.foundation.errors import WorkspaceError
+from evergrow.workspace.store.disk_errors import telling_problems
+
+__all__ = ["Store"]
+
+# A reader waits for nothing but a writer that recovers or ends; neither takes long.
+_PATIENCE_SECONDS = 10.0
+
+_LOG_BYTES = 16 << 20
+
+_READ_ONLY = "mode=ro"
+# Asks the system for nothing that needs the right to write; right only while nobody writes.
+_FROZEN = "mode=ro&immutable=1"
+
+
+class Store:
+    """Connections to the database of a workspace.
+
+    Parameters
+    ----------
+    path : Path
+        The database.
+    read_only : bool
+        Whether there is no writing connection.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool) -> None:
+        self._path = path
+        self._folder = path.parent
+        self._idle: list[sqlite3.Connection] = []
+        self._guard = threading.Lock()
+        self._closed = False
+        self.read_only = read_only
+        if not path.is_file():
+            raise WorkspaceError(
+                f"the workspace {str(self._folder)!r} has no {path.name}: put a backup in its place"
+            )
+        with telling_problems(self._folder):
+            self._how = self._way_to_read() if read_only else _READ_ONLY
+            self._writer = None if read_only else self._connect_writer()
+
+    @property
+    def writer(self) -> sqlite3.Connection:
+        """The connection that writes; only for whoever holds the workspace's writing lock."""
+        if self._writer is None:
+            reason = "closed" if self._closed else "open for reading only"
+            raise WorkspaceError(f"the workspace {str(self._folder)!r} is {reason}")
+        return self._writer
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing: on disk when the block ends, undone if it fails."""
+        connection = self.writer
+        with telling_problems(self._folder):
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                # Some errors have ended the transaction already.
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection that sees one committed state, whatever is written meanwhile."""
+        with telling_problems(self._folder):
+            connection = self._take()
+            try:
+                connection.execute("BEGIN")
+                try:
+                    yield connection
+                finally:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+            except BaseException:
+                connection.close()
+                raise
+            self._give_back(connection)
+
+    def close(self) -> None:
+        """Let go of the database; what was committed is in the one file then."""
+        with self._guard:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _take(self) -> sqlite3.Connection:
+        with self._guard:
+            if self._closed:
+                raise WorkspaceError(f"the workspace {str(self._folder)!r} is closed")
+            if self._idle:
+                return self._idle.pop()
+        return self._connect(self._how)
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        with self._guard:
+            if not self._closed:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _way_to_read(self) -> str:
+        """How to read a database that one may not be allowed to write to."""
+        log = self._path.with_name(f"{self._path.name}-wal")
+        try:
+            with closing(self._connect(_READ_ONLY)) as connection:
+                connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError as error:
+            kind = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+            if kind in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) and not log.exists():
+                return _FROZEN
+            raise
+        return _READ_ONLY
+
+    def _connect(self, how: str) -> sqlite3.Connection:
+        # A connection may pass from thread to thread; it is never used by two at once.
+        return sqlite3.connect(
+            f"file:{quote(str(self._path.absolute()))}?{how}",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=_PATIENCE_SECONDS,
+        )
+
+    def _connect_writer(self) -> sqlite3.Connection:
+        connection = self._connect("mode=rw")
+        try:
+            mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            connection.execute("PRAGMA synchronous = FULL")
+            # A log that grew with one large change gives its room back.
+            connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
+        except BaseException:
+            connection.close()
+            raise
+        if mode != "wal":
+            connection.close()
+            raise WorkspaceError(
+                f"the folder {str(self._folder)!r} lies where SQLite has no write-ahead log "
+                "(some network drives): move it to a local disk"
+            )
+        return connection

@@ -1,0 +1,286 @@
+"""Reading lists: classes, examples and events, page by page.
+
+A cursor names the last item of a page. Items are in order of their numbers, which never change, so
+that nothing is left out or shown twice, whatever is taught between two pages.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from evergrow.foundation.errors import WorkspaceError
+from evergrow.foundation.params import Integer, check_parameters
+from evergrow.workspace.changes.pending_classes import COARSE
+from evergrow.workspace.errors import NoSuchClassError, NoSuchExampleError
+from evergrow.workspace.records import Event, Example, FineEntry, Page
+
+__all__ = [
+    "MOST_ITEMS",
+    "CountedClass",
+    "classes_page",
+    "counted_class",
+    "event_by_number",
+    "events_page",
+    "example_by_id",
+    "examples_page",
+    "live_class_id",
+    "totals",
+    "unsure_examples",
+]
+
+Item = TypeVar("Item")
+
+MOST_ITEMS = 10_000
+
+_EXAMPLE = (
+    "SELECT e.id, e.event, c.name, f.name, e.fine_id, e.guess_probability, e.image, p.media_type,"
+    " p.width, p.height, v.at, v.actor FROM example e JOIN class c ON c.id = e.class_id"
+    " LEFT JOIN class f ON f.id = coalesce(e.fine_id, e.guess_id)"
+    " LEFT JOIN picture p ON p.sha256 = e.image JOIN event v ON v.seq = e.event"
+)
+
+
+@dataclass(frozen=True)
+class CountedClass:
+    """A class and what is counted in it."""
+
+    id: int
+    name: str
+    n_examples: int
+    n_pictures: int
+    split: bool
+    fine: tuple[FineEntry, ...]
+
+
+def cursor_after(number: int) -> str:
+    """A cursor that stands after an item."""
+    return base64.urlsafe_b64encode(str(number).encode()).decode().rstrip("=")
+
+
+def place_of(cursor: str | None) -> int | None:
+    """The number of the item that a cursor stands after; None for the beginning."""
+    if cursor is None:
+        return None
+    try:
+        text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True).decode()
+    except (binascii.Error, ValueError) as error:
+        raise _wrong_cursor(cursor) from error
+    if (
+        not (text.isascii() and text.isdigit() and len(text) <= 18)
+        or cursor_after(int(text)) != cursor
+    ):
+        raise _wrong_cursor(cursor)
+    return int(text)
+
+
+def _wrong_cursor(cursor: str) -> WorkspaceError:
+    return WorkspaceError(
+        f"after must be what an earlier page gave as its next, got {cursor[:100]!r}"
+    )
+
+
+def _page(items: Sequence[Item], limit: int, number: Callable[[Item], int]) -> Page[Item]:
+    """A page of the first items; one more than the limit was asked for, to see if that is all."""
+    shown = tuple(items[:limit])
+    return Page(shown, cursor_after(number(shown[-1])) if len(items) > limit else None)
+
+
+def check_limit(limit: int) -> None:
+    """Raise a ``WorkspaceError`` for a page that is too small or too large."""
+    try:
+        check_parameters({"limit": limit}, {"limit": [Integer(1, MOST_ITEMS)]})
+    except ValueError as error:
+        raise WorkspaceError(str(error)) from error
+
+
+def live_class_id(connection: sqlite3.Connection, name: str, parent: int = COARSE) -> int:
+    """The id of the class of this name; a ``NoSuchClassError`` if there is none."""
+    found = connection.execute(
+        "SELECT id FROM class WHERE parent = ? AND name = ? AND n_examples > 0", (parent, name)
+    ).fetchone()
+    if found is None:
+        raise NoSuchClassError(f"there is no class {name!r}")
+    return int(found[0])
+
+
+def classes_page(
+    connection: sqlite3.Connection, *, after: str | None, limit: int
+) -> Page[CountedClass]:
+    """Classes in order of creation."""
+    check_limit(limit)
+    found = connection.execute(
+        "SELECT id, name, n_examples, n_pictures, split FROM class INDEXED BY class_there"
+        " WHERE parent = ? AND n_examples > 0 AND id > ? ORDER BY id LIMIT ?",
+        (COARSE, place_of(after) or 0, limit + 1),
+    ).fetchall()
+    return _page(_with_fine(connection, found), limit, lambda one: one.id)
+
+
+def counted_class(connection: sqlite3.Connection, name: str) -> CountedClass:
+    """One class."""
+    found = connection.execute(
+        "SELECT id, name, n_examples, n_pictures, split FROM class WHERE id = ?",
+        (live_class_id(connection, name),),
+    ).fetchall()
+    return _with_fine(connection, found)[0]
+
+
+def _with_fine(
+    connection: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]
+) -> list[CountedClass]:
+    return [
+        CountedClass(
+            number, name, n_examples, n_pictures, bool(split), _fine_of(connection, number)
+        )
+        for number, name, n_examples, n_pictures, split in rows
+    ]
+
+
+def _fine_of(connection: sqlite3.Connection, parent: int) -> tuple[FineEntry, ...]:
+    found = connection.execute(
+        "SELECT id, name, n_examples, n_guessed FROM class INDEXED BY class_there"
+        " WHERE parent = ? AND n_examples > 0 ORDER BY id",
+        (parent,),
+    )
+    return tuple(FineEntry(*row) for row in found)
+
+
+def example_by_id(connection: sqlite3.Connection, number: int) -> Example:
+    """One example; a ``NoSuchExampleError`` if it is not there, or not any more."""
+    # Numbers beyond what the database can hold name no example either.
+    found = None
+    if 0 < number < 1 << 63:
+        found = connection.execute(f"{_EXAMPLE} WHERE e.id = ?", (number,)).fetchone()
+    if found is None:
+        raise NoSuchExampleError(f"there is no example {number}")
+    return _example(found)
+
+
+def examples_page(
+    connection: sqlite3.Connection,
+    *,
+    label: str | None,
+    fine: str | None,
+    guessed: bool | None,
+    after: str | None,
+    limit: int,
+    newest_first: bool = False,
+) -> Page[Example]:
+    """Examples in order of their numbers, of all classes or one, of one fine name or all."""
+    check_limit(limit)
+    filters = _filters(connection, label, fine, guessed)
+    place = place_of(after)
+    compare, order = ("<", "DESC") if newest_first else (">", "ASC")
+    if place is None:
+        place = (1 << 62) if newest_first else 0
+    # One search per filter, each along an index, rather than one with an "or" along none.
+    parts = [
+        f"SELECT * FROM (SELECT id FROM example WHERE {condition} AND class_id IS NOT NULL"
+        f" AND id {compare} ? ORDER BY id {order} LIMIT ?)"
+        for condition, _ in filters
+    ]
+    values = [value for _, given in filters for value in (*given, place, limit + 1)]
+    numbers = connection.execute(
+        f"{' UNION ALL '.join(parts)} ORDER BY id {order} LIMIT ?", (*values, limit + 1)
+    ).fetchall()
+    items = [example_by_id(connection, number) for (number,) in numbers]
+    return _page(items, limit, lambda one: one.id)
+
+
+def _filters(
+    connection: sqlite3.Connection, label: str | None, fine: str | None, guessed: bool | None
+) -> list[tuple[str, tuple[Any, ...]]]:
+    """Conditions any of which admits an example, and their values."""
+    kinds = {None: "", True: " AND guess_id IS NOT NULL", False: " AND guess_id IS NULL"}
+    class_id = None if label is None else live_class_id(connection, label)
+    if fine is None and class_id is None:
+        return [(f"1{kinds[guessed]}", ())]
+    if fine is None:
+        return [(f"class_id = ?{kinds[guessed]}", (class_id,))]
+    if class_id is None:
+        # Several classes may use one finer name.
+        among = f"IN (SELECT id FROM class WHERE name = ? AND parent <> {COARSE})"
+        values: tuple[Any, ...] = (fine,)
+    else:
+        among, values = "= ?", (live_class_id(connection, fine, class_id),)
+    both = {"fine_id": False, "guess_id": True}
+    return [(f"{one} {among}", values) for one, kind in both.items() if guessed in (None, kind)]
+
+
+def unsure_examples(connection: sqlite3.Connection, limit: int) -> list[Example]:
+    """Examples whose fine name is a guess, least certain first."""
+    found = connection.execute(
+        f"{_EXAMPLE} WHERE e.guess_id IS NOT NULL AND c.split = 1"
+        " ORDER BY e.guess_probability, e.id LIMIT ?",
+        (limit,),
+    )
+    return [_example(row) for row in found]
+
+
+def _example(row: tuple[Any, ...]) -> Example:
+    fine_kind: Literal["given", "guessed"] | None = None
+    if row[3] is not None:
+        fine_kind = "guessed" if row[4] is None else "given"
+    return Example(
+        id=row[0],
+        event=row[1],
+        label=row[2],
+        fine=row[3],
+        fine_kind=fine_kind,
+        fine_probability=row[5] if fine_kind == "guessed" else None,
+        image=row[6],
+        media_type=row[7],
+        width=row[8],
+        height=row[9],
+        at=row[10],
+        actor=row[11],
+    )
+
+
+def events_page(
+    connection: sqlite3.Connection, *, after: str | None, limit: int, newest_first: bool
+) -> Page[Event]:
+    """Events, the audit log."""
+    check_limit(limit)
+    compare, order = ("<", "DESC") if newest_first else (">", "ASC")
+    place = place_of(after)
+    if place is None:
+        place = (1 << 62) if newest_first else 0
+    found = connection.execute(
+        "SELECT seq, kind, at, actor, body, undoes, undone_by FROM event"
+        f" WHERE seq {compare} ? ORDER BY seq {order} LIMIT ?",
+        (place, limit + 1),
+    )
+    return _page([_event(row) for row in found], limit, lambda one: one.seq)
+
+
+def event_by_number(connection: sqlite3.Connection, seq: int) -> Event | None:
+    """One event; None if there is none of this number."""
+    found = connection.execute(
+        "SELECT seq, kind, at, actor, body, undoes, undone_by FROM event WHERE seq = ?", (seq,)
+    ).fetchone()
+    return None if found is None else _event(found)
+
+
+def _event(row: tuple[Any, ...]) -> Event:
+    seq, kind, at, actor, body, undoes, undone_by = row
+    return Event(seq, kind, at, actor, json.loads(body), undoes, undone_by)
+
+
+def totals(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    """Examples and classes there are, and bytes of the database and the image files."""
+    n_examples, n_classes = connection.execute(
+        "SELECT coalesce(sum(n_examples), 0), count(*) FROM class WHERE parent = ?"
+        " AND n_examples > 0",
+        (COARSE,),
+    ).fetchone()
+    (n_bytes,) = connection.execute("SELECT coalesce(sum(n_bytes), 0) FROM picture").fetchone()
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+    return n_examples, n_classes, n_bytes + pages * page_bytes

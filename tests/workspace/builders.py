@@ -1,0 +1,96 @@
+"""Workspaces and lessons that many tests share."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evergrow.workspace import Lesson, Picture, Request, Workspace
+from evergrow.workspace.events import Added, Fact, History, Moved, Removed
+
+N_FEATURES = 3
+
+
+def made(folder: Path, **options: Any) -> Workspace:
+    """A new workspace for embeddings, open."""
+    return Workspace.create(folder / "workspace", features=None, **options)
+
+
+def row(seed: object) -> np.ndarray[Any, Any]:
+    """An embedding that is the same for the same seed."""
+    digest = hashlib.sha256(repr(seed).encode()).digest()
+    return np.frombuffer(digest[: 4 * N_FEATURES], dtype=np.uint32).astype(np.float32) / 2**32
+
+
+def picture(seed: object) -> Picture:
+    """Something that passes for an image file, of its own content for each seed."""
+    return Picture(f"picture {seed!r}".encode(), "image/png", 4, 3, b"small")
+
+
+def lesson(label: str, seed: object = 0, **options: Any) -> Lesson:
+    """A lesson whose embedding follows from the label and a seed."""
+    return Lesson(row((label, seed)), label, **options)
+
+
+def asked(key: str | None, actor: str = "robot") -> Request:
+    """A request with a key."""
+    return Request(actor, key)
+
+
+def labels(workspace: Workspace) -> dict[int, tuple[str, str | None]]:
+    """Label and given fine name of every example, by number."""
+    found = {}
+    after = None
+    while True:
+        page = workspace.examples(after=after, limit=7)
+        for example in page.items:
+            fine = example.fine if example.fine_kind == "given" else None
+            found[example.id] = (example.label, fine)
+        after = page.next
+        if after is None:
+            return found
+
+
+def counts(workspace: Workspace) -> dict[str, int]:
+    """Examples of every class, by name."""
+    return {one.name: one.n_examples for one in workspace.classes(limit=1000).items}
+
+
+class Mirror:
+    """A follower that keeps where every example is, and its embedding."""
+
+    def __init__(self) -> None:
+        self.places: dict[int, tuple[int, int]] = {}
+        self.rows: dict[int, bytes] = {}
+
+    def opened(self, history: History) -> None:
+        self.places, self.rows = {}, {}
+        self.take(list(history.facts()))
+
+    def applied(self, facts: Any, history: History) -> None:
+        self.take(facts)
+
+    def take(self, facts: Any) -> None:
+        for fact in facts:
+            self.take_one(fact)
+
+    def take_one(self, fact: Fact) -> None:
+        if not isinstance(fact, (Added, Removed, Moved)):
+            return
+        block = fact.block
+        before = list(zip(block.class_ids.tolist(), block.fine_ids.tolist(), strict=True))
+        after: list[Any] = [None] * len(block)
+        if isinstance(fact, Added):
+            before, after = [None] * len(block), before
+        if isinstance(fact, Moved):
+            after = list(zip(fact.to_class_ids.tolist(), fact.to_fine_ids.tolist(), strict=True))
+        for number, left, came, values in zip(
+            block.ids.tolist(), before, after, block.rows, strict=True
+        ):
+            assert self.places.pop(number, None) == left
+            if came is not None:
+                self.places[number] = came
+            assert self.rows.setdefault(number, values.tobytes()) == values.tobytes()

@@ -1,0 +1,312 @@
+"""Relabelling, removing, forgetting, renaming, merging and splitting."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evergrow import WorkspaceError
+from evergrow.workspace import ConflictError, NoSuchClassError, NoSuchExampleError, Workspace
+from tests.workspace.builders import counts, labels, lesson, made, picture
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with made(tmp_path) as workspace:
+        workspace.teach(
+            [
+                lesson("cup", 1, fine="red"),
+                lesson("cup", 2, fine="blue"),
+                lesson("cup", 3),
+                lesson("pen", 4, fine="red"),
+            ]
+        )
+        yield workspace
+
+
+def test_a_corrected_example_goes_to_its_class(workspace):
+    change = workspace.relabel(3, label="pen")
+    assert (change.kind, change.n_examples, change.event) == ("relabel", 1, 5)
+    assert counts(workspace) == {"cup": 2, "pen": 2}
+
+
+def test_a_corrected_example_can_make_a_new_class(workspace):
+    workspace.relabel(3, label="mug", fine="tall")
+    assert labels(workspace)[3] == ("mug", "tall")
+
+
+def test_a_class_is_gone_with_its_last_example(workspace):
+    workspace.relabel(4, label="cup")
+    assert counts(workspace) == {"cup": 4}
+    with pytest.raises(NoSuchClassError, match="there is no class 'pen'"):
+        workspace.class_named("pen")
+
+
+def test_a_fine_name_does_not_follow_into_another_class(workspace):
+    workspace.relabel(1, label="pen")
+    assert labels(workspace)[1] == ("pen", None)
+
+
+def test_a_fine_name_stays_where_the_class_stays(workspace):
+    workspace.relabel(1, label="cup", fine="blue")
+    workspace.relabel(1, label="cup")
+    assert labels(workspace)[1] == ("cup", "blue")
+
+
+def test_a_fine_name_can_be_taken_away(workspace):
+    workspace.relabel(1, clear_fine=True)
+    assert labels(workspace)[1] == ("cup", None)
+
+
+def test_relabelling_to_what_it_is_changes_nothing(workspace):
+    change = workspace.relabel(1, label="cup", fine="red")
+    assert (change.n_examples, change.event, workspace.version) == (0, 4, 4)
+
+
+def test_many_examples_are_corrected_by_one_change(workspace):
+    change = workspace.relabel([1, 2, 4], label="pen", fine="wide")
+    assert (change.event, change.n_examples) == (5, 3)
+    assert change.summary == "3 examples are 'pen' and 'wide' in it now"
+    assert [labels(workspace)[n] for n in (1, 2, 4)] == [("pen", "wide")] * 3
+
+
+def test_many_examples_are_removed_by_one_change(workspace):
+    assert workspace.remove([1, 1, 4]).n_examples == 2
+    assert counts(workspace) == {"cup": 2}
+
+
+@pytest.mark.parametrize("numbers", [[], [1, 99], list(range(1, 502))])
+def test_of_many_examples_all_are_changed_or_none(workspace, numbers):
+    before = labels(workspace)
+    with pytest.raises(WorkspaceError, match="example"):
+        workspace.relabel(numbers, label="pen")
+    with pytest.raises(WorkspaceError, match="example"):
+        workspace.remove(numbers)
+    assert (labels(workspace), workspace.version) == (before, 4)
+
+
+@pytest.mark.parametrize("options", [{}, {"fine": "a", "clear_fine": True}])
+def test_relabelling_needs_to_know_what_to_do(workspace, options):
+    with pytest.raises(WorkspaceError, match="relabel"):
+        workspace.relabel(1, **options)
+
+
+def test_a_removed_example_is_not_there_any_more(workspace):
+    workspace.remove(4)
+    assert 4 not in labels(workspace)
+    with pytest.raises(NoSuchExampleError):
+        workspace.remove(4)
+
+
+def test_a_forgotten_class_is_gone_with_its_examples(workspace):
+    change = workspace.forget("cup")
+    assert change.n_examples == 3
+    assert labels(workspace) == {4: ("pen", "red")}
+
+
+def test_a_renamed_class_is_the_same_class(workspace):
+    before = workspace.class_named("cup")
+    workspace.rename("cup", "mug")
+    after = workspace.class_named("mug")
+    assert (after.id, after.fine, after.n_examples) == (before.id, before.fine, 3)
+
+
+def test_a_fine_class_can_be_renamed(workspace):
+    workspace.rename("red", "scarlet", within="cup")
+    assert labels(workspace) == {
+        1: ("cup", "scarlet"),
+        2: ("cup", "blue"),
+        3: ("cup", None),
+        4: ("pen", "red"),
+    }
+
+
+def test_renaming_into_a_class_that_is_there_says_to_merge(workspace):
+    with pytest.raises(ConflictError, match="there is a class 'pen' already: merge 'cup' into it"):
+        workspace.rename("cup", "pen")
+
+
+def test_a_name_is_free_once_its_class_is_gone(workspace):
+    workspace.forget("pen")
+    workspace.rename("cup", "pen")
+    assert counts(workspace) == {"pen": 3}
+
+
+def test_renaming_to_the_same_name_changes_nothing(workspace):
+    assert workspace.rename("cup", " cup ").n_examples == 0
+    assert workspace.version == 4
+
+
+def test_merged_classes_are_one_with_all_fine_names(workspace):
+    change = workspace.merge("cup", "pen")
+    assert change.n_examples == 3
+    assert labels(workspace) == {
+        1: ("pen", "red"),
+        2: ("pen", "blue"),
+        3: ("pen", None),
+        4: ("pen", "red"),
+    }
+    (entry,) = workspace.classes().items
+    assert {fine.name: fine.n_given for fine in entry.fine} == {"red": 2, "blue": 1}
+
+
+def test_a_class_cannot_be_merged_into_itself(workspace):
+    with pytest.raises(ConflictError, match="cannot be merged into itself"):
+        workspace.merge("cup", "cup")
+
+
+@pytest.mark.parametrize("change", ["forget", "split", "unsplit"])
+def test_a_change_of_a_class_that_is_not_there_is_refused(workspace, change):
+    with pytest.raises(NoSuchClassError, match="there is no class 'mug'"):
+        getattr(workspace, change)("mug")
+
+
+def test_a_split_needs_two_fine_names_with_two_examples_each(workspace):
+    with pytest.raises(ConflictError, match="there are: 'red' with 1, 'blue' with 1"):
+        workspace.split("cup")
+
+
+def test_a_split_class_is_split_until_it_is_joined(workspace):
+    workspace.teach([lesson("cup", 5, fine="red"), lesson("cup", 6, fine="blue")])
+    workspace.split("cup")
+    assert workspace.class_named("cup").split
+    with pytest.raises(ConflictError, match="'cup' is split already"):
+        workspace.split("cup")
+    workspace.unsplit("cup")
+    assert not workspace.class_named("cup").split
+    with pytest.raises(ConflictError, match="'cup' is not split"):
+        workspace.unsplit("cup")
+
+
+def test_guesses_show_with_their_probability_and_are_counted(workspace):
+    cup = workspace.class_named("cup")
+    red = cup.fine[0].id
+    workspace.record_guesses(cup.id, [(3, red, 0.75)])
+    example = workspace.example(3)
+    assert (example.fine, example.fine_kind, example.fine_probability) == ("red", "guessed", 0.75)
+    assert workspace.class_named("cup").fine[0].n_guessed == 1
+
+
+def test_a_confirmed_guess_is_given(workspace):
+    cup = workspace.class_named("cup")
+    workspace.record_guesses(cup.id, [(3, cup.fine[0].id, 0.75)])
+    workspace.relabel(3, fine="red")
+    example = workspace.example(3)
+    assert (example.fine, example.fine_kind, example.fine_probability) == ("red", "given", None)
+    assert workspace.class_named("cup").fine[0].n_guessed == 0
+
+
+def test_a_guess_never_replaces_what_was_given_meanwhile(workspace):
+    cup = workspace.class_named("cup")
+    workspace.record_guesses(cup.id, [(2, cup.fine[0].id, 0.9), (4, cup.fine[0].id, 0.9)])
+    assert labels(workspace)[2] == ("cup", "blue")
+    assert workspace.example(4).fine == "red"
+    assert workspace.check() == []
+
+
+def test_guesses_of_a_fine_class_go_with_it(workspace):
+    cup = workspace.class_named("cup")
+    workspace.record_guesses(cup.id, [(3, cup.fine[0].id, 0.75)])
+    workspace.remove(1)
+    assert workspace.example(3).fine is None
+    assert workspace.check() == []
+
+
+def test_erasing_deletes_images_and_embeddings_for_good(tmp_path):
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson("cup", n, picture=picture(n)) for n in range(2)])
+        workspace.teach([lesson("pen", 2, picture=picture(0))])
+        # What was taken out before is erased too.
+        workspace.remove(2)
+        workspace.forget("cup", erase=True)
+        kept = [path for path in (tmp_path / "workspace" / "images").rglob("*") if path.is_file()]
+        assert [path.read_bytes() for path in kept] == [picture(0).content]
+        rows = workspace.history.rows(workspace.history.examples().ids)
+        assert rows.any()
+        assert not workspace.history._shards().row(0).any()
+        assert not workspace.history._shards().row(1).any()
+        assert workspace.check() == []
+
+
+def test_what_was_erased_cannot_be_undone(tmp_path):
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson("cup"), lesson("pen")])
+        workspace.forget("cup", erase=True)
+        with pytest.raises(ConflictError, match="nothing to undo"):
+            workspace.undo()
+        assert workspace.undoable() is None
+        workspace.teach([lesson("pen", 2)])
+        workspace.undo()
+        assert counts(workspace) == {"pen": 1}
+
+
+def test_erasing_that_was_interrupted_is_finished_on_opening(tmp_path, monkeypatch):
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson("cup", 1, picture=picture(1)), lesson("pen")])
+        monkeypatch.setattr(type(workspace), "_finish_erasing", lambda self: None)
+        workspace.forget("cup", erase=True)
+        monkeypatch.undo()
+    with Workspace.open(tmp_path / "workspace") as workspace:
+        assert not workspace.history._shards().row(0).any()
+        assert not [p for p in (tmp_path / "workspace" / "images").rglob("*") if p.is_file()]
+        assert workspace.check() == []
+
+
+def kept_of(folder):
+    """Image files and rows that are still on disk."""
+    images = [path for path in (folder / "images").rglob("*") if path.is_file()]
+    rows = [np.load(path) for path in (folder / "embeddings").glob("*.npy")]
+    return len(images), sum(int(one.any(axis=1).sum()) for one in rows)
+
+
+def test_a_class_that_was_taught_forgotten_and_taught_again_is_erased_whole(tmp_path):
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson("cup", n, picture=picture(n)) for n in range(3)])
+        workspace.forget("cup")
+        workspace.teach([lesson("cup", 3, picture=picture(3))])
+        said = workspace.forget("cup", erase=True)
+        assert said.summary.endswith("with 1 example; erased with it: 3 examples that went before")
+        assert kept_of(tmp_path / "workspace") == (0, 0)
+        assert workspace.check() == []
+
+
+def test_what_was_taken_out_before_a_merge_is_erased(tmp_path):
+    with made(tmp_path) as workspace:
+        workspace.teach(
+            [
+                lesson(label, n, picture=picture((label, n)))
+                for label in ("cup", "pen")
+                for n in range(2)
+            ]
+        )
+        workspace.remove(1)
+        workspace.merge("cup", "pen")
+        workspace.forget("pen", erase=True)
+        assert kept_of(tmp_path / "workspace") == (0, 0)
+
+
+def test_a_class_that_was_forgotten_before_can_be_erased(tmp_path):
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson("cup", 1, picture=picture(1)), lesson("pen", 2)])
+        workspace.save_snapshot()
+        workspace.forget("cup")
+        said = workspace.forget("cup", erase=True)
+        assert said.summary == "there is no 'cup' any more; erased: 1 example that went"
+        assert kept_of(tmp_path / "workspace") == (0, 1)
+        assert not list((tmp_path / "workspace" / "models").iterdir())
+        assert workspace.undoable() is None
+        version = workspace.version
+        assert "nothing that went is left" in workspace.forget("cup", erase=True).summary
+        assert workspace.version == version
+        with pytest.raises(NoSuchClassError):
+            workspace.forget("mug", erase=True)
+        assert workspace.check() == []
+
+
+def test_the_image_of_an_example_whose_embedding_was_lost_can_be_erased(tmp_path):
+    with made(tmp_path) as workspace:
+        workspace.teach([lesson("cup", 1, picture=picture(1)), lesson("pen", 2)])
+        workspace._forget_lost([1])
+        workspace._open_follower()
+        workspace.forget("pen", erase=True)
+        assert kept_of(tmp_path / "workspace") == (0, 0)

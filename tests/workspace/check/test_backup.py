@@ -1,0 +1,156 @@
+"""Copies of a workspace, also while it is in use."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import stat
+import sys
+import threading
+
+import pytest
+
+from evergrow import WorkspaceError
+from evergrow.workspace import Workspace, WorkspaceFullError, backing_up, check_workspace
+from evergrow.workspace.tokens import Tokens
+from tests.workspace.builders import counts, labels, lesson, made, picture
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with made(tmp_path, rows_per_shard=4) as workspace:
+        workspace.teach([lesson("cup", n, picture=picture(n)) for n in range(6)])
+        yield workspace
+
+
+def test_a_copy_opens_checks_clean_and_says_the_same(workspace, tmp_path):
+    backup = workspace.backup(tmp_path / "copy")
+    assert (backup.event, backup.n_examples, backup.n_images, backup.lacking) == (6, 6, 6, ())
+    assert check_workspace(tmp_path / "copy") == []
+    with Workspace.open(tmp_path / "copy") as copy:
+        assert labels(copy) == labels(workspace)
+        assert copy.picture(3) == workspace.picture(3)
+        assert copy.manifest == workspace.manifest
+
+
+def test_a_copy_goes_on_by_itself(workspace, tmp_path):
+    workspace.backup(tmp_path / "copy")
+    with Workspace.open(tmp_path / "copy") as copy:
+        copy.teach([lesson("pen")])
+        assert counts(copy) == {"cup": 6, "pen": 1}
+    assert counts(workspace) == {"cup": 6}
+
+
+def test_a_copy_goes_back_to_what_was_undoable(workspace, tmp_path):
+    workspace.remove(1)
+    workspace.backup(tmp_path / "copy")
+    with Workspace.open(tmp_path / "copy") as copy:
+        copy.undo()
+        assert counts(copy) == {"cup": 6}
+        assert copy.check() == []
+
+
+def test_a_copy_made_while_another_thread_teaches_is_whole(workspace, tmp_path):
+    stop = threading.Event()
+
+    def teach():
+        number = 0
+        while not stop.is_set():
+            number += 1
+            workspace.teach([lesson("pen", number, picture=picture(("more", number)))])
+
+    thread = threading.Thread(target=teach)
+    thread.start()
+    try:
+        for number in range(3):
+            backup = workspace.backup(tmp_path / f"copy{number}")
+            assert check_workspace(backup.path) == []
+            with Workspace.open(backup.path) as copy:
+                assert copy.version == backup.event
+                assert len(labels(copy)) == backup.n_examples
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_a_copy_can_be_made_by_a_reader(workspace, tmp_path):
+    with Workspace.open(workspace.layout.folder, read_only=True) as reader:
+        reader.backup(tmp_path / "copy")
+    assert check_workspace(tmp_path / "copy") == []
+
+
+def test_what_is_erased_during_the_copy_is_not_in_it(workspace, tmp_path, monkeypatch):
+    workspace.teach([lesson("pen", picture=picture("pen"))])
+    copy_database = backing_up._copy_database
+    erase = iter([lambda: workspace.forget("cup", erase=True)])
+
+    def copy_and_erase(store, target):
+        copy_database(store, target)
+        next(erase, lambda: None)()
+
+    monkeypatch.setattr(backing_up, "_copy_database", copy_and_erase)
+    workspace.backup(tmp_path / "copy")
+    assert check_workspace(tmp_path / "copy") == []
+    with Workspace.open(tmp_path / "copy") as copy:
+        assert counts(copy) == {"pen": 1}
+
+
+def test_images_that_were_missing_already_are_named(workspace, tmp_path):
+    name = workspace.example(2).image
+    (workspace.layout.images / name[:2] / name).unlink()
+    assert workspace.backup(tmp_path / "copy").lacking == (name,)
+
+
+def test_the_model_is_copied_with_its_examples(workspace, tmp_path):
+    workspace.save_snapshot()
+    workspace.backup(tmp_path / "copy")
+    with Workspace.open(tmp_path / "copy") as copy:
+        assert copy.status().snapshot_event == 6
+
+
+def test_tokens_are_copied_for_their_owner_only(workspace, tmp_path):
+    Tokens(workspace.layout.folder).add("robot", "read")
+    workspace.backup(tmp_path / "copy")
+    assert [one.name for one in Tokens(tmp_path / "copy").list()] == ["robot"]
+    if sys.platform != "win32":
+        assert stat.S_IMODE((tmp_path / "copy" / "tokens.json").stat().st_mode) == 0o600
+
+
+def test_a_copy_is_one_file_of_database(workspace, tmp_path):
+    workspace.backup(tmp_path / "copy")
+    names = [path.name for path in (tmp_path / "copy").iterdir()]
+    assert [name for name in names if name.startswith("examples")] == ["examples.sqlite"]
+
+
+def test_a_copy_does_not_go_among_other_files(workspace, tmp_path):
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "letter.txt").write_text("dear")
+    with pytest.raises(WorkspaceError, match="is not empty: name a new folder"):
+        workspace.backup(tmp_path / "copy")
+
+
+def test_nothing_is_left_of_a_copy_that_had_no_room(workspace, tmp_path, monkeypatch):
+    def refuse(source, target):
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
+
+    monkeypatch.setattr(backing_up, "_copy_file", refuse)
+    with pytest.raises(WorkspaceFullError):
+        workspace.backup(tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+@pytest.mark.parametrize("inside", ["", "copy", "models/copy", "../workspace/copy"])
+def test_a_copy_does_not_go_into_the_workspace_itself(workspace, inside):
+    folder = workspace.layout.folder
+    with pytest.raises(WorkspaceError, match="lies in the workspace itself"):
+        workspace.backup(folder / inside)
+    assert not (folder / "copy").exists()
+
+
+def test_embeddings_that_are_missing_stop_a_copy_and_say_how_to_mend(workspace, tmp_path):
+    shutil.rmtree(workspace.layout.embeddings)
+    with pytest.raises(WorkspaceError, match=r"000000\.npy is missing; 'evergrow check --mend'"):
+        workspace.backup(tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()

@@ -1,0 +1,265 @@
+"""An assessment says how well each class is known, what looks wrong, and chooses the numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evergrow.foundation.errors import WorkspaceError
+from evergrow.workspace import Lesson, Workspace
+from evergrow.workspace.events import Block
+from evergrow.workspace.model.assessment import Assessment, sign_of, wilson
+from evergrow.workspace.model.evaluation import assess, is_due
+from evergrow.workspace.model.least_squares import Choice, Learnt
+
+Array = np.ndarray[Any, Any]
+
+
+def mixture(n: int, *, noise: float = 1.0, seed: int = 0, d: int = 8) -> tuple[Array, Array]:
+    """Classes 1 to 4; 3 and 4 lie close to each other."""
+    rng = np.random.default_rng(seed)
+    class_ids = 1 + np.arange(n) % 4
+    centres = 4 * np.eye(d)[[0, 1, 2, 2]] + np.array([[0], [0], [0], [1]]) * np.eye(d)[3]
+    X = centres[class_ids - 1] + noise * rng.normal(size=(n, d))
+    return X.astype(np.float32), class_ids
+
+
+def block(X: Array, class_ids: Array) -> Block:
+    ids = np.arange(1, len(X) + 1)
+    return Block(ids, X, class_ids, np.zeros(len(X), dtype=np.int64))
+
+
+def assessed(X: Array, class_ids: Array, **options: Any) -> Assessment:
+    settings = {"event": 7, "false_alarms": 0.1, "seed": 0, **options}
+    found = assess(Learnt().add(X, class_ids), block(X, class_ids), **settings)
+    assert found is not None
+    return found
+
+
+def test_accuracies_are_those_of_learning_anew_without_each_example() -> None:
+    X, class_ids = mixture(48)
+    found = assessed(X, class_ids)
+    right = np.zeros(len(X), dtype=bool)
+    for i in range(len(X)):
+        others = np.arange(len(X)) != i
+        learnt = Learnt(choice=found.choice).add(X[others], class_ids[others])
+        weights, offsets = learnt.scoring()
+        best = learnt.class_ids[(weights @ X[i] + offsets).argmax()]
+        right[i] = best == class_ids[i]
+    for class_id, seen in found.recognised.items():
+        mine = class_ids == class_id
+        assert (seen.n, seen.n_right) == (mine.sum(), right[mine].sum())
+
+
+def test_classes_are_confused_with_those_they_resemble() -> None:
+    found = assessed(*mixture(400))
+    assert found.recognised[3].confused_with == 4
+    assert found.recognised[4].confused_with == 3
+    assert found.recognised[1].accuracy.rate > found.recognised[3].accuracy.rate
+    pairs = {(true, said): n for true, said, n in found.confusion}
+    assert sum(pairs.values()) == 400
+    assert pairs[1, 1] == found.recognised[1].n_right
+    assert pairs[3, 4] == found.recognised[3].n_confused
+
+
+def test_wrong_labels_are_doubted_the_surest_first() -> None:
+    X, class_ids = mixture(200, noise=0.3)
+    class_ids[[0, 4]] = 2
+    found = assessed(X, class_ids)
+    first = found.doubts[:2]
+    assert {doubt.example_id for doubt in first} == {1, 5}
+    assert {(doubt.class_id, doubt.suggestion) for doubt in first} == {(2, 1)}
+    chances = [doubt.probability for doubt in found.doubts]
+    assert chances == sorted(chances, reverse=True)
+
+
+def test_probabilities_mean_what_they_say() -> None:
+    X, class_ids = mixture(400)
+    choice = assessed(X, class_ids).choice
+    weights, offsets = (learnt := Learnt(choice=choice).add(X, class_ids)).scoring()
+    X_test, ids_test = mixture(4000, seed=1)
+    logits = (X_test @ weights.T + offsets) / choice.temperature
+    shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    right = learnt.class_ids[shares.argmax(axis=1)] == ids_test
+    assert shares.max(axis=1).mean() == pytest.approx(right.mean(), abs=0.04)
+
+
+def test_few_examples_choose_only_how_sure_to_be_and_call_nothing_unknown() -> None:
+    found = assessed(*mixture(8))
+    assert (found.choice.penalty, found.choice.recoding) == (None, Choice().recoding)
+    assert found.choice.temperature > assessed(*mixture(8, noise=0.01)).choice.temperature
+    assert assessed(*mixture(4)).choice == Choice()
+    assert found.limits is None
+    assert found.measured_false_alarms is None
+    assert {seen.n for seen in found.recognised.values()} == {2}
+
+
+def test_a_single_example_or_a_single_class_cannot_be_recognised() -> None:
+    X, class_ids = mixture(41)
+    class_ids[-1] = 9
+    assert 9 not in assessed(X, class_ids).recognised
+    alone = assessed(X, np.ones_like(class_ids))
+    assert not alone.recognised
+    assert alone.accuracy is None
+
+
+def test_signs_say_whether_more_is_needed() -> None:
+    assert sign_of(1, None) == "new"
+    assert sign_of(2, None) == "more"
+    assert sign_of(8, wilson(8, 8)) == "more"
+    assert sign_of(12, wilson(12, 12)) == "enough"
+    assert sign_of(30, wilson(10, 30)) == "confused"
+    assert sign_of(30, wilson(22, 30)) == "more"
+
+
+@pytest.mark.parametrize(("right", "n"), [(0, 1), (1, 1), (3, 10), (97, 100)])
+def test_intervals_are_wilsons(right: int, n: int) -> None:
+    found = wilson(right, n)
+    # The ends are the rates from which the one found is just 1.96 deviations away.
+    for end in (found.low, found.high):
+        deviation = np.sqrt(end * (1 - end) / n)
+        inside = 0 < end < 1
+        assert not inside or abs(right / n - end) == pytest.approx(1.959964 * deviation)
+    assert 0 <= found.low <= found.rate <= found.high <= 1
+
+
+def test_an_assessment_is_due_when_examples_or_classes_have_changed_much() -> None:
+    found = assessed(*mixture(40))
+    counts = dict(found.class_counts)
+    assert not is_due(found, counts)
+    assert not is_due(found, {**counts, 1: 19})
+    assert is_due(found, {**counts, 1: 20})
+    assert is_due(found, {**counts, 1: 5})
+    assert not is_due(found, {**counts, 5: 1})
+    assert is_due(found, {**counts, 5: 2})
+    assert is_due(found, {k: n for k, n in counts.items() if k != 1})
+    assert is_due(None, counts)
+    assert not is_due(None, {})
+
+
+def test_the_log_grows_no_faster_with_many_classes(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    with Workspace.create(tmp_path / "w", features=None) as workspace:
+        for k in range(30):
+            workspace.teach([Lesson(rng.normal(size=4), f"class {k}") for _ in range(2)])
+            workspace.assess(force=True)
+        choices = [event for event in workspace.events(limit=200).items if event.kind == "choose"]
+        lengths = [len(json.dumps(event.body)) for event in choices]
+        assert len(lengths) == 30
+        assert max(lengths) < 250
+        found = workspace.assessment
+        assert found is not None
+        assert found.class_counts.keys() == set(range(1, 31))
+    with Workspace.open(tmp_path / "w") as again:
+        assert again.assessment is not None
+        assert again.assessment.to_json() == found.to_json()
+
+
+def test_what_an_event_holds_is_the_assessment() -> None:
+    found = assessed(*mixture(200))
+    body = json.loads(json.dumps(found.to_json()))
+    again = Assessment.from_json(body)
+    assert again.to_json() == body
+    assert again.choice == found.choice
+    with pytest.raises(WorkspaceError, match="damaged"):
+        Assessment.from_json({"seen": 3})
+
+
+def test_a_workspace_shows_what_was_found_out(tmp_path: Path) -> None:
+    X, class_ids = mixture(240, noise=0.8)
+    with Workspace.create(tmp_path / "w", features=None) as workspace:
+        workspace.teach([Lesson(x, f"class {k}") for x, k in zip(X, class_ids, strict=True)])
+        assert workspace.assess() is not None
+        assert workspace.assess() is None
+        status, entry = workspace.status(), workspace.class_named("class 3")
+        assert status.accuracy is not None
+        assert status.assessed_event == 240
+        assert entry.confused_with == "class 4"
+        assert workspace.class_named("class 1").sign == "enough"
+        review = workspace.review()
+        assert {one.reason for one in review} == {"doubt"}
+        doubted = review[0].example
+        workspace.relabel(doubted.id, label=review[0].suggestion)
+        assert doubted.id not in {one.example.id for one in workspace.review()}
+        expected = workspace.classes()
+    with Workspace.open(tmp_path / "w") as again:
+        assert again.classes() == expected
+        assert sum(entry.n for entry in again.confusion()) == 240
+
+
+def test_a_label_that_was_confirmed_is_not_doubted_again(tmp_path: Path) -> None:
+    X, class_ids = mixture(240, noise=0.8)
+
+    def doubted(workspace: Workspace) -> set[int]:
+        return {one.example.id for one in workspace.review()}
+
+    with Workspace.create(tmp_path / "w", features=None) as workspace:
+        workspace.teach([Lesson(x, f"class {k}") for x, k in zip(X, class_ids, strict=True)])
+        workspace.assess()
+        one = workspace.review()[0].example
+        change = workspace.relabel(one.id, label=one.label)
+        assert (change.kind, change.n_examples) == ("confirm", 0)
+        assert one.id not in doubted(workspace)
+    with Workspace.open(tmp_path / "w") as again:
+        assert one.id not in doubted(again)
+        again.undo()
+        assert one.id in doubted(again)
+
+
+def test_after_a_confirmed_label_the_model_goes_on_from_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, class_ids = mixture(80)
+    with Workspace.create(tmp_path / "w", features=None) as workspace:
+        workspace.teach([Lesson(x, f"class {k}") for x, k in zip(X, class_ids, strict=True)])
+        monkeypatch.setattr(workspace, "_open_follower", lambda: pytest.fail("begun anew"))
+        workspace.relabel(1, label=workspace.example(1).label)
+        workspace.undo()
+        (taught,) = workspace.teach([Lesson(X[0], "another")])
+        assert workspace.snapshot.event == taught.event
+
+
+def test_examples_that_come_while_an_assessment_runs_are_left_out_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, class_ids = mixture(80)
+    with Workspace.create(tmp_path / "w", features=None) as workspace:
+        workspace.teach([Lesson(x, f"class {k}") for x, k in zip(X, class_ids, strict=True)])
+        real = workspace.history.examples
+
+        def meanwhile(**options: Any) -> Block:
+            monkeypatch.undo()
+            workspace.teach([Lesson(X[0], "class 9"), Lesson(X[1], "class 1")])
+            workspace.relabel(2, label="class 3")
+            workspace.remove(3)
+            return real(**options)
+
+        monkeypatch.setattr(workspace.history, "examples", meanwhile)
+        found = workspace.assess()
+        assert found is not None
+        assert sum(seen.n for seen in found.recognised.values()) == 78
+        assert workspace.snapshot.temperature == found.choice.temperature
+
+
+def test_teaching_one_example_costs_little_however_many_are_known() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 256)).astype(np.float32)
+    class_ids = 1 + np.arange(4000) % 50
+    times = []
+    for n in (200, 4000):
+        learnt = Learnt(choice=Choice(penalty=10.0)).add(X[:n], class_ids[:n])
+        learnt.scoring()
+        best = np.inf
+        for i in range(40):
+            start = perf_counter()
+            learnt = learnt.add(X[i : i + 1], class_ids[i : i + 1])
+            learnt.scoring()
+            best = min(best, perf_counter() - start)
+        times.append(best)
+    assert times[1] < 3 * times[0] + 1e-3
