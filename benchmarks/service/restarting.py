@@ -27,7 +27,7 @@ __all__ = ["run"]
 RATE = ("--rate", "100000")
 N_CLASSES = 100
 # What the service imports before it opens a workspace.
-IMPORTS = "import evergrow.cli, evergrow.service.http.serving, onnxruntime, uvicorn"
+IMPORTS = "import evergrow.cli, evergrow.service.http.server, onnxruntime, uvicorn"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from evergrow.service.http.background import Background
+from evergrow.service.http.writer import BackgroundThread
 
 
 class Pauses(threading.Event):
@@ -30,10 +30,10 @@ def test_work_takes_at_most_a_tenth_of_the_time(taken: float, pause: float) -> N
     def work() -> None:
         now[0] += taken
 
-    background = Background([work], clock=lambda: now[0])
+    background = BackgroundThread([work], clock=lambda: now[0])
     background._stopping = pauses = Pauses()
     with background:
-        background.tell()
+        background.notify()
         assert pauses.paused.wait(10)
     assert pauses.seconds == [pytest.approx(pause)]
 
@@ -44,7 +44,7 @@ def test_work_that_fails_does_not_stop_what_follows(caplog: pytest.LogCaptureFix
     def fail() -> None:
         raise ValueError("broken")
 
-    with Background([fail, done.set]) as background:
-        background.tell()
+    with BackgroundThread([fail, done.set]) as background:
+        background.notify()
         assert done.wait(10)
-    assert "work in the background failed" in caplog.text
+    assert "a background task failed" in caplog.text

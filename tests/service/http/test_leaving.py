@@ -14,10 +14,10 @@ from starlette.requests import ClientDisconnect, Request
 
 from evergrow.service.http.access import Actor
 from evergrow.service.http.exports import Exports
-from evergrow.service.http.patience import while_connected
-from evergrow.service.http.problems import ProblemError
+from evergrow.service.http.images import wait_while_connected
+from evergrow.service.http.responses import ProblemError
 from evergrow.service.http.settings import Settings
-from evergrow.service.http.writing import Writer
+from evergrow.service.http.writer import Writer
 from tests.service.conftest import A, Served
 from tests.service.http.test_limits import SlowWorkspace, lesson
 from tests.service.pictures import picture
@@ -40,14 +40,14 @@ def request_of(*messages: dict[str, Any], stay: bool = False) -> Request:
 def test_work_is_cancelled_when_its_client_leaves() -> None:
     work: Future[int] = Future()
     with pytest.raises(ClientDisconnect):
-        asyncio.run(while_connected(request_of(), work, 60))
+        asyncio.run(wait_while_connected(request_of(), work, 60))
     assert work.cancelled()
 
 
 def test_work_that_does_not_get_its_turn_is_asked_for_again_later() -> None:
     work: Future[int] = Future()
-    with pytest.raises(ProblemError, match="turn") as refused:
-        asyncio.run(while_connected(request_of(stay=True), work, 0.01))
+    with pytest.raises(ProblemError, match="processed within") as refused:
+        asyncio.run(wait_while_connected(request_of(stay=True), work, 0.01))
     assert refused.value.status == HTTPStatus.SERVICE_UNAVAILABLE
     assert work.cancelled()
 
@@ -57,7 +57,7 @@ def test_the_result_of_work_reaches_a_client_that_waits() -> None:
 
     async def main() -> int:
         asyncio.get_running_loop().call_soon(work.set_result, 5)
-        return await while_connected(request_of(stay=True), work, 60)
+        return await wait_while_connected(request_of(stay=True), work, 60)
 
     assert asyncio.run(main()) == 5
 
@@ -66,7 +66,7 @@ def test_images_of_a_client_that_left_do_not_wait_any_more(served_images: Served
     images: Any = served_images.service.images
     contents = [picture("PNG", (2000, 2000), seed) for seed in range(32)]
     with pytest.raises(ClientDisconnect):
-        asyncio.run(images.vectors(request_of(), contents, len))
+        asyncio.run(images.embed(request_of(), contents, len))
     assert images._decoders.n_waiting == 0
 
 
@@ -81,7 +81,7 @@ class TestFewWait:
 
         async def main() -> Any:
             return await asyncio.gather(
-                *(images.vectors(request_of(stay=True), contents, len) for _ in range(2)),
+                *(images.embed(request_of(stay=True), contents, len) for _ in range(2)),
                 return_exceptions=True,
             )
 
@@ -92,7 +92,7 @@ class TestFewWait:
 
 def test_a_lesson_that_was_cancelled_does_not_end_the_writer() -> None:
     space = SlowWorkspace()
-    with Writer(space, max_queue=9, written=lambda n: None) as writer:  # type: ignore[arg-type]
+    with Writer(space, max_queue=9, on_written=lambda n: None) as writer:  # type: ignore[arg-type]
         first = writer.teach(lesson("first"))
         rest = [writer.teach(lesson(label)) for label in ("a", "b", "c")]
         assert rest[1].cancel()
@@ -107,7 +107,7 @@ def test_a_service_whose_writer_has_ended_is_not_ready(served: Served) -> None:
     served.service.writer._thread.join()
     answer = served.get("/readyz")
     assert answer.status_code == HTTPStatus.SERVICE_UNAVAILABLE
-    assert "started again" in answer.json()["detail"]
+    assert "restart the service" in answer.json()["detail"]
     assert served.teach_one("mug", A).status_code == HTTPStatus.SERVICE_UNAVAILABLE
 
 
@@ -143,10 +143,10 @@ def test_requests_for_the_same_model_share_a_file_that_is_then_removed() -> None
     model = Model()
 
     async def main(exports: Exports) -> None:
-        first, second = await asyncio.gather(exports.take(), exports.take())
+        first, second = await asyncio.gather(exports.borrow(), exports.borrow())
         assert first is second
         exports.release(first)
-        assert [piece async for piece in exports.pieces(second)] == [b"0"]
+        assert [piece async for piece in exports.read_chunks(second)] == [b"0"]
         exports.release(second)
         assert not model.folders[0].exists()
 
@@ -160,10 +160,10 @@ def test_a_model_that_changed_is_another_file_and_there_are_few() -> None:
 
     async def main(exports: Exports) -> None:
         for model.state in range(4):
-            await exports.take()
+            await exports.borrow()
         model.state = 4
-        with pytest.raises(ProblemError, match="still sent"):
-            await exports.take()
+        with pytest.raises(ProblemError, match="still being downloaded"):
+            await exports.borrow()
 
     with Exports(model.write, lambda: model.state) as exports:
         asyncio.run(main(exports))
@@ -179,7 +179,7 @@ def test_who_stops_waiting_for_a_model_leaves_it_to_others() -> None:
         model.write(path)
 
     async def main(exports: Exports) -> None:
-        leaving, staying = (asyncio.ensure_future(exports.take()) for _ in range(2))
+        leaving, staying = (asyncio.ensure_future(exports.borrow()) for _ in range(2))
         await asyncio.sleep(0)
         leaving.cancel()
         go.set()

@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 from starlette.requests import Request
 
-from evergrow.service.http.app import create_app
-from evergrow.service.http.headers import CONTENT_SECURITY_POLICY
-from evergrow.service.http.multipart import form_parts
-from evergrow.service.http.pagefiles import PageFiles
-from evergrow.service.http.problems import ProblemError
+from evergrow.service.http.app import PageFiles, create_app
+from evergrow.service.http.forms import parse_form
+from evergrow.service.http.responses import CONTENT_SECURITY_POLICY, ProblemError
+from evergrow.service.http.service import Service
 from evergrow.service.http.settings import Settings
-from evergrow.service.http.state import Service
-from evergrow.service.http.writing import Writer
+from evergrow.service.http.writer import Writer
 from evergrow.workspace import Change, Lesson
 from evergrow.workspace import Request as Who
 from tests.service.conftest import A, B, Served, TestClient, make_workspace
@@ -143,7 +141,7 @@ def lesson(label: str, key: str | None = None) -> Lesson:
 
 def test_lessons_that_wait_are_written_together_and_fail_alone() -> None:
     space = SlowWorkspace()
-    with Writer(space, max_queue=9, written=lambda n: None) as writer:  # type: ignore[arg-type]
+    with Writer(space, max_queue=9, on_written=lambda n: None) as writer:  # type: ignore[arg-type]
         first = writer.teach(lesson("first"))
         rest = [writer.teach(lesson(label)) for label in ("a", "wrong", "b")]
         space.go.set()
@@ -156,7 +154,7 @@ def test_lessons_that_wait_are_written_together_and_fail_alone() -> None:
 
 def test_the_same_key_twice_is_not_written_together() -> None:
     space = SlowWorkspace()
-    with Writer(space, max_queue=9, written=lambda n: None) as writer:  # type: ignore[arg-type]
+    with Writer(space, max_queue=9, on_written=lambda n: None) as writer:  # type: ignore[arg-type]
         futures = [writer.teach(lesson(label, "k")) for label in ("a", "b", "c")]
         space.go.set()
         assert [future.result() for future in futures] == ["a", "b", "c"]
@@ -165,8 +163,8 @@ def test_the_same_key_twice_is_not_written_together() -> None:
 
 def test_a_full_queue_is_said_at_once() -> None:
     space = SlowWorkspace()
-    with Writer(space, max_queue=1, written=lambda n: None) as writer:  # type: ignore[arg-type]
-        with pytest.raises(ProblemError, match="waiting"):  # noqa: PT012
+    with Writer(space, max_queue=1, on_written=lambda n: None) as writer:  # type: ignore[arg-type]
+        with pytest.raises(ProblemError, match="queued"):  # noqa: PT012
             for _ in range(3):
                 writer.teach(lesson("a"))
         space.go.set()
@@ -174,7 +172,7 @@ def test_a_full_queue_is_said_at_once() -> None:
 
 def test_changes_that_wait_are_made_before_the_end() -> None:
     space = SlowWorkspace()
-    with Writer(space, max_queue=9, written=lambda n: None) as writer:  # type: ignore[arg-type]
+    with Writer(space, max_queue=9, on_written=lambda n: None) as writer:  # type: ignore[arg-type]
         taught = writer.teach(lesson("a"))
         change = writer.change(lambda: Change(2, "undo", "done", 1))
         space.go.set()
@@ -193,7 +191,7 @@ def test_a_signal_may_stop_the_thread_that_hands_over_a_change() -> None:
     space = SlowWorkspace()
     space.go.set()
     taught = []
-    writer = Interrupted(space, max_queue=9, written=lambda n: None)  # type: ignore[arg-type]
+    writer = Interrupted(space, max_queue=9, on_written=lambda n: None)  # type: ignore[arg-type]
     writer.__enter__()
     thread = threading.Thread(target=lambda: taught.append(writer.teach(lesson("a"))), daemon=True)
     thread.start()
@@ -222,14 +220,14 @@ def test_two_of_the_longest_requests_fit_at_once(n_bytes: int) -> None:
 )
 def test_a_form_that_is_none_is_refused(body: bytes, kind: str) -> None:
     with pytest.raises(ProblemError) as refused:
-        form_parts(body, kind, max_parts=3)
+        parse_form(body, kind, max_parts=3)
     assert refused.value.status == HTTPStatus.UNPROCESSABLE_ENTITY
 
 
 def test_a_form_with_too_many_parts_is_refused() -> None:
     part = b'--x\r\nContent-Disposition: form-data; name="image"\r\n\r\na\r\n'
     with pytest.raises(ProblemError, match="more than 3 parts"):
-        form_parts(part * 4 + b"--x--\r\n", "multipart/form-data; boundary=x", max_parts=3)
+        parse_form(part * 4 + b"--x--\r\n", "multipart/form-data; boundary=x", max_parts=3)
 
 
 def test_only_files_of_known_kinds_are_served(tmp_path: Path) -> None:

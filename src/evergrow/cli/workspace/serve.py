@@ -79,7 +79,7 @@ def serve(
     pages over https.
     """
     try:
-        from evergrow.service.http.serving import serve as serve_folder
+        from evergrow.service.http.server import serve as serve_folder
     except ImportError as error:
         raise click.ClickException(
             f'{error}: install what a service needs with pip install "evergrow[service]"'

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import urlsplit
 
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
+
 # Further idle connections are closed; more may be in use at a time.
 _MAX_IDLE = 16
 
@@ -36,19 +38,19 @@ class Address:
 
 
 def parse_url(url: str) -> Address:
-    """Split a URL into its parts; raise a ``ValueError`` if it is not valid."""
+    """Split a URL into its parts; raise an error if it is not valid."""
     allowed = "it must look like 'http://127.0.0.1:8080' or 'https://robot.example:8443'"
     if not isinstance(url, str):
-        raise TypeError(f"url must be a str, got {type(url).__name__}")
+        raise InvalidTypeError(f"url must be a str, got {type(url).__name__}")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise ValueError(f"url {url!r} cannot be used: {error}; {allowed}") from error
+        raise InvalidInputError(f"url {url!r} cannot be used: {error}; {allowed}") from error
     if parts.scheme not in ("http", "https") or not parts.hostname or not url.isprintable():
-        raise ValueError(f"url {url!r} cannot be used: {allowed}")
+        raise InvalidInputError(f"url {url!r} cannot be used: {allowed}")
     if parts.username is not None or parts.query or parts.fragment or " " in url:
-        raise ValueError(f"url must have only a host, a port and a path; {allowed}")
+        raise InvalidInputError(f"url must have only a host, a port and a path; {allowed}")
     secure = parts.scheme == "https"
     return Address(secure, parts.hostname, port or (443 if secure else 80), parts.path.rstrip("/"))
 

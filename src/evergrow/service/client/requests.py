@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
+
 # Overhead of a request for each image.
 _OVERHEAD_BYTES = 300
 # PNG colour types by number of channels.
@@ -72,7 +74,7 @@ def teach_body(item: Item, label: str, fine: str | None) -> Body:
     names = {"label": label} if fine is None else {"label": label, "fine": fine}
     for name, value in names.items():
         if not isinstance(value, str):
-            raise TypeError(f"{name} must be a str, got {type(value).__name__}")
+            raise InvalidTypeError(f"{name} must be a str, got {type(value).__name__}")
     if isinstance(item, EmbeddingItem):
         return json_body({"embedding": _check_finite(item), **names})
     return _form_body([item], names)
@@ -114,7 +116,9 @@ def _check_finite(item: EmbeddingItem) -> list[float]:
     for place, value in enumerate(item.values):
         # False for NaN and for infinities.
         if value - value != 0:
-            raise ValueError(f"an embedding must have finite values, got {value} at index {place}")
+            raise InvalidInputError(
+                f"an embedding must have finite values, got {value} at index {place}"
+            )
     return item.values
 
 
@@ -154,7 +158,7 @@ def to_item(source: Any) -> Item:
         return ImageItem(_read_file(source))
     if _is_numbers(source):
         return EmbeddingItem([float(one) for one in source])
-    raise TypeError(f"cannot send a {type(source).__name__}: {_ALLOWED}")
+    raise InvalidTypeError(f"cannot send a {type(source).__name__}: {_ALLOWED}")
 
 
 def to_items(sources: Any) -> tuple[list[Item], bool]:
@@ -162,7 +166,9 @@ def to_items(sources: Any) -> tuple[list[Item], bool]:
     if _is_single(sources):
         return [to_item(sources)], True
     if not isinstance(sources, Iterable):
-        raise TypeError(f"cannot send a {type(sources).__name__}: {_ALLOWED}, or many of them")
+        raise InvalidTypeError(
+            f"cannot send a {type(sources).__name__}: {_ALLOWED}, or many of them"
+        )
     return [to_item(one) for one in sources], False
 
 
@@ -191,7 +197,7 @@ def _from_array(array: Any) -> Item:
     is_pixels = array.dtype.kind == "u" and array.dtype.itemsize == 1
     channels = {2: 1, 3: array.shape[-1]}.get(len(array.shape)) if is_pixels else None
     if channels not in _PNG_COLOURS or 0 in array.shape:
-        raise TypeError(
+        raise InvalidTypeError(
             f"cannot send an array of {array.dtype} and shape {tuple(array.shape)}: an image has "
             "8-bit pixels (uint8) and shape (height, width), (height, width, 3) or "
             "(height, width, 4), an embedding is a vector of floats"
@@ -232,5 +238,5 @@ def _read_file(source: Any) -> bytes:
     content = source.read()
     if not isinstance(content, bytes):
         name = getattr(source, "name", type(source).__name__)
-        raise TypeError(f"{name!r} was opened as text: open it with mode 'rb'")
+        raise InvalidTypeError(f"{name!r} was opened as text: open it with mode 'rb'")
     return content

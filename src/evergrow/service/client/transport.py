@@ -15,9 +15,9 @@ from dataclasses import dataclass, fields, is_dataclass
 from email.utils import parsedate_to_datetime
 from functools import cache
 from http.client import HTTPResponse, IncompleteRead
-from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from evergrow.foundation.errors import ServiceError
+from evergrow.foundation.errors import InvalidInputError, ServiceError
 from evergrow.foundation.version import __version__
 from evergrow.service.client.connections import Connections, StaleConnectionError
 from evergrow.service.client.requests import Body
@@ -147,13 +147,15 @@ def parse_retry_after(header: str | None) -> float | None:
 
 
 def resolve_token(token: str | None) -> str:
-    """Return the token, or the one in the environment; raise a ``ValueError`` if there is none."""
+    """Return the token, or the one in the environment; raise an error if there is none."""
     found = os.environ.get("EVERGROW_TOKEN", "").strip() if token is None else token
     if not found:
-        raise ValueError("a token is needed: pass token=… or set EVERGROW_TOKEN")
+        raise InvalidInputError("a token is needed: pass token=… or set EVERGROW_TOKEN")
     if not _TOKEN.fullmatch(found):
         # The token is a secret: the message does not repeat it.
-        raise ValueError("token must be what 'evergrow init' or 'evergrow token add' printed")
+        raise InvalidInputError(
+            "token must be what 'evergrow init' or 'evergrow token add' printed"
+        )
     return found
 
 
@@ -277,7 +279,7 @@ def _parse(kind: Any, body: object, where: str) -> Any:
     if is_dataclass(kind):
         return _parse_fields(cast(type, kind), body, where)
     origin, inner = get_origin(kind), get_args(kind)
-    if origin is types.UnionType:
+    if origin in (types.UnionType, Union):
         if body is None and types.NoneType in inner:
             return None
         return _parse(next(one for one in inner if one is not types.NoneType), body, where)

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from pydantic import TypeAdapter
 from starlette.responses import Response
@@ -117,7 +117,7 @@ class Read(Protocol):
 
 
 @cache
-def _serializer(kind: type) -> TypeAdapter[Any]:
+def _serializer(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
@@ -126,7 +126,7 @@ def json_response(
 ) -> Response:
     """Serialize a record of the workspace or of :mod:`evergrow.service.wire`."""
     return Response(
-        _serializer(type(record)).dump_json(record, by_alias=True),
+        _serializer(cast(Any, type(record))).dump_json(record, by_alias=True),
         status_code=int(status),
         headers=headers,
         media_type=JSON_TYPE,

@@ -1,10 +1,11 @@
 /** Changes of whole classes: each asks what it needs to know, does it and says what it did. */
 
 import * as api from "./api.js";
-import { failed, note } from "./announce.js";
-import { ask, tell } from "./ask.js";
-import { counted, element, named } from "./dom.js";
-import { knowledge } from "./knowledge.js";
+import { notify, notifyError } from "./notifications.js";
+import { ask, showMessage } from "./dialogs.js";
+import { element, named } from "./dom.js";
+import { counted } from "./text.js";
+import { workspace } from "./workspace.js";
 
 const EXAMPLES_EACH = 2;
 const KINDS = 2;
@@ -12,14 +13,14 @@ const KINDS = 2;
 /** Does a change and says how it went; whether it was done. */
 export async function doing(change) {
   try {
-    note("good", (await change()).summary);
+    notify("good", (await change()).summary);
     return true;
   } catch (error) {
     api.expectProblem(error);
-    failed(error);
+    notifyError(error);
     return false;
   } finally {
-    await knowledge.refresh();
+    await workspace.refresh();
   }
 }
 
@@ -35,9 +36,9 @@ export async function renameClass({ name }) {
 
 /** Whether the class went into another. */
 export async function mergeClass({ name }) {
-  const others = knowledge.classes.map((entry) => entry.name).filter((other) => other !== name);
+  const others = workspace.classes.map((entry) => entry.name).filter((other) => other !== name);
   if (others.length === 0) {
-    tell("Nothing to merge with", element("p", {}, "There is only one class so far."));
+    showMessage("Nothing to merge with", element("p", {}, "There is only one class so far."));
     return false;
   }
   const answer = await ask({
@@ -63,7 +64,7 @@ export async function forgetClass({ name, n_examples: n }) {
 export async function splitClass(entry) {
   const missing = missingForSplit(entry);
   if (missing === null) await doing(() => api.split(entry.name));
-  else tell("Not yet: finer names are missing", ...missing);
+  else showMessage("Not yet: finer names are missing", ...missing);
 }
 
 export async function joinClass({ name }) {

@@ -1,12 +1,14 @@
 /** One class: its pictures, its finer names, and everything that can be done with it. */
 
 import * as api from "./api.js";
-import { ask } from "./ask.js";
+import { ask } from "./dialogs.js";
 import { doing, forgetClass, joinClass, mergeClass, renameClass, splitClass } from "./changes.js";
 import { connection } from "./connection.js";
-import { byId, button, counted, element, fill, isolated, named, percent, showList } from "./dom.js";
-import { knowledge } from "./knowledge.js";
-import { badge, count, verdict } from "./signs.js";
+import { byId, button, element, fill, named, showList } from "./dom.js";
+import { counted, isolated, percent } from "./text.js";
+import { workspace } from "./workspace.js";
+import { advice, countText } from "./class_advice.js";
+import { badge } from "./class_progress.js";
 import { thumbnailOf } from "./thumbnails.js";
 
 const PAGE = 48;
@@ -56,7 +58,7 @@ export function startClassPage() {
     showPictures();
     byId("class-title").focus();
   });
-  knowledge.addEventListener("change", show);
+  workspace.addEventListener("change", show);
   connection.addEventListener("change", () => {
     if (connection.online) show();
   });
@@ -68,23 +70,23 @@ function leaveIf(gone) {
 }
 
 function current() {
-  return knowledge.classes.find((entry) => entry.id === id) ?? null;
+  return workspace.classes.find((entry) => entry.id === id) ?? null;
 }
 
 function show() {
-  if (id === null || knowledge.status === null) return;
+  if (id === null || workspace.status === null) return;
   const entry = current();
   byId("class-gone").hidden = entry !== null;
   byId("class-body").hidden = entry === null;
   fill(byId("class-title"), entry === null ? "Class" : named(entry.name));
   if (entry === null) return;
-  fill(byId("class-sign"), badge(entry), " ", count(entry), ". ", ...verdict(entry));
-  byId("class-tools").hidden = !knowledge.teaches;
+  fill(byId("class-sign"), badge(entry), " ", countText(entry), ". ", ...advice(entry));
+  byId("class-tools").hidden = !workspace.teaches;
   byId("class-split").hidden = entry.split;
   byId("class-join").hidden = !entry.split;
   showKinds(entry);
   showChosen();
-  if (seen !== knowledge.moment) load(null);
+  if (seen !== workspace.version) load(null);
 }
 
 function showKinds({ fine, split }) {
@@ -103,7 +105,7 @@ function showKinds({ fine, split }) {
 async function load(after, more = PAGE) {
   const entry = current();
   const turn = (asked += 1);
-  seen = knowledge.moment;
+  seen = workspace.version;
   const limit = after === null ? Math.min(MOST_CHOSEN, Math.max(PAGE, examples.length)) : more;
   byId("class-problem").textContent = "";
   try {
@@ -125,7 +127,7 @@ async function load(after, more = PAGE) {
 function showPictures() {
   const there = new Set(examples.map((example) => example.id));
   for (const example of chosen) if (!there.has(example)) chosen.delete(example);
-  const { teaches } = knowledge;
+  const { teaches } = workspace;
   const items = examples.map((example) => {
     return { key: example.id, state: [example, chosen.has(example.id), teaches], example };
   });
@@ -150,7 +152,7 @@ function tileOf({ example }) {
   const description = `Picture ${example.id} of ${isolated(example.label)}`;
   const image = thumbnailOf(example, description);
   const caption = captionOf(example);
-  if (!knowledge.teaches) return element("li", {}, element("span", { class: "tile" }, image, ...caption));
+  if (!workspace.teaches) return element("li", {}, element("span", { class: "tile" }, image, ...caption));
   const checked = chosen.has(example.id);
   const box = element("input", { type: "checkbox", checked, "aria-label": `Choose ${description}` });
   box.addEventListener("change", () => {

@@ -1,9 +1,11 @@
 /** The gallery of classes. */
 
 import * as api from "./api.js";
-import { byId, counted, element, isolated, named, showList } from "./dom.js";
-import { knowledge } from "./knowledge.js";
-import { badge, count, verdict } from "./signs.js";
+import { byId, element, named, showList } from "./dom.js";
+import { counted, isolated } from "./text.js";
+import { workspace } from "./workspace.js";
+import { advice, countText } from "./class_advice.js";
+import { badge } from "./class_progress.js";
 import { thumbnailOf } from "./thumbnails.js";
 
 const STEP = 60;
@@ -24,7 +26,7 @@ export const classesView = {
 };
 
 /** Nothing of what one token showed is there for the next. */
-export function forgetCovers() {
+export function clearCovers() {
   covers.clear();
 }
 
@@ -37,25 +39,25 @@ export function startClasses() {
     most += STEP;
     show();
   });
-  knowledge.addEventListener("change", show);
+  workspace.addEventListener("change", show);
 }
 
 function show() {
   if (!open) return;
   const part = byId("class-filter").value.trim().toLowerCase();
-  const fitting = knowledge.classes.filter((entry) => entry.name.toLowerCase().includes(part));
+  const fitting = workspace.classes.filter((entry) => entry.name.toLowerCase().includes(part));
   const items = fitting.slice(0, most).map((entry) => ({ key: entry.id, state: entry, entry }));
   showList(byId("class-cards"), items, cardOf);
   byId("classes-more").hidden = fitting.length <= most;
   byId("classes-none").hidden = fitting.length > 0;
-  const none = knowledge.empty ? "Nothing was taught yet." : "No class has a name like this.";
+  const none = workspace.empty ? "Nothing was taught yet." : "No class has a name like this.";
   byId("classes-none").textContent = none;
   byId("classes-sum").textContent = sum();
 }
 
 function sum() {
-  const { status } = knowledge;
-  if (status === null || knowledge.empty) return "";
+  const { status } = workspace;
+  if (status === null || workspace.empty) return "";
   const all = `${counted(status.n_classes, "class", "classes")}, ${counted(status.n_examples, "picture")}`;
   const { accuracy, measured_false_alarms: alarms } = status;
   const known = accuracy === null ? "" : `; recognised ${Math.round(100 * accuracy.rate)} % of the time`;
@@ -69,8 +71,8 @@ function cardOf({ entry }) {
   const link = element("a", { href: `#class/${entry.id}`, class: "class-card card" }, place);
   link.append(
     element("span", { class: "row" }, element("strong", {}, named(entry.name)), badge(entry)),
-    element("span", { class: "muted" }, count(entry)),
-    element("span", { class: "muted small" }, ...verdict(entry)),
+    element("span", { class: "muted" }, countText(entry)),
+    element("span", { class: "muted small" }, ...advice(entry)),
   );
   const kinds = entry.fine.map((kind) => element("span", { class: "chip" }, named(kind.name)));
   if (kinds.length > 0) link.append(element("span", { class: "row" }, ...kinds));

@@ -1,6 +1,6 @@
 /** Keys of the review, and help about keys. Anyone whom single keys disturb turns them off. */
 
-import { tell } from "./ask.js";
+import { showMessage } from "./dialogs.js";
 import { element, isTyping } from "./dom.js";
 
 const PLACE = "evergrow-shortcuts";
@@ -56,7 +56,7 @@ function help() {
   });
   const box = element("input", { type: "checkbox", id: "shortcuts-on", checked: wanted() });
   box.addEventListener("change", () => want(box.checked));
-  tell(
+  showMessage(
     "Help",
     element(
       "p",

@@ -1,6 +1,6 @@
 /** Shows what is asked about: the camera, or one of the pictures that wait for a name. */
 
-import { failed, note } from "./announce.js";
+import { notify, notifyError } from "./notifications.js";
 import { Camera, whyNoCamera } from "./camera.js";
 import { byId, element, fill } from "./dom.js";
 import { largeOf } from "./tray.js";
@@ -21,7 +21,7 @@ export class Stage extends EventTarget {
     super();
     this.camera.addEventListener("ended", () => {
       byId("camera-note").textContent = ENDED;
-      note("bad", ENDED);
+      notify("bad", ENDED);
       this.stopCamera();
     });
     byId("camera-start").addEventListener("click", () => this.startCamera());
@@ -57,18 +57,18 @@ export class Stage extends EventTarget {
       if (show) this.picture = null;
     } catch (error) {
       byId("camera-note").textContent = error.message;
-      failed(error);
+      notifyError(error);
     }
     this.#starting = false;
     this.#draw();
-    this.#tell("camera");
+    this.#showMessage("camera");
   }
 
   stopCamera() {
     this.camera.stop();
     this.#starting = false;
     this.#draw();
-    this.#tell("camera");
+    this.#showMessage("camera");
   }
 
   /** A camera that nobody looks at is off. */
@@ -86,7 +86,7 @@ export class Stage extends EventTarget {
     if (this.picture === picture) return;
     this.picture = picture;
     this.#draw();
-    this.#tell("shown");
+    this.#showMessage("shown");
   }
 
   /** A short blink: a picture was taken. */

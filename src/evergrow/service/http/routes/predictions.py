@@ -1,4 +1,4 @@
-"""Asking what something is."""
+"""The route that predicts classes."""
 
 from __future__ import annotations
 
@@ -11,96 +11,89 @@ from pydantic import ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from evergrow.service.http.asking import (
+from evergrow.service.http.bodies import PredictBody, RequestBody
+from evergrow.service.http.forms import FORM_TYPE, read_image_form
+from evergrow.service.http.openapi import form_schema, refusals, request_body
+from evergrow.service.http.requests import (
     content_type_of,
-    embeddings_bytes,
-    json_body,
+    max_embeddings_bytes,
+    read_json,
     service_of,
-    wrong_type,
+    wrong_content_type,
 )
-from evergrow.service.http.bodies import Asked, Candidate, Embeddings, Prediction, PredictionsBody
-from evergrow.service.http.forms import several_images
-from evergrow.service.http.listings import JSON_TYPE, json_response
-from evergrow.service.http.multipart import FORM_TYPE
-from evergrow.service.http.openapi import form, refusals, takes
-from evergrow.service.http.state import Service
+from evergrow.service.http.responses import JSON_TYPE, invalid_request, json_response
+from evergrow.service.http.service import Service
+from evergrow.service.wire import Candidate, Prediction, Predictions
 from evergrow.workspace.records import Answer
 
-__all__ = ["router"]
-
-router = APIRouter(prefix="/v1", tags=["asking"])
+router = APIRouter(prefix="/v1", tags=["predictions"])
 
 _IMAGE = {"type": "string", "format": "binary"}
 _IMAGES = {"type": "array", "items": _IMAGE, "minItems": 1}
-_FORM = form({"image": _IMAGES}, ["image"])
+_FORM = form_schema({"image": _IMAGES}, ["image"])
 
 
-class _How(Asked):
+class _PredictQuery(RequestBody):
     model_config = ConfigDict(extra="forbid", strict=False)
 
-    top: int = Field(5, ge=1, le=100, description="How many classes to list for each.")
-    model: Literal["rls", "forest"] = Field("rls", description="What answers.")
+    top: int = Field(5, ge=1, le=100, description="Number of classes to return for each.")
+    model: Literal["rls", "forest"] = Field("rls", description="The model to use.")
 
 
 @router.post(
     "/predictions",
-    response_model=PredictionsBody,
+    response_model=Predictions,
     responses=refusals(409, body=True),
-    openapi_extra=takes(Embeddings, **_FORM),
+    openapi_extra=request_body(PredictBody, **_FORM),
 )
-async def predict(request: Request, how: Annotated[_How, Query()]) -> Response:
-    """Say of each image or embedding what it is, how surely, and whether it is anything known."""
+async def predict(request: Request, query: Annotated[_PredictQuery, Query()]) -> Response:
+    """Predict the class of each image or embedding, its probability, and whether it is known."""
     service = service_of(request)
     kind = content_type_of(request)
     if kind == JSON_TYPE:
-        longest = embeddings_bytes(service.workspace.n_features, service.settings.max_images)
-        sent = await json_body(request, Embeddings, longest)
-        rows = _matrix(sent, service)
-        body = await service.read(lambda: _answered(service, rows, how))
+        max_bytes = max_embeddings_bytes(service.workspace.n_features, service.settings.max_images)
+        sent = await read_json(request, PredictBody, max_bytes)
+        rows = _to_matrix(sent, service)
+        found = await service.read(lambda: _predict(service, rows, query))
     elif kind == FORM_TYPE and service.images is not None:
-        images = await several_images(request)
-        body = await service.images.vectors(
-            request, images, lambda rows: _answered(service, rows, how)
+        images = await read_image_form(request)
+        found = await service.images.embed(
+            request, images, lambda rows: _predict(service, rows, query)
         )
     else:
         allowed = (JSON_TYPE,) if service.images is None else (FORM_TYPE, JSON_TYPE)
-        raise wrong_type(request, *allowed)
-    return json_response(body)
+        raise wrong_content_type(request, *allowed)
+    return json_response(found)
 
 
-def _matrix(sent: Embeddings, service: Service) -> npt.NDArray[np.float32]:
+def _to_matrix(sent: PredictBody, service: Service) -> npt.NDArray[np.float32]:
     lengths = {len(row) for row in sent.embeddings}
     if len(lengths) > 1:
-        raise ValueError(f"all embeddings must have one length, got {sorted(lengths)}")
+        raise invalid_request(f"all embeddings must have one length, got {sorted(lengths)}")
     if len(sent.embeddings) > service.settings.max_images:
-        raise ValueError(
-            f"at most {service.settings.max_images} embeddings at once, got {len(sent.embeddings)}"
+        raise invalid_request(
+            f"at most {service.settings.max_images} embeddings per request are allowed, "
+            f"got {len(sent.embeddings)}"
         )
     return np.asarray(sent.embeddings, dtype=np.float32)
 
 
-def _answered(service: Service, rows: npt.NDArray[np.float32], how: _How) -> PredictionsBody:
-    """Ask one snapshot: all answers of a request are of the same moment."""
+def _predict(service: Service, rows: npt.NDArray[np.float32], query: _PredictQuery) -> Predictions:
+    """Predict with one snapshot, so that all predictions of a request are of the same moment."""
     snapshot = service.workspace.snapshot
-    answers = snapshot.predict(rows, model=how.model, top=how.top)
+    answers = snapshot.predict(rows, model=query.model, top=query.top)
     service.metrics.predicted.inc(len(answers))
-    return PredictionsBody(
-        predictions=[_prediction(answer) for answer in answers], event=snapshot.event
-    )
+    return Predictions(tuple(_to_prediction(answer) for answer in answers), snapshot.event)
 
 
-def _prediction(answer: Answer) -> Prediction:
-    return Prediction.model_construct(
+def _to_prediction(answer: Answer) -> Prediction:
+    return Prediction(
         label=answer.label,
         probability=answer.probability,
         known=answer.known,
         novelty=answer.novelty,
         fine=answer.fine,
         fine_probability=answer.fine_probability,
-        top=_candidates(answer.top),
-        fine_top=_candidates(answer.fine_top),
+        top=tuple(Candidate(*pair) for pair in answer.top),
+        fine_top=tuple(Candidate(*pair) for pair in answer.fine_top),
     )
-
-
-def _candidates(pairs: tuple[tuple[str, float], ...]) -> list[Candidate]:
-    return [Candidate.model_construct(name=name, probability=share) for name, share in pairs]

@@ -40,7 +40,7 @@ def test_classes_that_are_mixed_up_are_shown_in_a_table_and_in_words(visit):
     for seed in range(4):
         visit.teach("mug", range(seed, seed + 1), label=("cup", "mug")[seed % 2])
     visit.go("confusion")
-    visit.page.wait_for_selector("#confusion-pairs li:has-text('taken for')")
+    visit.page.wait_for_selector("#confusion-pairs li:has-text('mistaken for')")
     assert visit.page.locator("#confusion-table td").count() == 4
 
 

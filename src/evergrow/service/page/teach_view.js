@@ -1,16 +1,18 @@
 /** The view to teach in: something is shown, the model says what it is, people say what it is. */
 
-import { AnswerPanel, spoken, words } from "./answer.js";
-import { say } from "./announce.js";
+import { AnswerPanel } from "./answer.js";
+import { announce } from "./notifications.js";
 import { connection } from "./connection.js";
-import { byId, button, counted, element, isolated, named, showList } from "./dom.js";
-import { knowledge } from "./knowledge.js";
-import { Live } from "./live.js";
-import { askForName, showNaming, startNaming, typedNames, typeName } from "./naming.js";
-import { onHold } from "./shutter.js";
-import { badge, dots } from "./signs.js";
+import { byId, button, element, named, showList } from "./dom.js";
+import { counted, isolated } from "./text.js";
+import { workspace } from "./workspace.js";
+import { LivePredictions } from "./live_predictions.js";
+import { focusName, showNameForm, startNameForm, typedNames, setName } from "./name_form.js";
+import { onHold } from "./hold_button.js";
+import { badge, dots } from "./class_progress.js";
+import { predictionParts, predictionText } from "./prediction_text.js";
 import { Stage } from "./stage.js";
-import { teachPicture } from "./teaching.js";
+import { teachPicture } from "./taught_pictures.js";
 import { tray } from "./tray.js";
 
 const MOST_CLASSES = 30;
@@ -19,8 +21,8 @@ const STEADY = 3;
 const NO_ANSWER = "No answer while the service cannot be reached.";
 
 const stage = new Stage();
-const panel = new AnswerPanel(byId("answer"), teachSubject, askForName);
-const live = new Live(stage.camera, () => stage.usesCamera && !knowledge.empty && !panel.held, showLive);
+const panel = new AnswerPanel(byId("answer"), teachSubject, focusName);
+const live = new LivePredictions(stage.camera, () => stage.usesCamera && !workspace.empty && !panel.held, showLive);
 
 let frame = null;
 // Where pictures lay in the tray when it was last shown.
@@ -38,8 +40,8 @@ export const teachView = {
   },
 };
 
-export function startTeaching() {
-  startNaming();
+export function startTeachView() {
+  startNameForm();
   onHold(byId("take"), take);
   byId("take-all").addEventListener("click", takeAll);
   byId("tray-clear").addEventListener("click", () => {
@@ -52,7 +54,7 @@ export function startTeaching() {
     if (meant && event.target.matches("input")) take();
   });
   for (const kind of ["camera", "shown"]) stage.addEventListener(kind, showSubject);
-  knowledge.addEventListener("change", show);
+  workspace.addEventListener("change", show);
   connection.addEventListener("change", show);
   tray.addEventListener("change", showTray);
   tray.addEventListener("added", ({ detail: pictures }) => {
@@ -69,15 +71,15 @@ function showSubject() {
 }
 
 function show() {
-  byId("steps").hidden = !knowledge.empty || knowledge.status === null || !knowledge.teaches;
-  byId("nothing-yet").hidden = !knowledge.empty || knowledge.teaches;
+  byId("steps").hidden = !workspace.empty || workspace.status === null || !workspace.teaches;
+  byId("nothing-yet").hidden = !workspace.empty || workspace.teaches;
   byId("view-teach").classList.toggle("busy", stage.picture !== null || stage.prefersCamera);
-  byId("naming").hidden = !knowledge.teaches;
-  byId("answer").hidden = knowledge.empty;
+  byId("naming").hidden = !workspace.teaches;
+  byId("answer").hidden = workspace.empty;
   showAnswer();
   showTake();
   showClasses();
-  showNaming();
+  showNameForm();
 }
 
 function showAnswer() {
@@ -89,17 +91,17 @@ function showAnswer() {
   }
   if (picture.problem !== null) panel.clear(picture.problem);
   else if (picture.answer === null) panel.clear(connection.online ? "Looking …" : NO_ANSWER);
-  else panel.show(picture.answer, knowledge.teaches);
+  else panel.show(picture.answer, workspace.teaches);
 }
 
 function showLive(image, answer) {
   frame = image;
-  panel.show(answer, knowledge.teaches);
-  const text = spoken(answer);
+  panel.show(answer, workspace.teaches);
+  const text = predictionText(answer);
   const name = answer.known ? answer.label : "";
   const times = steady.name === name ? steady.times + 1 : 1;
   steady = { name, times };
-  if (times === STEADY) say(text);
+  if (times === STEADY) announce(text);
 }
 
 function showTake() {
@@ -165,7 +167,7 @@ function nextTo(picture) {
 }
 
 function tileOf({ picture, pressed }) {
-  const answer = picture.answer === null ? ["…"] : words(picture.answer);
+  const answer = picture.answer === null ? ["…"] : predictionParts(picture.answer);
   const says = picture.problem === null ? answer : ["Cannot be used"];
   const image = element("span", { class: "thumb" });
   picture.tile.then((canvas) => canvas !== null && image.append(canvas));
@@ -188,9 +190,9 @@ function leaveOut(picture) {
 }
 
 function showClasses() {
-  const newest = [...knowledge.classes].reverse().slice(0, MOST_CLASSES);
+  const newest = [...workspace.classes].reverse().slice(0, MOST_CLASSES);
   byId("known").hidden = newest.length === 0;
-  const { teaches } = knowledge;
+  const { teaches } = workspace;
   const items = newest.map((entry) => {
     return { key: entry.id, state: [entry.name, entry.n_examples, entry.sign, teaches], entry };
   });
@@ -199,10 +201,10 @@ function showClasses() {
 
 function classRow({ entry }) {
   const choose = () => {
-    typeName(entry.name);
+    setName(entry.name);
     byId("take").focus();
   };
-  const row = button(named(entry.name), choose, { class: "class-row", disabled: !knowledge.teaches });
+  const row = button(named(entry.name), choose, { class: "class-row", disabled: !workspace.teaches });
   const n = entry.n_examples;
   const shown = element("span", { class: "row muted" }, dots(n), counted(n, "picture"));
   row.append(shown, badge(entry));

@@ -47,7 +47,7 @@ export function ask({ title, text = [], fields = [], accept, danger = false }) {
 }
 
 /** Says something that only needs to be read. */
-export function tell(title, ...content) {
+export function showMessage(title, ...content) {
   const dialog = element(
     "dialog",
     { "aria-labelledby": "tell-title" },

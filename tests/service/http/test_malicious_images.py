@@ -10,9 +10,9 @@ from typing import Any
 import psutil
 import pytest
 
-from evergrow.service.decoding.child import DecoderLimits
+from evergrow.service.decoding.decoder import DecoderLimits
 from evergrow.service.decoding.pool import DecoderPool
-from evergrow.service.decoding.refusals import STATUS_OF_REFUSAL, RefusedImageError
+from evergrow.service.decoding.protocol import STATUS_OF_REFUSAL, RefusedImageError
 from evergrow.vision import Preprocessing, ReadLimits
 from tests.service.conftest import Served
 from tests.service.pictures import hostile, picture, png_that_claims
@@ -108,7 +108,7 @@ def test_a_decoder_that_dies_costs_one_image() -> None:
         pool.submit(picture()).result()
         (first,) = pool.pids
         os.kill(first, 9)
-        with pytest.raises(RefusedImageError, match="ended the process"):
+        with pytest.raises(RefusedImageError, match="crashed the decoder"):
             pool.submit(picture()).result()
         assert pool.submit(picture()).result().width == 64
         assert pool.pids != [first]

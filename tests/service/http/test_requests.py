@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from evergrow.service.http.asking import MAX_NAMES_BYTES, embeddings_bytes, parsed
-from evergrow.service.http.bodies import Embeddings, LabelBody
-from evergrow.service.http.problems import ProblemError
+from evergrow.service.http.bodies import LabelBody, PredictBody
+from evergrow.service.http.requests import MAX_NAMES_BYTES, max_embeddings_bytes, parse_json
+from evergrow.service.http.responses import ProblemError
 from tests.service.conftest import N_FEATURES, A, Served
 
 # As long as a body of embeddings may be with the usual network.
-LENGTH = embeddings_bytes(1280, 32)
+LENGTH = max_embeddings_bytes(1280, 32)
 
 
 def post(served: Served, path: str, content: bytes) -> Any:
@@ -39,30 +39,30 @@ def members(length: int) -> bytes:
 def test_structure_that_no_request_needs_is_not_even_read(
     body: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evergrow.service.http.asking.from_json", None)
-    with pytest.raises(ProblemError, match="more lists"):
-        parsed(body, Embeddings)
+    monkeypatch.setattr("evergrow.service.http.requests.from_json", None)
+    with pytest.raises(ProblemError, match="too many lists"):
+        parse_json(body, PredictBody)
 
 
 @pytest.mark.parametrize("wrong", ["1e7", '"a"', "null", "true", "[]"])
 def test_only_the_first_wrong_number_is_told(wrong: str) -> None:
     body = f'{{"embeddings":[[{",".join([wrong] * 1000)}]]}}'
     with pytest.raises(ProblemError) as refused:
-        parsed(body.encode(), Embeddings)
+        parse_json(body.encode(), PredictBody)
     assert refused.value.detail.startswith("embeddings.0.0: ")
     assert ";" not in refused.value.detail
 
 
 def test_few_of_many_unknown_members_are_told() -> None:
     with pytest.raises(ProblemError) as refused:
-        parsed(members(10_000), LabelBody)
-    assert refused.value.detail == "k0: not known; k1: not known; k2: not known"
+        parse_json(members(10_000), LabelBody)
+    assert refused.value.detail == "k0: unknown; k1: unknown; k2: unknown"
 
 
 @pytest.mark.parametrize("length", [4301, 100_000])
 def test_numbers_of_thousands_of_digits_are_refused(length: int) -> None:
     with pytest.raises(ProblemError):
-        parsed(b'{"embeddings":[[' + b"9" * length + b"]]}", Embeddings)
+        parse_json(b'{"embeddings":[[' + b"9" * length + b"]]}", PredictBody)
 
 
 @pytest.mark.parametrize("path", ["/v1/forget", "/v1/rename", "/v1/undo", "/v1/split"])
@@ -83,5 +83,5 @@ def test_as_many_embeddings_as_allowed_fit_with_the_longest_numbers(served: Serv
     served.teach_one("mug", A)
     row = [-1.2345678901234567e-300] * N_FEATURES
     body = json.dumps({"embeddings": [row] * 32}, indent=2).encode()
-    assert len(body) < embeddings_bytes(N_FEATURES, 32) - MAX_NAMES_BYTES
+    assert len(body) < max_embeddings_bytes(N_FEATURES, 32) - MAX_NAMES_BYTES
     assert post(served, "/v1/predictions", body).status_code == HTTPStatus.OK

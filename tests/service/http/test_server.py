@@ -19,8 +19,8 @@ from click.testing import CliRunner
 from evergrow.cli import main
 from evergrow.foundation.errors import WorkspaceError
 from evergrow.service import serve
-from evergrow.service.http.serving import check_address
-from evergrow.service.http.state import Service
+from evergrow.service.http.server import check_address
+from evergrow.service.http.service import Service
 from evergrow.workspace import Workspace, WorkspaceLockedError
 from tests.service.conftest import make_workspace
 from tests.service.processes import ServiceProcess

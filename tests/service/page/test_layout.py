@@ -148,5 +148,5 @@ def test_a_name_of_two_hundred_letters_leaves_room_for_the_others(visit):
     bar = page.wait_for_selector("#answer .bar:has-text('mmm') .name")
     assert bar.bounding_box()["height"] < 60
     visit.go("confusion")
-    page.wait_for_selector("#confusion-pairs li:has-text('taken for')")
+    page.wait_for_selector("#confusion-pairs li:has-text('mistaken for')")
     assert page.locator("#confusion-table thead").bounding_box()["height"] < 160

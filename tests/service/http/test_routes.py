@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evergrow.service.http.app import create_app
-from evergrow.service.http.state import Service
+from evergrow.service.http.service import Service
 from tests.service.conftest import A, B, Served, TestClient
 
 

@@ -6,7 +6,7 @@ import { connection } from "./connection.js";
 const PERIOD = 300;
 const AFTER_PROBLEM = 2000;
 
-export class Live {
+export class LivePredictions {
   #camera;
   #wanted;
   #answered;

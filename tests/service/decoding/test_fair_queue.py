@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evergrow.service.decoding.child import DecoderLimits, DecoderProcess
-from evergrow.service.decoding.examining import Examined
+from evergrow.service.decoding.decoder import DecoderLimits, DecoderProcess
+from evergrow.service.decoding.fair_queue import (
+    DecodeJob,
+    DecodeRequest,
+    FairQueue,
+    TooManyImagesError,
+)
 from evergrow.service.decoding.pool import DecoderPool
-from evergrow.service.decoding.refusals import DecoderError, RefusedImageError
-from evergrow.service.decoding.turns import Batch, Job, TooManyImagesError, Turns
+from evergrow.service.decoding.protocol import DecodedImage, DecoderError, RefusedImageError
 from evergrow.service.http.embedding import BatchEmbedder
 from evergrow.vision import Preprocessing
 from tests.service.pictures import picture, png_that_claims
@@ -22,94 +26,94 @@ from tests.service.pictures import picture, png_that_claims
 PREPROCESSING = Preprocessing(size=8)
 
 
-def batch(owner: str, *names: str) -> Batch:
-    return Batch(owner, [name.encode() for name in names], thumbnail=False)
+def request(owner: str, *names: str) -> DecodeRequest:
+    return DecodeRequest(owner, [name.encode() for name in names], thumbnail=False)
 
 
-def taken(turns: Turns, seconds: float = 1.0) -> str:
+def taken(queue: FairQueue, seconds: float = 1.0) -> str:
     """The next image, which takes so long."""
-    job = turns.take()
+    job = queue.take()
     assert job is not None
-    turns.charge(job.batch, seconds)
+    queue.charge(job.request, seconds)
     return job.content.decode()
 
 
 def test_owners_take_turns_however_many_images_one_has() -> None:
-    turns = Turns(99)
-    turns.put(batch("a", "a1", "a2", "a3", "a4"))
-    turns.put(batch("b", "b1", "b2"))
-    assert [taken(turns) for _ in range(6)] == ["a1", "b1", "a2", "b2", "a3", "a4"]
+    queue = FairQueue(99)
+    queue.put(request("a", "a1", "a2", "a3", "a4"))
+    queue.put(request("b", "b1", "b2"))
+    assert [taken(queue) for _ in range(6)] == ["a1", "b1", "a2", "b2", "a3", "a4"]
 
 
 def test_large_images_of_one_owner_count_as_many_small_ones_of_another() -> None:
-    turns = Turns(99)
-    turns.put(batch("large", "A", "B"))
-    turns.put(batch("small", "a", "b", "c", "d", "e"))
+    queue = FairQueue(99)
+    queue.put(request("large", "A", "B"))
+    queue.put(request("small", "a", "b", "c", "d", "e"))
     order = []
     for _ in range(7):
-        job = turns.take()
+        job = queue.take()
         assert job is not None
-        turns.charge(job.batch, 3.5 if job.batch.owner == "large" else 1.0)
+        queue.charge(job.request, 3.5 if job.request.owner == "large" else 1.0)
         order.append(job.content.decode())
     assert order == ["A", "a", "b", "c", "d", "B", "e"]
 
 
 def test_requests_of_one_owner_take_turns() -> None:
-    turns = Turns(99)
-    turns.put(batch("a", "1a", "1b", "1c"))
-    turns.put(batch("a", "2a"))
-    assert [taken(turns) for _ in range(4)] == ["1a", "2a", "1b", "1c"]
+    queue = FairQueue(99)
+    queue.put(request("a", "1a", "1b", "1c"))
+    queue.put(request("a", "2a"))
+    assert [taken(queue) for _ in range(4)] == ["1a", "2a", "1b", "1c"]
 
 
 def test_who_was_away_has_not_saved_up_turns() -> None:
-    turns = Turns(99)
-    turns.put(batch("busy", *"abcdefgh"))
+    queue = FairQueue(99)
+    queue.put(request("busy", *"abcdefgh"))
     for _ in range(4):
-        taken(turns)
-    turns.put(batch("new", *"123"))
-    assert [taken(turns) for _ in range(5)] == ["1", "e", "2", "f", "3"]
+        taken(queue)
+    queue.put(request("new", *"123"))
+    assert [taken(queue) for _ in range(5)] == ["1", "e", "2", "f", "3"]
 
 
 def test_more_images_of_one_owner_than_may_wait_are_refused_and_others_are_not() -> None:
-    turns = Turns(4)
-    turns.put(batch("a", *"123"))
+    queue = FairQueue(4)
+    queue.put(request("a", *"123"))
     with pytest.raises(TooManyImagesError, match="3 images"):
-        turns.put(batch("a", *"45"))
-    turns.put(batch("b", *"12345678"))
-    assert len(turns) == 11
+        queue.put(request("a", *"45"))
+    queue.put(request("b", *"12345678"))
+    assert len(queue) == 11
 
 
 def test_what_is_dropped_makes_room() -> None:
-    turns = Turns(4)
-    first = batch("a", *"123")
-    turns.put(first)
-    assert taken(turns) == "1"
-    assert [job.content for job in turns.drop(first)] == [b"2", b"3"]
-    turns.put(batch("a", *"4567"))
-    assert taken(turns) == "4"
-    assert turns.drop(first) == []
+    queue = FairQueue(4)
+    first = request("a", *"123")
+    queue.put(first)
+    assert taken(queue) == "1"
+    assert [job.content for job in queue.drop(first)] == [b"2", b"3"]
+    queue.put(request("a", *"4567"))
+    assert taken(queue) == "4"
+    assert queue.drop(first) == []
 
 
 def test_whose_images_take_long_leaves_a_decoder_to_others() -> None:
-    turns = Turns(99, n_decoders=3)
-    turns.put(batch("slow", *"abcdef"))
-    assert taken(turns, seconds=5.0) == "a"
-    running = [turns.take() for _ in range(2)]
+    queue = FairQueue(99, n_decoders=3)
+    queue.put(request("slow", *"abcdef"))
+    assert taken(queue, seconds=5.0) == "a"
+    running = [queue.take() for _ in range(2)]
     # Nobody else is there, and still the third decoder waits.
-    waits = threading.Thread(target=lambda: running.append(turns.take()))
+    waits = threading.Thread(target=lambda: running.append(queue.take()))
     waits.start()
-    turns.put(batch("quick", "1"))
+    queue.put(request("quick", "1"))
     waits.join()
     assert [job.content for job in running if job] == [b"b", b"c", b"1"]
-    turns.charge(running[0].batch, 5.0)  # type: ignore[union-attr]
-    assert taken(turns) == "d"
+    queue.charge(running[0].request, 5.0)  # type: ignore[union-attr]
+    assert taken(queue) == "d"
 
 
 def test_whose_images_are_quick_has_all_decoders() -> None:
-    turns = Turns(99, n_decoders=2)
-    turns.put(batch("quick", *"abc"))
-    assert taken(turns, seconds=0.1) == "a"
-    assert [job.content for job in (turns.take(), turns.take()) if job] == [b"b", b"c"]
+    queue = FairQueue(99, n_decoders=2)
+    queue.put(request("quick", *"abc"))
+    assert taken(queue, seconds=0.1) == "a"
+    assert [job.content for job in (queue.take(), queue.take()) if job] == [b"b", b"c"]
 
 
 class Held(DecoderProcess):
@@ -123,9 +127,9 @@ class Held(DecoderProcess):
     def wait_until_ready(self) -> None:
         """It is."""
 
-    def decode(self, content: bytes, *, thumbnail: bool) -> Examined:
+    def decode(self, content: bytes, *, thumbnail: bool) -> DecodedImage:
         self.go.wait()
-        return Examined(np.zeros((8, 8, 3), np.uint8), "image/png", 8, 8, None)
+        return DecodedImage(np.zeros((8, 8, 3), np.uint8), "image/png", 8, 8, None)
 
     def end(self) -> None:
         self.go.set()
@@ -215,10 +219,10 @@ def test_what_was_cancelled_is_neither_computed_nor_the_end_of_a_thread() -> Non
 
 
 def test_nothing_waits_after_the_end() -> None:
-    turns = Turns(9)
-    turns.put(batch("a", *"123"))
-    left = turns.close()
-    assert [type(job) for job in left] == [Job] * 3
-    assert turns.take() is None
+    queue = FairQueue(9)
+    queue.put(request("a", *"123"))
+    left = queue.close()
+    assert [type(job) for job in left] == [DecodeJob] * 3
+    assert queue.take() is None
     with pytest.raises(RuntimeError, match="stopping"):
-        turns.put(batch("a", "4"))
+        queue.put(request("a", "4"))

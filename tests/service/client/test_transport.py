@@ -54,7 +54,7 @@ def test_pauses_grow(client: Client, stub: Stub, pauses: list[float]) -> None:
 
 def test_patience_has_an_end(client: Client, stub: Stub) -> None:
     stub.faults = ["lost before"] * 6
-    with pytest.raises(ServiceError, match="gives no answer after 6 attempts") as caught:
+    with pytest.raises(ServiceError, match="does not respond after 6 attempts") as caught:
         client.teach([1.0], "cup")
     assert caught.value.status == 0
     assert not stub.taught

@@ -1,7 +1,8 @@
 /** Pictures that are dropped on the page, pasted into it or chosen from files. */
 
-import { note } from "./announce.js";
-import { byId, counted } from "./dom.js";
+import { notify } from "./notifications.js";
+import { byId } from "./dom.js";
+import { counted } from "./text.js";
 import { tray } from "./tray.js";
 
 // A folder dropped by mistake must not fill the memory of a phone.
@@ -10,10 +11,10 @@ const MOST_PICTURES = 500;
 function take(files) {
   const pictures = [...files].filter((file) => file.type.startsWith("image/"));
   const others = files.length - pictures.length;
-  if (others > 0) note("bad", `${counted(others, "file")} left out: not a picture.`);
+  if (others > 0) notify("bad", `${counted(others, "file")} left out: not a picture.`);
   const room = MOST_PICTURES - tray.pictures.length;
   if (pictures.length > room) {
-    note("bad", `At most ${MOST_PICTURES} pictures can wait at once; the first ${room} were taken.`);
+    notify("bad", `At most ${MOST_PICTURES} pictures can wait at once; the first ${room} were taken.`);
   }
   const taken = pictures.slice(0, room);
   if (taken.length === 0) return;
@@ -22,7 +23,7 @@ function take(files) {
 }
 
 /** @param {() => boolean} welcome whether pictures are taken now */
-export function takeDrops(welcome) {
+export function startFileInput(welcome) {
   let depth = 0;
   const over = (shown) => document.body.classList.toggle("dropping", shown);
   const carriesFiles = (event) => welcome() && event.dataTransfer?.types.includes("Files");

@@ -1,9 +1,10 @@
 /** The form that gives a picture its name, and says how much of that class was taught. */
 
 import { byId, element, fill, named } from "./dom.js";
-import { knowledge } from "./knowledge.js";
+import { workspace } from "./workspace.js";
 import { outbox } from "./outbox.js";
-import { badge, count, dots, FIRST_PICTURES, verdict } from "./signs.js";
+import { advice, countText, FIRST_PICTURES } from "./class_advice.js";
+import { badge, dots } from "./class_progress.js";
 
 // A longer list is not read anyway; typing makes it shorter.
 const MOST_SUGGESTIONS = 50;
@@ -11,11 +12,11 @@ const MOST_SUGGESTIONS = 50;
 const field = byId("label");
 const finer = byId("fine");
 
-export function startNaming() {
-  field.addEventListener("input", showNaming);
+export function startNameForm() {
+  field.addEventListener("input", showNameForm);
   finer.addEventListener("input", () => suggest(byId("fines"), fineNames(), finer.value));
-  knowledge.addEventListener("change", showNaming);
-  outbox.addEventListener("change", showNaming);
+  workspace.addEventListener("change", showNameForm);
+  outbox.addEventListener("change", showNameForm);
 }
 
 /** The names that were typed, or null after saying what is missing. */
@@ -31,32 +32,32 @@ export function typedNames() {
   return { label, fine: finer.value.trim() || null };
 }
 
-export function typeName(label) {
+export function setName(label) {
   field.value = label;
   finer.value = "";
-  showNaming();
+  showNameForm();
 }
 
 /** Brings the cursor to the name, for a picture that is none of what was offered. */
-export function askForName() {
+export function focusName() {
   field.focus();
   field.select();
 }
 
-export function showNaming() {
+export function showNameForm() {
   const label = field.value.trim();
   if (label !== "") {
     field.setAttribute("aria-invalid", "false");
     byId("label-missing").hidden = true;
   }
-  suggest(byId("names"), knowledge.classes.map((entry) => entry.name), label);
+  suggest(byId("names"), workspace.classes.map((entry) => entry.name), label);
   suggest(byId("fines"), fineNames(), finer.value);
   fill(byId("progress"), ...progressOf(label));
 }
 
 function progressOf(label) {
   if (label === "") return [];
-  const entry = knowledge.named(label);
+  const entry = workspace.named(label);
   const waiting = outbox.waitingFor(label);
   if (entry === null) {
     const kept = waiting > 0 ? `${waiting} waiting to be sent. ` : "";
@@ -66,13 +67,13 @@ function progressOf(label) {
     ];
   }
   return [
-    element("p", { class: "row" }, badge(entry), dots(entry.n_examples), count(entry, waiting)),
-    element("p", { class: "muted" }, ...verdict(entry)),
+    element("p", { class: "row" }, badge(entry), dots(entry.n_examples), countText(entry, waiting)),
+    element("p", { class: "muted" }, ...advice(entry)),
   ];
 }
 
 function fineNames() {
-  return knowledge.named(field.value.trim())?.fine.map((entry) => entry.name) ?? [];
+  return workspace.named(field.value.trim())?.fine.map((entry) => entry.name) ?? [];
 }
 
 /** Fills a list with the names that contain what was typed. */
