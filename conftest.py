@@ -23,7 +23,7 @@ PATH_TIERS = {
     "tests/cli/test_experiment.py": "process",
     "tests/cli/test_main.py": "process",
     "tests/service/client/test_real_service.py": "process",
-    "tests/distributed": "ray",
+    "tests/distributed/test_": "ray",
     "tests/research/papers": "papers",
     "tests/estimators/forest/test_endurance.py": "process",
     "tests/estimators/forest/test_memory_limit_processes.py": "process",

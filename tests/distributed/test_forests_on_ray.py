@@ -14,7 +14,7 @@ import evergrow
 from evergrow import NCMForestClassifier, SubcategoryForestClassifier
 from evergrow.estimators.forest import by_groups
 from evergrow.estimators.forest.scratch import scratch_folder
-from evergrow.foundation.engine import engine_in_use
+from evergrow.foundation.engine import current_engine
 from evergrow.foundation.errors import ShardError
 from tests.conftest import FORESTS
 from tests.distributed.conftest import rays_own_warnings, same_trees
@@ -157,7 +157,7 @@ def test_a_forest_is_the_same_after_a_worker_is_killed(two_nodes, rows):
     killed: list[int] = []
     with evergrow.cluster("auto"):
         NCMForestClassifier(2, random_state=3).fit(*rows)
-        engine = engine_in_use()
+        engine = current_engine()
         run = engine.run
 
         def run_and_kill(*args, **options):
@@ -188,7 +188,7 @@ def test_a_forest_is_the_same_after_a_node_is_lost(two_nodes, rows):
     with rays_own_warnings():
         third = two_nodes.add_node(num_cpus=2)
     with evergrow.cluster("auto"):
-        engine = engine_in_use()
+        engine = current_engine()
         run = engine.run
 
         def run_and_lose(*args, **options):

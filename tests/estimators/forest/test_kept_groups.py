@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evergrow import NCMForestClassifier, SubcategoryForestClassifier, SVMForestClassifier
-from evergrow.foundation.engine import InProcess, using
+from evergrow.foundation.engine import Capacity, LocalEngine, use_engine
 from tests.estimators.forest.blobs import blobs
 from tests.foundation.engines import Shuffled
 
@@ -34,9 +34,7 @@ def forest_of(**options: Any) -> NCMForestClassifier:
 
 
 def kept_elsewhere(updates: str = "workers") -> Shuffled:
-    engine = Shuffled()
-    engine.updates = updates
-    return engine
+    return Shuffled(updates=updates)
 
 
 def check_same(found: Any, expected: Any) -> None:
@@ -57,7 +55,7 @@ def test_updates_are_those_made_here(options: dict[str, Any]) -> None:
     engine = kept_elsewhere()
     for batch in MORE:
         here.partial_fit(*batch)
-        with using(engine):
+        with use_engine(engine):
             there.partial_fit(*batch)
         check_same(there, here)
         for name, value in vars(here.update_report_).items():
@@ -71,7 +69,7 @@ def test_other_forests_are_updated_likewise() -> None:
     here, there = (SVMForestClassifier(4, random_state=0).fit(X, Y) for _ in range(2))
     for batch in MORE:
         here.partial_fit(*batch)
-        with using(kept_elsewhere()):
+        with use_engine(kept_elsewhere()):
             there.partial_fit(*batch)
     check_same(there, here)
 
@@ -80,27 +78,27 @@ def test_coarse_and_fine_classes_are_updated_likewise() -> None:
     labels = np.column_stack([Y // 3, Y])
     here, there = (SubcategoryForestClassifier(4, random_state=0).fit(X, labels) for _ in range(2))
     more = MORE[0][0], np.column_stack([MORE[0][1] // 3, MORE[0][1]])
-    with using(kept_elsewhere()):
+    with use_engine(kept_elsewhere()):
         there.partial_fit(*more)
     assert np.array_equal(here.partial_fit(*more).predict_proba(X), there.predict_proba(X))
 
 
 def test_samples_that_are_forgotten_in_between_are_forgotten_there() -> None:
     here, there = forest_of(update="rust").fit(X, Y), forest_of(update="rust").fit(X, Y)
-    with using(kept_elsewhere()):
+    with use_engine(kept_elsewhere()):
         for forest in (there, here):
             forest.partial_fit(*MORE[0])
             forest.forget(samples=range(100, 200))
             forest.partial_fit(*MORE[1])
             forest.forget(classes=[2])
-            with using(None if forest is here else kept_elsewhere()):
+            with use_engine(None if forest is here else kept_elsewhere()):
                 forest.partial_fit(*MORE[2])
     check_same(there, here)
 
 
 def test_a_copy_goes_its_own_way() -> None:
     here, first = forest_of().fit(X, Y), forest_of().fit(X, Y)
-    with using(kept_elsewhere()):
+    with use_engine(kept_elsewhere()):
         first.partial_fit(*MORE[0])
         second = copy.deepcopy(first)
         first.partial_fit(*MORE[1])
@@ -112,7 +110,7 @@ def test_a_copy_goes_its_own_way() -> None:
 def test_a_worker_that_lost_its_trees_is_given_them_again() -> None:
     here, there = forest_of().fit(X, Y), forest_of().fit(X, Y)
     engine = kept_elsewhere()
-    with using(engine):
+    with use_engine(engine):
         there.partial_fit(*MORE[0])
         for key in [key for key in engine.values if key[1] == 1]:
             del engine.values[key]
@@ -131,7 +129,7 @@ def test_an_update_that_fails_leaves_all_as_it_was() -> None:
         if len(asked) == 3:
             raise KeyboardInterrupt
 
-    with using(engine):
+    with use_engine(engine):
         there.partial_fit(*MORE[0])
         before, kept = there._fitted, dict(engine.values)
         engine.before_change = fail_at_the_last
@@ -147,7 +145,7 @@ def test_an_update_that_fails_leaves_all_as_it_was() -> None:
 def test_trees_are_let_go_with_the_forest() -> None:
     engine = kept_elsewhere()
     forest = forest_of().fit(X, Y)
-    with using(engine):
+    with use_engine(engine):
         for batch in MORE:
             forest.partial_fit(*batch)
             gc.collect()
@@ -160,17 +158,20 @@ def test_trees_are_let_go_with_the_forest() -> None:
 def test_only_what_changed_comes_back() -> None:
     forest = forest_of(update="uls").fit(X, Y)
     engine = kept_elsewhere()
-    with using(engine):
+    with use_engine(engine):
         forest.partial_fit(X[:1], Y[:1])
     assert sum(engine.sizes) < forest._fitted.forest.nbytes / 20
 
 
-def test_the_plain_loop_keeps_trees_as_well() -> None:
-    engine = InProcess()
-    engine.updates = "workers"
+class UpdatingLocalEngine(LocalEngine):
+    capacity = Capacity(updates="workers")
+
+
+def test_the_local_engine_holds_trees_as_well() -> None:
+    engine = UpdatingLocalEngine()
     here, there = forest_of().fit(X, Y), forest_of().fit(X, Y)
     for batch in MORE:
-        with using(engine):
+        with use_engine(engine):
             there.partial_fit(*batch)
         here.partial_fit(*batch)
     check_same(there, here)
@@ -192,13 +193,12 @@ def test_trees_go_to_workers_where_that_pays(
     options: dict[str, Any], n_workers: int, expected: list[bool]
 ) -> None:
     forest = forest_of(**options).fit(X, Y)
-    engine = kept_elsewhere("auto")
-    engine.n_workers = n_workers
+    engine = Shuffled(updates="auto", n_workers=n_workers)
     was_there = []
-    with using(engine):
+    with use_engine(engine):
         for batch in MORE:
             forest.partial_fit(*batch)
-            was_there.append("updating groups of trees" in engine.works)
+            was_there.append("updating groups of trees" in {job.description for job in engine.jobs})
     assert was_there == expected
 
 
@@ -208,6 +208,6 @@ def test_a_forest_that_is_only_used_for_answers_is_updated_here(tmp_path: Any) -
     forest_of(update="uls").fit(X, Y).save(tmp_path / "forest", inference_only=True)
     forest = evergrow.load(tmp_path / "forest")
     engine = kept_elsewhere()
-    with using(engine):
+    with use_engine(engine):
         forest.partial_fit(*MORE[0])
-    assert engine.works == []
+    assert engine.jobs == []

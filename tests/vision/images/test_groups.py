@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from evergrow import BadImageWarning, Embedder, ImageError
-from evergrow.foundation.engine import InProcess, using
+from evergrow.foundation.engine import LocalEngine, use_engine
 from evergrow.vision import BagOfWords, LocalFeatures, RandomKDTrees, RandomPatches
 from evergrow.vision.descriptors import groups as describing_groups
 from evergrow.vision.embedding import embedder as embedder_module
@@ -26,7 +26,7 @@ from tests.vision.images.drawn import encoded, noise
 
 IMAGES = [noise(seed=i) for i in range(11)]
 every_engine = pytest.mark.parametrize(
-    "engine", [InProcess(), Shuffled()], ids=["in process", "shuffled"]
+    "engine", [LocalEngine(), Shuffled()], ids=["in process", "shuffled"]
 )
 
 
@@ -57,7 +57,7 @@ def model(tmp_path: Path) -> Path:
 @every_engine
 def test_vectors_by_groups_are_those_of_one_run(model: Path, engine: Any) -> None:
     expected = Embedder(model, cache=False).transform(IMAGES)
-    with using(engine):
+    with use_engine(engine):
         found = Embedder(model, cache=False, batch_size=2).transform(IMAGES)
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
@@ -65,7 +65,7 @@ def test_vectors_by_groups_are_those_of_one_run(model: Path, engine: Any) -> Non
 @every_engine
 def test_a_function_embeds_by_groups_too(engine: Any) -> None:
     expected = Embedder(mean_colours).transform(IMAGES)
-    with using(engine):
+    with use_engine(engine):
         np.testing.assert_array_equal(Embedder(mean_colours).transform(IMAGES), expected)
 
 
@@ -87,7 +87,7 @@ def test_every_kind_of_source_can_travel(
             IMAGES[0],
             Image.fromarray(IMAGES[0]),
         ]
-        with using(engine):
+        with use_engine(engine):
             found = Embedder(mean_colours).transform(sources)
     np.testing.assert_array_equal(found, np.repeat(found[:1], len(sources), axis=0))
 
@@ -101,7 +101,7 @@ def test_bad_images_are_left_out_and_named_as_they_were_given(
     embedder = Embedder(mean_colours)
     with pytest.warns(BadImageWarning):
         expected = embedder.extract(sources, on_error="skip")
-    with using(engine), pytest.warns(BadImageWarning, match="4 images were left out"):
+    with use_engine(engine), pytest.warns(BadImageWarning, match="4 images were left out"):
         found = embedder.extract(sources, on_error="skip")
     np.testing.assert_array_equal(found.features, expected.features)
     np.testing.assert_array_equal(found.kept, expected.kept)
@@ -111,20 +111,20 @@ def test_bad_images_are_left_out_and_named_as_they_were_given(
 @pytest.mark.parametrize("seed", range(4))
 def test_the_first_bad_image_is_the_error_whichever_group_is_done_first(seed: int) -> None:
     sources = [*IMAGES[:4], b"first", *IMAGES[4:], b"the second"]
-    with using(Shuffled(seed)), pytest.raises(ImageError, match="<5 bytes>"):
+    with use_engine(Shuffled(seed)), pytest.raises(ImageError, match="<5 bytes>"):
         Embedder(mean_colours).transform(sources)
 
 
 def test_known_images_are_not_computed_again(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     embedder = Embedder(model)
-    with using(Shuffled()):
+    with use_engine(Shuffled()):
         first = embedder.transform(IMAGES)
 
     def refuse(*_: Any) -> None:
         raise AssertionError("the network ran for images whose vectors are kept")
 
     monkeypatch.setattr(networks.OnnxNetwork, "run", refuse)
-    with using(Shuffled()):
+    with use_engine(Shuffled()):
         np.testing.assert_array_equal(embedder.transform(IMAGES), first)
     np.testing.assert_array_equal(embedder.transform(IMAGES), first)
 
@@ -140,7 +140,7 @@ def test_a_process_makes_its_network_once(model: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(embedding_groups, "_last", {})
     monkeypatch.setattr(Embedder, "_make_network", counting)
     embedder = Embedder(model, cache=False)
-    with using(Shuffled()):
+    with use_engine(Shuffled()):
         embedder.transform(IMAGES)
         embedder.transform(IMAGES)
     # One here, to know how long vectors are, and one where the tasks run.
@@ -149,15 +149,15 @@ def test_a_process_makes_its_network_once(model: Path, monkeypatch: pytest.Monke
 
 def test_few_images_are_not_sent_anywhere(model: Path) -> None:
     engine = Shuffled()
-    with using(engine):
+    with use_engine(engine):
         Embedder(model).transform(IMAGES[:3])
-    assert not engine.works
+    assert not engine.jobs
 
 
 def test_a_task_gets_no_more_pixels_than_it_may_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "_MOST_BYTES", 2 * IMAGES[0].nbytes)
     engine = Shuffled()
-    with using(engine):
+    with use_engine(engine):
         Embedder(mean_colours).transform(IMAGES)
     assert len(engine.sizes) == 6
 
@@ -171,7 +171,7 @@ def test_descriptors_by_groups_are_those_of_one_run(
     features = LocalFeatures(descriptor, patches=RandomPatches(9), random_state=copy.copy(seed))
     sources = [*IMAGES, IMAGES[0]]
     again = LocalFeatures(descriptor, patches=RandomPatches(9), random_state=copy.deepcopy(seed))
-    with using(engine):
+    with use_engine(engine):
         found = again.transform(sources)
     np.testing.assert_array_equal(found[0], found[11])
     if seed is not None:
@@ -184,11 +184,11 @@ def test_descriptors_by_groups_are_those_of_one_run(
 def test_images_that_cannot_be_described_are_left_out(engine: Any) -> None:
     sources = [b"text", *IMAGES, b"more text"]
     features = LocalFeatures(patches=RandomPatches(9))
-    with using(engine), pytest.warns(BadImageWarning, match="2 images were left out"):
+    with use_engine(engine), pytest.warns(BadImageWarning, match="2 images were left out"):
         found = features.extract(sources, on_error="skip")
     assert found.kept.tolist() == list(range(1, 12))
     assert [problem.index for problem in found.problems] == [0, 12]
-    with using(engine), pytest.raises(ImageError, match="<4 bytes>"):
+    with use_engine(engine), pytest.raises(ImageError, match="<4 bytes>"):
         features.extract(sources)
 
 
@@ -196,7 +196,7 @@ def test_images_that_cannot_be_described_are_left_out(engine: Any) -> None:
 def test_bags_count_the_words_of_images_where_they_are_described(engine: Any) -> None:
     bag = BagOfWords(RandomKDTrees(2, n_words=9), features=LocalFeatures(), random_state=0)
     expected = bag.fit(IMAGES).transform(IMAGES)
-    with using(engine):
+    with use_engine(engine):
         assert (bag.transform(IMAGES) != expected).nnz == 0
         with pytest.warns(BadImageWarning, match="1 image was left out"):
             found = bag.extract([*IMAGES[:5], b"text", *IMAGES[5:]], on_error="skip")

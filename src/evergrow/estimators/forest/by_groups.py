@@ -24,7 +24,7 @@ from evergrow.estimators.forest.tree_groups import (
     grow_over_shards,
 )
 from evergrow.foundation.blocks import float_blocks
-from evergrow.foundation.engine import Arrays, Engine, Task, engine_in_use
+from evergrow.foundation.engine import Arrays, Engine, Job, Task, current_engine
 from evergrow.foundation.errors import ClusterWarning, warn_user
 from evergrow.foundation.version import __version__
 from evergrow.storage.shards import Shards
@@ -61,7 +61,7 @@ def can_grow_by_groups(engine: Engine, X: Any, recipe: Recipe, room: Room) -> bo
     Rows of a named file, and those beyond the memory limit, are on a disk of this machine; only
     shards can be read elsewhere too.
     """
-    if not engine.is_remote:
+    if not engine.capacity.is_remote:
         return True
     why = None
     if recipe.memory is not None:
@@ -87,10 +87,10 @@ def grow_by_groups(
     """The forest that the core would grow here; ``growth`` is what it is told besides samples."""
     work = _Work(engine, batch, growth, recipe)
     X, codes, ids = batch.X, batch.codes, batch.ids
-    if not engine.is_remote:
+    if not engine.capacity.is_remote:
         samples, _ = store_first(batch, standardization, recipe, room)
         return work.run(grow_over, [samples], samples, recipe.n_threads, room)
-    n_threads = engine.threads_per_worker
+    n_threads = engine.capacity.threads_per_worker
     if not room.in_file:
         rows = standardised(X, standardization, half=recipe.half_samples)
         samples = _core.Samples.over(rows, codes, ids, n_features=X.shape[1])
@@ -102,7 +102,7 @@ def grow_by_groups(
         samples = samples_on_node(on_node, codes, ids)
         return work.run(grow_over_shards, [on_node, codes, ids], samples, n_threads, room)
     finally:
-        engine.on_every_node(remove_rows, on_node.name)
+        engine.run_on_every_node(remove_rows, on_node.name)
         remove_rows(on_node.name)
 
 
@@ -132,15 +132,16 @@ class _Work:
                 raise ValueError(f"there are {len(forest)} trees and not {groups[place][1]}")
             found[place] = forest
 
-        for place, arrays in engine.run(
+        job = Job(
             task,
             groups,
-            [engine.share(value) for value in [*values, told]],
-            what="growing groups of trees",
-            verbose=recipe.verbose,
-            name=self._name(groups) if engine.keeps_results else None,
+            [*values, told],
+            "growing groups of trees",
+            recipe.verbose,
+            name=self._name(groups) if engine.has_checkpoints else None,
             check=take,
-        ):
+        )
+        for place, arrays in engine.run(job):
             if found[place] is None:
                 take(place, arrays)
         return _core.Forest.joined(samples, found)
@@ -157,8 +158,8 @@ def seed_of_work(drawn: int, X: Any, codes: Codes, recipe: Recipe, n_classes: in
 
     ``drawn`` is the seed if this run is the first.
     """
-    engine = engine_in_use()
-    if engine is None or not engine.keeps_results:
+    engine = current_engine()
+    if engine is None or not engine.has_checkpoints:
         return drawn
     told = {
         "n_estimators": recipe.n_estimators,
@@ -169,7 +170,7 @@ def seed_of_work(drawn: int, X: Any, codes: Codes, recipe: Recipe, n_classes: in
         "rules": recipe.split_rules(n_classes, X.shape[1]),
     }
     name = _name(X, codes, told, ["seed"])
-    kept = engine.remember(name, lambda: {"seed": np.array([drawn], dtype=np.int64)})
+    kept = engine.restore_or_make(name, lambda: {"seed": np.array([drawn], dtype=np.int64)})
     return int(kept["seed"][0])
 
 

@@ -31,7 +31,7 @@ from evergrow.estimators.forest.kept_trees import (
 from evergrow.estimators.forest.recipe import Recipe
 from evergrow.estimators.forest.standardize import Standardization
 from evergrow.estimators.forest.stored_rows import StoredRows
-from evergrow.foundation.engine import Engine, Shared, Step, engine_in_use
+from evergrow.foundation.engine import Engine, Job, VersionChange, current_engine
 
 __all__ = ["KeptGroups", "kept_groups", "note_update"]
 
@@ -82,12 +82,12 @@ class KeptGroups:
             numbers,
             evicted,
             plan,
-            engine.threads_per_worker if engine.is_remote else recipe.n_threads,
+            engine.capacity.threads_per_worker if engine.capacity.is_remote else recipe.n_threads,
         )
         try:
             return self._changed(samples, lesson, recipe.verbose)
         except BaseException:
-            engine.let_go(self.after)
+            engine.release(self.after)
             raise
 
     def _changed(
@@ -95,14 +95,10 @@ class KeptGroups:
     ) -> tuple[_core.Forest, dict[str, Any]]:
         found: list[Any] = [None] * len(self.groups)
         done: Counter[str] = Counter()
-        for place, arrays in self.engine.change(
-            update_group,
-            [None] * len(self.groups),
-            [self.engine.share(lesson)],
-            step=Step(self.before, self.after, self._load),
-            what="updating groups of trees",
-            verbose=verbose,
-        ):
+        parts = [None] * len(self.groups)
+        job = Job(update_group, parts, [lesson], "updating groups of trees", verbose)
+        versions = VersionChange(self.before, self.after, self._load)
+        for place, arrays in self.engine.update(job, versions):
             found[place] = _core.Forest.changed(
                 samples=samples,
                 changes=changes_of(arrays),
@@ -120,7 +116,7 @@ class KeptGroups:
         return load_group, [*about, *self._samples]
 
     @cached_property
-    def _samples(self) -> list[Shared]:
+    def _samples(self) -> list[Any]:
         samples = self.known.forest.samples
         numbers = np.arange(len(samples), dtype=np.int32)
         plain = Standardization.identity(samples.n_features)
@@ -130,25 +126,25 @@ class KeptGroups:
 
 def kept_groups(known: FittedForest, recipe: Recipe) -> KeptGroups | None:
     """The groups of a forest that workers are to update; None where it is updated here."""
-    engine = engine_in_use()
+    engine = current_engine()
     if engine is None or not _can_be_kept(known, recipe):
         return None
     version = _versions.get(known)
     if version is not None and version.engine is not engine:
         version = None
-    if engine.updates != "workers" and (
-        engine.updates == "here" or version is None or not _is_worth_it(engine, recipe)
+    if engine.capacity.updates != "workers" and (
+        engine.capacity.updates == "here" or version is None or not _is_worth_it(engine, recipe)
     ):
         return None
     if version is None or version.name is None:
-        groups = _even_groups(len(known.forest), engine.n_workers)
+        groups = _even_groups(len(known.forest), engine.capacity.n_workers)
         version = _note(known, engine, _new_name(), groups)
     return KeptGroups(engine, known, str(version.name), _new_name(), version.groups)
 
 
 def note_update(fitted: FittedForest, kept: KeptGroups | None) -> None:
     """Remember who has the trees of a forest that was just updated."""
-    engine = engine_in_use()
+    engine = current_engine()
     if kept is not None:
         _note(fitted, kept.engine, kept.after, kept.groups)
     elif engine is not None:
@@ -158,7 +154,7 @@ def note_update(fitted: FittedForest, kept: KeptGroups | None) -> None:
 def _note(fitted: FittedForest, engine: Engine, name: str, groups: tuple[Group, ...]) -> _Version:
     version = _versions[fitted] = _Version(engine, name, groups)
     # Who lets go of the forest lets go of its copy.
-    weakref.finalize(fitted, engine.let_go, name).atexit = False
+    weakref.finalize(fitted, engine.release, name).atexit = False
     return version
 
 
@@ -169,7 +165,7 @@ def _can_be_kept(known: FittedForest, recipe: Recipe) -> bool:
 
 
 def _is_worth_it(engine: Engine, recipe: Recipe) -> bool:
-    n_there = engine.n_workers * engine.threads_per_worker
+    n_there = engine.capacity.n_workers * engine.capacity.threads_per_worker
     return recipe.strategy in _GROWS_AGAIN and n_there >= _FEWEST_TIMES * recipe.n_threads
 
 

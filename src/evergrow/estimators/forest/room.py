@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Room", "Work", "moving_bytes", "room_for"]
+__all__ = ["SAMPLE_BYTES", "Room", "Work", "moving_bytes", "room_for"]
 
 _MIB = 1 << 20
 
@@ -34,9 +34,11 @@ _MOST_CHUNK = 1 << 30
 # Rows that the core unpacks at once from half precision, and how many do so.
 _UNPACKED, _READERS = 512, 2
 
+# Class and id of a sample.
+SAMPLE_BYTES = 12
 # In bytes per place of a row, removed ones too, once: class, id and place of the row; n ln n, twice
 # as long after updates.
-_SHARED_PER_PLACE = {"fit": 12 + 16 + 8, "update": 12 + 2 * 16 + 16}
+_SHARED_PER_PLACE = {"fit": SAMPLE_BYTES + 16 + 8, "update": SAMPLE_BYTES + 2 * 16 + 16}
 # Per stored row: its number sorted by class and the space for sorting; codes, ids and places of the
 # caller.
 _SHARED_PER_ROW = 8 + 16

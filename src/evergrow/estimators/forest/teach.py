@@ -34,7 +34,7 @@ from evergrow.estimators.forest.storing import (
     store_first,
     store_more,
 )
-from evergrow.foundation.engine import engine_in_use
+from evergrow.foundation.engine import current_engine
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.turns import turn_of_file
@@ -108,7 +108,7 @@ def _grown(
     room: Room,
 ) -> _core.Forest:
     """The trees, by the engine in use if there is one and it is worth it."""
-    engine = engine_in_use() if batch.X.shape[0] >= _SETTLED else None
+    engine = current_engine() if batch.X.shape[0] >= _SETTLED else None
     if engine is not None and can_grow_by_groups(engine, batch.X, recipe, room):
         return grow_by_groups(engine, batch, standardization, growth, recipe, room)
     samples, _ = store_first(batch, standardization, recipe, room)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.classifier.learner import snapshot
-from evergrow.foundation.engine import Arrays, Engine, engine_in_use
+from evergrow.foundation.engine import Arrays, Engine, current_engine
 from evergrow.foundation.errors import BadImage
 from evergrow.foundation.ragged import RaggedArray
 from evergrow.vision.descriptors.describing import seed_of
@@ -36,7 +36,7 @@ def describing_groups(
     None where they are described here: without an engine, and for few images or those that are
     made on the way.
     """
-    engine = engine_in_use()
+    engine = current_engine()
     if engine is None or not isinstance(images, Sequence | np.ndarray):
         return None
     if len(images) <= IMAGES_PER_TASK:
@@ -44,12 +44,12 @@ def describing_groups(
     check_sources(images)
     features._check()
     sources = list(images)
-    groups = image_groups(sources, most=IMAGES_PER_TASK, is_remote=engine.is_remote)
+    groups = image_groups(sources, most=IMAGES_PER_TASK, is_remote=engine.capacity.is_remote)
     # One seed for all images of a call, as without groups.
     seeded = snapshot(features).set_params(random_state=seed_of(features.random_state))
-    if engine.is_remote:
+    if engine.capacity.is_remote:
         # Workers that share a machine would all start a thread per processor.
-        seeded.set_params(n_jobs=engine.threads_per_worker)
+        seeded.set_params(n_jobs=engine.capacity.threads_per_worker)
     return engine, groups, seeded, sources
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from evergrow.foundation.engine import engine_in_use
+from evergrow.foundation.engine import current_engine
 from evergrow.foundation.params import Flag, Integer, Nothing, Rule, check_parameters
 from evergrow.foundation.progress import progress_bar
 from evergrow.storage.cache_folder import cache_folder
@@ -212,12 +212,12 @@ class Embedder(
 
     def _extract_elsewhere(self, sources: list[Any], on_error: str) -> Extraction | None:
         """Vectors of many images by the engine in use; None for few, and where there is none."""
-        engine = engine_in_use()
+        engine = current_engine()
         if engine is None or len(sources) <= IMAGES_PER_TASK:
             return None
         limits = self.limits or DEFAULT_LIMITS
         groups = image_groups(
-            sources, most=IMAGES_PER_TASK, is_remote=engine.is_remote, limits=limits
+            sources, most=IMAGES_PER_TASK, is_remote=engine.capacity.is_remote, limits=limits
         )
         return embed_by_groups(engine, groups, self, sources, on_error)
 

@@ -47,8 +47,8 @@ def embed_by_groups(
     kept = np.zeros(len(sources), dtype=bool)
     problems: list[BadImage] = []
     # What nobody can name is made once per call.
-    key = (network.key or secrets.token_hex(16)) if engine.is_remote else None
-    values = (embedder, key, engine.threads_per_worker)
+    key = (network.key or secrets.token_hex(16)) if engine.capacity.is_remote else None
+    values = (embedder, key, engine.capacity.threads_per_worker)
     options: dict[str, Any] = {"on_error": on_error, "verbose": int(embedder.verbose)}
     for group, found, bad in done_in_order(
         engine, embed_group, groups, values, sources, what="Embedding images", **options

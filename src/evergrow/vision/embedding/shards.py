@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.classifier.learner import snapshot
-from evergrow.foundation.engine import Arrays, Engine, InProcess, engine_in_use, in_order
+from evergrow.foundation.engine import Arrays, Engine, Job, LocalEngine, current_engine, in_order
 from evergrow.foundation.errors import BadImage, BadImageWarning
 from evergrow.foundation.params import check_parameters
 from evergrow.storage.shards.cutting import Piece
@@ -128,7 +128,7 @@ def shard_images(
     embedder = Embedder(verbose=verbose) if embedder is None else embedder
     key = embedder.network().key
     made_by = None if key is None else hashlib.sha256(f"embedder {key}".encode()).hexdigest()
-    engine = engine_in_use() or InProcess()
+    engine = current_engine() or LocalEngine()
     appending = writing(
         path,
         dtype=dtype,
@@ -159,8 +159,8 @@ def _unknown(
     firsts = range(0, len(images.names), _HASHED_TOGETHER)
     parts = [images.part(first, first + _HASHED_TOGETHER) for first in firsts]
     is_new = np.ones(len(images.names), dtype=bool)
-    results = engine.run(_origins_task, parts, what="looking for new images", verbose=verbose)
-    for place, result in results:
+    job = Job(_origins_task, parts, description="looking for new images", verbose=verbose)
+    for place, result in engine.run(job):
         for i, origin in enumerate(result["origins"]):
             is_new[firsts[place] + i] = origin.tobytes() not in known
     return images.where(is_new)
@@ -193,11 +193,11 @@ def _embedded(
     firsts = range(0, len(images.names), step)
     parts = [images.part(first, first + step, codes) for first in firsts]
     # One bar: that of the shards, or that of the images of a single one.
-    is_single = len(parts) == 1 and not engine.is_remote
+    is_single = len(parts) == 1 and not engine.capacity.is_remote
     worker = _settled(embedder, engine, verbose if is_single else 0)
-    shared = [engine.share(value) for value in (worker, str(writer.folder), dtype.name, on_error)]
+    shared = (worker, str(writer.folder), dtype.name, on_error)
     bar = 0 if is_single else verbose
-    results = engine.run(_embed_task, parts, shared, what="embedding shards", verbose=bar)
+    results = engine.run(Job(_embed_task, parts, shared, "embedding shards", bar))
     with committing(writer) as commit_now_and_then:
         for place, result in in_order(results):
             report, n_rows = json.loads(result["report"].tobytes()), 0
@@ -213,7 +213,7 @@ def _embedded(
 def _settled(embedder: Embedder, engine: Engine, verbose: int) -> Embedder:
     # A copy of the caller's, with the network that it has loaded.
     worker: Embedder = snapshot(embedder)
-    if engine.is_remote:
+    if engine.capacity.is_remote:
         # Workers that share a machine would all start a thread per processor.
         worker.set_params(n_jobs=None)
     worker.set_params(verbose=verbose)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evergrow.foundation.engine import Arrays, Engine, Shared, Task, in_order
+from evergrow.foundation.engine import Arrays, Engine, Job, Task, in_order
 from evergrow.foundation.errors import BadImage, ImageError
 from evergrow.vision.images.ahead import in_groups
 from evergrow.vision.images.sources import DEFAULT_LIMITS, ReadLimits, content_of, name_of
@@ -84,8 +84,8 @@ def done_in_order(
 
     With ``on_error="raise"`` the first bad image of all is an error, whichever group is done first.
     """
-    shared: list[Shared] = [engine.share(value) for value in values]
-    with closing(_run(engine, task, groups, shared, what, verbose)) as results:
+    job = Job(task, groups, values, what, verbose)
+    with closing(_run(engine, job)) as results:
         for place, found in in_order(results):
             bad = _bad_images(found, groups[place], sources)
             if bad and on_error == "raise":
@@ -114,16 +114,9 @@ def _bad_images(found: Arrays, group: ImageGroup, sources: Sequence[Any]) -> lis
     return bad
 
 
-def _run(
-    engine: Engine,
-    task: Task,
-    groups: Sequence[ImageGroup],
-    shared: list[Shared],
-    what: str,
-    verbose: int,
-) -> Generator[tuple[int, Arrays], None, None]:
-    # A generator, whatever the engine gives: it can be closed, which ends the work.
-    yield from engine.run(task, groups, shared, what=what, verbose=verbose)
+def _run(engine: Engine, job: Job) -> Generator[tuple[int, Arrays], None, None]:
+    # A generator, whatever the engine returns: closing it cancels the job.
+    yield from engine.run(job)
 
 
 def _n_bytes(source: Any) -> int:

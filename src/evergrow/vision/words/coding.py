@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.blocks import float_blocks
-from evergrow.foundation.engine import Arrays, engine_in_use
+from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.storage.shards import StoredRows
 from evergrow.storage.shards.row_parts import RowPart, gathered, row_parts
 from evergrow.vision.words.rows import single, single_matrix
@@ -31,10 +31,13 @@ class Coder(Protocol):
 
 def words_of_all(coder: Coder, X: Any, n_threads: int) -> Words:
     """Word of each row in each tree; rows on disk are read a block at a time."""
-    engine = engine_in_use()
+    engine = current_engine()
     parts = [] if engine is None else row_parts(X)
     if engine is not None and len(parts) > 1:
-        values = (coder, engine.threads_per_worker if engine.is_remote else n_threads)
+        values = (
+            coder,
+            engine.capacity.threads_per_worker if engine.capacity.is_remote else n_threads,
+        )
         return gathered(engine, parts, words_of_part, X, values, what="coding descriptors")
     if not isinstance(X, StoredRows):
         return coder.words_of(X, n_threads)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from scipy import sparse
 
-from evergrow.foundation.engine import Arrays, engine_in_use
+from evergrow.foundation.engine import Arrays, Job, current_engine
 from evergrow.storage.shards.row_parts import rows_to_share
 from evergrow.vision.words.image_parts import ImagePart, image_parts, images_to_cut
 
@@ -80,10 +80,10 @@ def reader_of(codebook: Any) -> Any:
     reader = codebook._travelling()
     # Descriptors of images have no names.
     vars(reader).pop("feature_names_in_", None)
-    engine = engine_in_use()
-    if engine is not None and engine.is_remote and hasattr(reader, "n_jobs"):
+    engine = current_engine()
+    if engine is not None and engine.capacity.is_remote and hasattr(reader, "n_jobs"):
         # Workers that share a machine would all start a thread per processor.
-        reader.n_jobs = engine.threads_per_worker
+        reader.n_jobs = engine.capacity.threads_per_worker
     return reader
 
 
@@ -102,15 +102,15 @@ def _counts_by_parts(
     reader: Any, images: Iterable[npt.ArrayLike]
 ) -> Iterator[tuple[int, sparse.csr_array]] | None:
     """Counts of parts as they finish; None where there is no engine, or one part at most."""
-    engine = engine_in_use()
+    engine = current_engine()
     there = None if engine is None else images_to_cut(images)
     if engine is None or there is None or there.n_features != reader.n_features_in_:
         return None
     parts = image_parts(there)
     if len(parts) < 2:
         return None
-    shared = [engine.share(value) for value in (rows_to_share(there.values), reader)]
-    found = engine.run(counts_of_part, parts, shared, what="coding images")
+    shared = (rows_to_share(there.values), reader)
+    found = engine.run(Job(counts_of_part, parts, shared, "coding images"))
     n_words = reader.n_words_
     return ((place, counts_from_arrays(arrays, n_words)) for place, arrays in found)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
 from evergrow import ERCForest
 from evergrow.research.papers.nips2006.coding import (
     Coding,
     centres_on,
+    equal_error_score,
     histograms,
     is_plain,
     local_features,
@@ -37,6 +39,30 @@ def test_counts_are_those_that_the_codebook_gives_itself() -> None:
         local = local_features("haar", 30, 5)
         expected = codebook.encode([local.describe(image)[0] for image in data.images])
         assert np.array_equal(counts.toarray(), expected.toarray())
+
+
+def test_words_that_tell_the_class_give_the_full_rate_and_words_that_do_not_half_of_it() -> None:
+    data = scenes()
+    telling = sparse.csr_array((data.classes == "bicycle").astype(np.int32)[:, None])
+    assert equal_error_score(data, "bicycle", telling) == 100.0
+    silent = sparse.csr_array(np.ones((len(data.classes), 1), dtype=np.int32))
+    assert equal_error_score(data, "bicycle", silent) == 50.0
+
+
+def test_only_training_images_teach_the_words() -> None:
+    data = scenes()
+    given = training_descriptors(data, "hsl", 0, n_descriptors=80)
+    assert given.rows.shape == (80, 768)
+    assert given.images.max() == data.trains.sum() - 1
+
+
+def test_codings_of_fewer_patches_see_the_first_of_the_same_ones() -> None:
+    data = scenes().where(np.arange(len(scenes().images)) < 2)
+    rows = training_descriptors(data, "hsl", 0, n_descriptors=40).rows
+    forest = ERCForest(2, n_words=5, supervised=False, random_state=0).fit(rows)
+    counts = histograms(data, "hsl", {"few": Coding(forest, 10), "many": Coding(forest, 30)}, 0)
+    assert counts["few"].sum(axis=1).tolist() == [20, 20]
+    assert ((counts["many"] - counts["few"]).toarray() >= 0).all()
 
 
 def test_some_descriptors_come_from_all_images() -> None:

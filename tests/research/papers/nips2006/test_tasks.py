@@ -15,6 +15,7 @@ from evergrow.research.papers.nips2006.photographs import (
     SOURCES,
     SOURCES_WITH_OUTLINES,
     even_and_odd,
+    every_other,
     names_with_outlines,
     photographs,
 )
@@ -56,6 +57,17 @@ def test_outlines_are_those_of_the_test_scenes() -> None:
     (scene,) = drawings("bicycle", [1])
     assert np.array_equal(data.X_test[data.y_test == "bicycle"][0], scene.pixels)
     assert np.array_equal(first, scene.outline)
+
+
+def test_every_other_image_of_each_class_trains() -> None:
+    classes = np.array(["b", "b", "b", "a", "a"])
+    assert every_other(classes).tolist() == [True, False, True, True, False]
+
+
+def test_a_task_holds_one_object_and_background() -> None:
+    task = photographs(of_names("apple", BACKGROUND, "pear"), "made", 2).against_background("pear")
+    assert set(task.classes) == {"pear", BACKGROUND}
+    assert len(task.images) == len(task.trains) == 12
 
 
 def test_even_files_train_and_odd_ones_test() -> None:

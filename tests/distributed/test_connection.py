@@ -8,8 +8,9 @@ import sys
 import pytest
 
 import evergrow
-from evergrow.distributed import connecting
-from evergrow.distributed.versions import versions_here
+from evergrow.distributed import connection
+from evergrow.distributed.versions import local_versions
+from evergrow.foundation.engine import Job
 from evergrow.foundation.errors import ClusterError
 
 _CONNECT = """
@@ -37,7 +38,7 @@ def test_an_address_where_no_ray_answers_is_named_in_time(needs_ray, run_script)
     lines = done.stdout.splitlines()
     assert len(lines) == 6, done.stderr
     for address, line in zip(addresses, lines[::2], strict=True):
-        assert f"no Ray cluster answers at {address} within 1 seconds of asking" in line
+        assert f"no Ray cluster answers at {address} within 1 seconds" in line
     assert lines[1::2] == ["True"] * 3
 
 
@@ -86,12 +87,12 @@ def test_without_ray_there_is_still_no_cluster(monkeypatch):
 
 @pytest.mark.parametrize("thing", ["Python", "Evergrow", "NumPy", "instruction set"])
 def test_a_node_with_another_version_is_named_before_any_work(two_nodes, monkeypatch, thing):
-    versions_of = connecting._versions_of
+    versions_of = connection._versions_of
 
     def with_an_odd_one(*args):
-        return {**versions_of(*args), "odd (10.0.0.7)": {**versions_here(), thing: "0.0"}}
+        return {**versions_of(*args), "odd (10.0.0.7)": {**local_versions(), thing: "0.0"}}
 
-    monkeypatch.setattr(connecting, "_versions_of", with_an_odd_one)
+    monkeypatch.setattr(connection, "_versions_of", with_an_odd_one)
     with (
         pytest.raises(ClusterError, match=rf"odd \(10.0.0.7\) has {thing} 0.0"),
         evergrow.cluster("auto"),
@@ -103,14 +104,16 @@ def test_a_worker_of_a_node_that_joined_later_is_checked_too(engine, monkeypatch
     from evergrow.distributed import ray_engine
     from tests.distributed import work
 
-    monkeypatch.setattr(ray_engine, "versions_here", lambda: {**versions_here(), "Evergrow": "999"})
+    monkeypatch.setattr(
+        ray_engine, "local_versions", lambda: {**local_versions(), "Evergrow": "999"}
+    )
     with pytest.raises(ClusterError, match=r"here is Evergrow 999, but\n  node .* has Evergrow"):
-        list(engine.run(work.shifted, range(1), [1], what="adding"))
+        list(engine.run(Job(work.shifted, range(1), [1], "adding")))
 
 
 def test_more_threads_than_a_node_has_are_refused(two_nodes):
     with (
-        pytest.raises(ClusterError, match="no node has the 64 processors of threads_per_worker"),
+        pytest.raises(ClusterError, match="no node has threads_per_worker=64"),
         evergrow.cluster("auto", threads_per_worker=64),
     ):
         pass
@@ -118,15 +121,15 @@ def test_more_threads_than_a_node_has_are_refused(two_nodes):
 
 _CLIENT = """
 import evergrow, numpy as np
-from evergrow.foundation.engine import engine_in_use
+from evergrow.foundation.engine import Job, current_engine
 random = np.random.default_rng(0)
 X, y = random.normal(size=(300, 8)), random.integers(0, 5, 300)
 here = evergrow.NCMForestClassifier(8, random_state=1).fit(X, y)
 with evergrow.cluster({address!r}):
-    assert engine_in_use().is_remote
+    assert current_engine().capacity.is_remote
     there = evergrow.NCMForestClassifier(8, random_state=1).fit(X, y)
     try:
-        list(engine_in_use().run(evergrow.cluster, [1], what="nothing"))
+        list(current_engine().run(Job(evergrow.cluster, [1], description="nothing")))
     except Exception as error:
         print(type(error).__name__)
 print(np.array_equal(here.predict_proba(X), there.predict_proba(X)))

@@ -9,8 +9,8 @@ import threading
 import pytest
 
 import evergrow
-from evergrow.distributed import connecting
-from evergrow.foundation.engine import engine_in_use
+from evergrow.distributed import connection
+from evergrow.foundation.engine import Job, current_engine
 from evergrow.foundation.errors import ClusterError
 from tests.distributed import work
 
@@ -48,8 +48,8 @@ def _block():
     "action",
     [
         lambda engine: engine.share(1),
-        lambda engine: list(engine.run(work.shifted, range(2), [1], what="adding")),
-        lambda engine: engine.n_workers,
+        lambda engine: list(engine.run(Job(work.shifted, range(2), [1], "adding"))),
+        lambda engine: engine.capacity.n_workers,
         lambda engine: _block(),
     ],
     ids=["share", "run", "n_workers", "a block"],
@@ -62,18 +62,18 @@ def test_work_is_refused_in_a_process_that_was_forked_in_a_block(engine, action)
 @_FORKS
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_that_leaves_the_block_does_not_disturb_the_parent(engine):
-    results = engine.run(work.shifted, range(6), [1], what="adding")
+    results = engine.run(Job(work.shifted, range(6), [1], "adding"))
     next(results)
 
     def leave():
         # References to results are not dropped here: Ray may wait for itself in a fork.
-        engine.on_every_node(work.shifted, 1)
+        engine.run_on_every_node(work.shifted, 1)
         engine.close()
-        connecting._connection.leave()
+        connection._connection.leave()
 
     assert _in_child(leave) == "nothing"
     assert len(list(results)) == 5
-    assert len(list(engine.run(work.shifted, range(4), [1], what="adding"))) == 4
+    assert len(list(engine.run(Job(work.shifted, range(4), [1], "adding")))) == 4
 
 
 @_FORKS
@@ -106,16 +106,16 @@ class _OneRay:
 
 def test_the_last_block_of_a_process_leaves_ray(monkeypatch):
     ray = _OneRay()
-    monkeypatch.setattr(connecting, "_connection", connecting._Connection())
-    monkeypatch.setattr(connecting, "_import_ray", lambda: ray)
-    monkeypatch.setattr(connecting, "_connect", ray.start)
-    monkeypatch.setattr(connecting, "_check_cluster", lambda *args: None)
+    monkeypatch.setattr(connection, "_connection", connection._Connection())
+    monkeypatch.setattr(connection, "_import_ray", lambda: ray)
+    monkeypatch.setattr(connection, "_connect", ray.start)
+    monkeypatch.setattr(connection, "_check_cluster", lambda *args: None)
     monkeypatch.delenv("RAY_USAGE_STATS_ENABLED", raising=False)
     options = {"n_processors": 1, "threads_per_worker": 1, "connect_timeout": 1.0}
     is_up, may_leave, found = threading.Event(), threading.Event(), []
 
     def first():
-        with connecting.connected("local", **options):
+        with connection.connected("local", **options):
             is_up.set()
             may_leave.wait()
         found.append((ray.is_up, "RAY_USAGE_STATS_ENABLED" in os.environ))
@@ -123,7 +123,7 @@ def test_the_last_block_of_a_process_leaves_ray(monkeypatch):
     thread = threading.Thread(target=first)
     thread.start()
     is_up.wait()
-    with connecting.connected("auto", **options):
+    with connection.connected("auto", **options):
         may_leave.set()
         thread.join()
         # What it has started ends with it.
@@ -140,8 +140,8 @@ def test_ray_is_never_started_by_work(engine, monkeypatch):
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     for action in (
         lambda: engine.share(1),
-        lambda: list(engine.run(work.shifted, range(2), [1], what="adding")),
-        lambda: engine.n_workers,
+        lambda: list(engine.run(Job(work.shifted, range(2), [1], "adding"))),
+        lambda: engine.capacity.n_workers,
     ):
         with pytest.raises(ClusterError, match="Ray was shut down inside the block"):
             action()
@@ -151,7 +151,7 @@ def test_a_block_after_one_that_failed_is_counted_right(two_nodes):
     for address in ("local", "auto"):
         try:
             with evergrow.cluster(address):
-                assert engine_in_use() is not None
+                assert current_engine() is not None
         except ClusterError:
             assert address == "local"
-    assert connecting._connection._n_blocks == 0
+    assert connection._connection._n_blocks == 0

@@ -1,4 +1,4 @@
-"""The block in which long work runs elsewhere."""
+"""``evergrow.cluster``: the block in which long work runs on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from evergrow.distributed.connecting import check_address, connected
-from evergrow.distributed.keeping import KeptResults, Resuming
+from evergrow.distributed.checkpoints import CheckpointedEngine, CheckpointStore
+from evergrow.distributed.connection import check_address, connected
 from evergrow.distributed.ray_engine import RayEngine
-from evergrow.foundation.engine import InProcess, using
+from evergrow.foundation.engine import LocalEngine, use_engine
 from evergrow.foundation.params import (
     Choice,
     FilePath,
@@ -20,8 +20,6 @@ from evergrow.foundation.params import (
     Rule,
     check_parameters,
 )
-
-__all__ = ["cluster"]
 
 _RULES: dict[str, list[Rule]] = {
     "n_workers": [Nothing(), Integer(1, 2**20)],
@@ -48,11 +46,11 @@ def cluster(
     updates: str = "auto",
     verbose: int = 0,
 ) -> Iterator[None]:
-    """Do the long work of estimators on a Ray cluster while the block runs.
+    """Run the long work of estimators on a Ray cluster for the duration of the block.
 
-    Estimators are used inside the block as they are outside of it and learn the same: the same
-    seed gives the same forest on any number of workers, or on none. What they have learnt is in
-    this process; nothing of the cluster is needed after the block.
+    Estimators are used as outside of the block and learn the same: the same seed gives the same
+    forest on any number of workers, or on none. The fitted model is in this process; the cluster
+    is not needed after the block.
 
     Parameters
     ----------
@@ -61,33 +59,33 @@ def cluster(
         machine, else one is started here. ``"local"``: one is started on this machine.
         ``"host:port"``: the cluster whose head node is there; this machine must be one of its
         nodes. ``"ray://host:port"``: a cluster that this machine is not part of. None: no cluster,
-        all work is done in this process, so that one script serves both.
+        all work runs in this process, so that one script can do both.
     n_workers : int or None, default=None
-        Most parts of the work at the same time; None for as many as there are processors. Fewer
-        leave room for others and take less memory.
+        Maximum number of parts at the same time; None for as many as there are processors. Fewer
+        workers leave processors for other programs and need less memory.
     threads_per_worker : int, default=1
-        Processors that one part uses. More make fewer, larger processes: less memory, and less
-        even loads.
+        Processors that one part uses. More threads mean fewer, larger processes: less memory, but
+        a less even load.
     connect_timeout : float, default=30
-        Seconds in which a cluster must answer, from when it is asked: Ray is imported before,
-        which itself takes some seconds the first time.
+        Seconds in which a cluster must answer. Importing Ray, which takes some seconds the first
+        time, does not count.
     retries : int, default=3
-        How often a part is done again whose worker or node is lost.
+        How often a part is retried when its worker or node is lost.
     task_timeout : float or None, default=None
-        Seconds, counted from when it is handed to Ray, after which a part is stopped and begun
-        again, for workers that hang. None to wait for as long as its worker lives.
+        Seconds after submission to Ray after which a part is cancelled and started again, for
+        workers that hang. None to wait for as long as the worker lives.
     resume : path or None, default=None
-        A folder for finished parts. If the program is stopped, running it again with the same
-        folder goes on where it was: what is kept there belongs to the data, parameters and version
-        it was made with, and is used for nothing else. Remove the folder when the work is done.
+        A folder for checkpoints. If the program is stopped, run it again with the same folder to
+        resume: a checkpoint is used only for the data, parameters and version that it was made
+        with. Remove the folder when the work is done.
     updates : {"auto", "here", "workers"}, default="auto"
-        Who updates forests in ``partial_fit``. ``"here"``: this process. ``"workers"``: the trees
-        stay with workers, which get the new samples and send back what changed; the first update
-        also sends them the forest. ``"auto"``: workers, from the second of several updates of a
-        forest on, if it grows much again (RTST, RUST) and they have at least four
-        times the threads of its ``n_jobs``; else here, see the notes.
+        Where ``partial_fit`` updates forests. ``"here"``: in this process. ``"workers"``: the trees
+        stay with workers, which receive the new samples and return what changed; the first update
+        also sends them the forest. ``"auto"``: on workers from the second update of a forest on,
+        if the strategy grows much again (RTST, RUST) and the workers have at least four times the
+        threads of its ``n_jobs``; else here, see the notes.
     verbose : int, default=0
-        Show progress bars of all work, also of estimators that are silent.
+        Show progress bars for all work, also of estimators with ``verbose=0``.
 
     Raises
     ------
@@ -99,15 +97,15 @@ def cluster(
 
     Notes
     -----
-    Ray runs code for whoever reaches it. Newer versions ask for a token: a cluster that is started
-    here makes one; for another cluster set ``RAY_AUTH_MODE=token`` and ``RAY_AUTH_TOKEN``.
+    Ray runs code for every client that can reach it. Newer versions ask for a token: a cluster
+    started here makes one; for another cluster set ``RAY_AUTH_MODE=token`` and ``RAY_AUTH_TOKEN``.
 
-    A forest is complete in this process after every update, whoever made it: a worker that is lost
-    is given its trees again, and an update that fails or is interrupted changes nothing. Forests
-    with ``memory`` or ``memory_limit`` are updated here, for their samples are on a disk of this
-    machine. What must come back decides whether workers pay: of 16 trees of 130 MB
-    1000 new samples change 20 MB by ULS, 22 by IGT, 37 by RUST and all by RTST, while the update
-    itself took 0.04, 0.04, 0.12 and 0.36 s on two threads.
+    A forest is complete in this process after every update, wherever the update ran: a worker that
+    replaces a lost one receives the trees again, and an update that fails or is interrupted
+    changes nothing. Forests with ``memory`` or ``memory_limit`` are updated here, because their
+    samples are on a disk of this machine. Whether workers pay depends on how much must come back:
+    with 16 trees of 130 MB, 1000 new samples change 20 MB with ULS, 22 with IGT, 37 with RUST and
+    everything with RTST, while the update itself took 0.04, 0.04, 0.12 and 0.36 s on two threads.
 
     Examples
     --------
@@ -130,10 +128,10 @@ def cluster(
     }
     check_parameters(options, _RULES)
     check_address(address)
-    kept = None if resume is None else KeptResults(resume)
+    store = None if resume is None else CheckpointStore(resume)
     if address is None:
-        # Without results to keep nothing need be cut into parts.
-        with using(None if kept is None else Resuming(InProcess(), kept)):
+        # Without checkpoints there is no reason to cut work into parts.
+        with use_engine(None if store is None else CheckpointedEngine(LocalEngine(), store)):
             yield
         return
     with connected(
@@ -150,5 +148,6 @@ def cluster(
             updates=updates,
             verbose=int(verbose),
         )
-        with closing(engine), using(engine if kept is None else Resuming(engine, kept)):
+        chosen = engine if store is None else CheckpointedEngine(engine, store)
+        with closing(engine), use_engine(chosen):
             yield

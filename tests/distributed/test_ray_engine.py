@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import evergrow
-from evergrow.foundation.engine import InProcess, engine_in_use
+from evergrow.foundation.engine import Job, LocalEngine, current_engine
 from evergrow.foundation.errors import ClusterError, ShardError
 from tests.distributed import work
 
@@ -22,26 +22,28 @@ def _values(results):
 
 def test_every_part_is_done_with_what_is_shared(engine):
     shared = [engine.share(10)]
-    found = _values(engine.run(work.shifted, range(9), shared, what="adding"))
+    found = _values(engine.run(Job(work.shifted, range(9), shared, "adding")))
     assert found == {part: part + 10 for part in range(9)}
 
 
 @pytest.mark.parametrize("n_parts", [1, 2, 3, 7, 8])
 def test_sums_are_rounded_as_in_one_process(engine, n_parts):
-    there = engine.fold(work.random_numbers, range(n_parts), work.add, what="adding")
-    here = InProcess().fold(work.random_numbers, range(n_parts), work.add, what="adding")
+    there = engine.reduce(Job(work.random_numbers, range(n_parts), description="adding"), work.add)
+    here = LocalEngine().reduce(
+        Job(work.random_numbers, range(n_parts), description="adding"), work.add
+    )
     assert np.array_equal(there["sum"], here["sum"])
 
 
-def test_of_a_fold_only_the_last_result_comes_back(engine):
+def test_of_a_reduction_only_the_last_result_comes_back(engine):
     before = engine.n_bytes
-    engine.fold(work.random_numbers, range(8), work.add, what="adding")
+    engine.reduce(Job(work.random_numbers, range(8), description="adding"), work.add)
     assert engine.n_bytes - before == 8000
 
 
 def test_workers_read_shared_arrays_where_they_lie(engine):
     matrix = np.ones((4000, 1000))
-    results = list(engine.run(work.aligned, range(4), [engine.share(matrix)], what="looking"))
+    results = list(engine.run(Job(work.aligned, range(4), [engine.share(matrix)], "looking")))
     assert all(found["at"][0] == 0 and not found["writeable"][0] for _, found in results)
 
 
@@ -50,38 +52,38 @@ def test_a_worker_has_no_copy_of_a_shared_matrix(engine):
     small, large = np.ones((10, 1000)), np.ones((40_000, 1000))
     used = []
     for matrix in (small, large):
-        results = engine.run(work.private_bytes, range(6), [engine.share(matrix)], what="reading")
+        results = engine.run(Job(work.private_bytes, range(6), [engine.share(matrix)], "reading"))
         used.append(max(int(found["bytes"][0]) for _, found in results))
     assert used[1] - used[0] < 0.3 * large.nbytes
 
 
 def test_an_error_of_the_work_is_the_same_error_here(engine):
     with pytest.raises(ShardError, match=r"^shard 000002.npy has another SHA-256") as caught:
-        list(engine.run(work.refuse, range(4), what="reading"))
+        list(engine.run(Job(work.refuse, range(4), description="reading")))
     assert type(caught.value) is ShardError
 
 
 def test_an_error_of_joining_is_the_same_error_here(engine):
     with pytest.raises(ValueError, match=r"^these cannot be added"):
-        engine.fold(work.random_numbers, range(3), work.refuse_to_add, what="adding")
+        engine.reduce(Job(work.random_numbers, range(3), description="adding"), work.refuse_to_add)
 
 
 def test_parts_of_killed_workers_are_done_again(engine, tmp_path):
-    found = _values(engine.run(work.die_once, range(3), [str(tmp_path)], what="dying"))
+    found = _values(engine.run(Job(work.die_once, range(3), [str(tmp_path)], "dying")))
     assert found == {0: 0, 1: 1, 2: 2}
 
 
 def test_a_part_that_always_kills_its_worker_is_given_up(two_nodes):
     with (
         evergrow.cluster("auto", retries=1),
-        pytest.raises(ClusterError, match=r"dying was given up: .* lost 2 times"),
+        pytest.raises(ClusterError, match=r"dying failed: .* lost 2 times"),
     ):
-        list(engine_in_use().run(work.die, range(1), what="dying"))
+        list(current_engine().run(Job(work.die, range(1), description="dying")))
 
 
 def test_a_part_that_hangs_is_begun_again(two_nodes, tmp_path):
     with evergrow.cluster("auto", task_timeout=1.5):
-        results = engine_in_use().run(work.hang_once, range(1), [str(tmp_path)], what="hanging")
+        results = current_engine().run(Job(work.hang_once, range(1), [str(tmp_path)], "hanging"))
         assert _values(results) == {0: 0}
 
 
@@ -90,41 +92,41 @@ def test_a_part_that_always_hangs_is_given_up(two_nodes):
         evergrow.cluster("auto", task_timeout=0.5, retries=1),
         pytest.raises(ClusterError, match=r"longer than task_timeout=0\.5 seconds in each of 2"),
     ):
-        list(engine_in_use().run(work.hang, range(1), what="hanging"))
+        list(current_engine().run(Job(work.hang, range(1), description="hanging")))
 
 
 def test_an_interrupted_run_leaves_the_workers_free(engine):
     interrupt = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
     interrupt.start()
     with pytest.raises(KeyboardInterrupt):
-        list(engine.run(work.hang, range(4), what="hanging"))
-    assert len(list(engine.run(work.shifted, range(4), [1], what="adding"))) == 4
+        list(engine.run(Job(work.hang, range(4), description="hanging")))
+    assert len(list(engine.run(Job(work.shifted, range(4), [1], "adding")))) == 4
 
 
 def test_whoever_stops_asking_stops_the_work(engine):
-    results = engine.run(work.shifted, range(50), [1], what="adding")
+    results = engine.run(Job(work.shifted, range(50), [1], "adding"))
     next(results)
     results.close()
-    assert len(list(engine.run(work.shifted, range(4), [1], what="adding"))) == 4
+    assert len(list(engine.run(Job(work.shifted, range(4), [1], "adding")))) == 4
 
 
 def test_after_the_block_there_is_no_engine(two_nodes):
     with evergrow.cluster("auto"):
-        engine = engine_in_use()
-    assert engine_in_use() is None
-    with pytest.raises(ClusterError, match=r"block of evergrow\.cluster is over"):
+        engine = current_engine()
+    assert current_engine() is None
+    with pytest.raises(ClusterError, match=r"block .* has ended"):
         engine.share(1)
 
 
 def test_blocks_may_be_nested(two_nodes):
     with evergrow.cluster("auto"):
-        outer = engine_in_use()
+        outer = current_engine()
         with evergrow.cluster(None):
-            assert engine_in_use() is None
+            assert current_engine() is None
         with evergrow.cluster("auto", n_workers=1):
-            assert engine_in_use().n_workers == 1
-        assert engine_in_use() is outer
-        assert outer.n_workers == 2
+            assert current_engine().capacity.n_workers == 1
+        assert current_engine() is outer
+        assert outer.capacity.n_workers == 2
 
 
 def test_a_cluster_that_was_there_before_stays(two_nodes):
@@ -137,34 +139,34 @@ def test_a_cluster_that_was_there_before_stays(two_nodes):
 
 def test_a_second_cluster_is_refused_while_one_is_in_use(two_nodes):
     with (
-        pytest.raises(ClusterError, match=r"connected to Ray at .* one cluster only"),
+        pytest.raises(ClusterError, match=r"connected to Ray at .* only one cluster"),
         evergrow.cluster("local"),
     ):
         pass
 
 
 def test_the_bar_shows_parts_that_are_done(engine, capfd):
-    list(engine.run(work.shifted, range(4), [1], what="adding up", verbose=1))
+    list(engine.run(Job(work.shifted, range(4), [1], "adding up", verbose=1)))
     assert "adding up" in capfd.readouterr().err
 
 
 _ALL_FAIL = """
 import ray
 import evergrow
-from evergrow.foundation.engine import engine_in_use
+from evergrow.foundation.engine import Job, current_engine
 from tests.distributed import work
 
 # One of its own, whatever else runs on this machine.
 ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
 with evergrow.cluster(ray.get_runtime_context().gcs_address):
-    for how in ("run", "fold"):
-        engine = engine_in_use()
+    for how in ("run", "reduce"):
+        engine = current_engine()
         shared = [engine.share(0)]
         try:
             if how == "run":
-                list(engine.run(work.refuse_to_add, range(8), shared, what="adding"))
+                list(engine.run(Job(work.refuse_to_add, range(8), shared, "adding")))
             else:
-                engine.fold(work.refuse_to_add, range(8), work.add, shared, what="adding")
+                engine.reduce(Job(work.refuse_to_add, range(8), shared, "adding"), work.add)
         except ValueError as error:
             print("caught", error)
 ray.shutdown()

@@ -1,6 +1,6 @@
-"""Processes that were forked: they inherit a connection to Ray that is not theirs.
+"""Detects forked processes, which inherit a connection to Ray that they must not use.
 
-Both processes would give the same names to what they put there, and take each other's results.
+Parent and child would give their objects the same names and receive each other's results.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ from typing import Any
 
 from evergrow.foundation.errors import ClusterError
 
-__all__ = ["check_not_forked", "is_forked"]
-
-# The process whose connection to Ray this one has inherited, if it has.
+# The process whose connection to Ray this one inherited, if any.
 _inherited_from: list[int] = []
 
 
@@ -23,7 +21,7 @@ def _note_fork() -> None:
         _inherited_from.append(os.getppid())
 
 
-# Windows forks nothing.
+# Windows has no fork.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_note_fork)
 
@@ -34,7 +32,7 @@ def is_forked() -> bool:
 
 
 def check_not_forked() -> None:
-    """Raise a ``ClusterError`` in such a process, before anything of Ray is touched."""
+    """Raise a ``ClusterError`` in a forked process, before Ray is used."""
     if is_forked():
         raise ClusterError(
             "this process was forked inside evergrow.cluster, or while connected to Ray, from "

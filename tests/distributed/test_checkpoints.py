@@ -11,9 +11,9 @@ import pytest
 
 import evergrow
 from evergrow import NCMForestClassifier
-from evergrow.distributed.keeping import KeptResults, Resuming
+from evergrow.distributed.checkpoints import CheckpointedEngine, CheckpointStore
 from evergrow.estimators.forest import by_groups
-from evergrow.foundation.engine import InProcess, engine_in_use
+from evergrow.foundation.engine import Job, LocalEngine, current_engine
 from evergrow.foundation.errors import CacheWarning
 from evergrow.storage.files import read_model, write_model
 from tests.distributed import work
@@ -97,9 +97,9 @@ def test_samples_on_disk_are_resumed_too(rows, tmp_path, monkeypatch, grown, opt
 
 @pytest.mark.parametrize("damage", ["truncated", "changed", "foreign", "garbage"])
 def test_a_damaged_result_is_computed_again(tmp_path, damage):
-    kept = KeptResults(tmp_path)
-    engine = Resuming(InProcess(), kept)
-    expected = dict(engine.run(work.shifted, range(3), [10], what="adding", name="sums"))
+    kept = CheckpointStore(tmp_path)
+    engine = CheckpointedEngine(LocalEngine(), kept)
+    expected = dict(engine.run(Job(work.shifted, range(3), [10], "adding", name="sums")))
     path = kept.path_of("sums", 1)
     content = path.read_bytes()
     path.write_bytes(
@@ -110,8 +110,8 @@ def test_a_damaged_result_is_computed_again(tmp_path, damage):
             "garbage": b"nonsense",
         }[damage]
     )
-    with pytest.warns(CacheWarning, match="computed again|is not used"):
-        found = dict(engine.run(work.shifted, range(3), [10], what="adding", name="sums"))
+    with pytest.warns(CacheWarning, match="computed again|is ignored"):
+        found = dict(engine.run(Job(work.shifted, range(3), [10], "adding", name="sums")))
     assert {p: int(r["value"][0]) for p, r in found.items()} == {
         p: int(r["value"][0]) for p, r in expected.items()
     }
@@ -143,11 +143,11 @@ def test_a_whole_file_of_unusable_trees_is_computed_again(rows, tmp_path, grown,
 
 def test_a_kept_seed_that_is_none_is_drawn_again(rows, tmp_path):
     with evergrow.cluster(None, resume=tmp_path):
-        made = engine_in_use().remember("seed", lambda: {"seed": np.array([3])})
-    path = KeptResults(tmp_path).path_of("seed", 0)
+        made = current_engine().restore_or_make("seed", lambda: {"seed": np.array([3])})
+    path = CheckpointStore(tmp_path).path_of("seed", 0)
     write_model(path, {"kind": "result", "work": "seed", "part": 0}, {"sum": np.zeros(2)})
     with evergrow.cluster(None, resume=tmp_path), pytest.warns(CacheWarning, match=path.name):
-        assert engine_in_use().remember("seed", lambda: made) == made
+        assert current_engine().restore_or_make("seed", lambda: made) == made
 
 
 def test_a_warning_points_at_the_line_that_asked(rows, tmp_path):
@@ -177,29 +177,35 @@ def test_coarse_and_fine_classes_without_a_seed_are_resumed_too(rows, tmp_path, 
     assert len(grown) == 8
 
 
-def test_a_fold_that_is_resumed_gives_the_same_sum(tmp_path):
-    engine = Resuming(InProcess(), KeptResults(tmp_path))
-    expected = InProcess().fold(work.random_numbers, range(7), work.add, what="adding")
+def test_a_reduction_that_is_resumed_gives_the_same_sum(tmp_path):
+    engine = CheckpointedEngine(LocalEngine(), CheckpointStore(tmp_path))
+    expected = LocalEngine().reduce(
+        Job(work.random_numbers, range(7), description="adding"), work.add
+    )
     for _ in range(2):
-        found = engine.fold(work.random_numbers, range(7), work.add, what="adding", name="sums")
+        found = engine.reduce(
+            Job(work.random_numbers, range(7), description="adding", name="sums"), work.add
+        )
         assert np.array_equal(found["sum"], expected["sum"])
 
 
 def test_work_without_a_name_is_not_kept(tmp_path):
-    engine = Resuming(InProcess(), KeptResults(tmp_path))
-    list(engine.run(work.shifted, range(3), [10], what="adding"))
+    engine = CheckpointedEngine(LocalEngine(), CheckpointStore(tmp_path))
+    list(engine.run(Job(work.shifted, range(3), [10], "adding")))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_disk_does_not_stop_the_work(tmp_path, monkeypatch):
-    engine = Resuming(InProcess(), KeptResults(tmp_path))
+    engine = CheckpointedEngine(LocalEngine(), CheckpointStore(tmp_path))
 
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("evergrow.distributed.keeping.write_model", full)
+    monkeypatch.setattr("evergrow.distributed.checkpoints.write_model", full)
     with pytest.warns(CacheWarning, match="No space left"):
-        found = engine.fold(work.random_numbers, range(3), work.add, what="adding", name="sums")
+        found = engine.reduce(
+            Job(work.random_numbers, range(3), description="adding", name="sums"), work.add
+        )
     assert found["sum"].shape == (1000,)
 
 
@@ -243,5 +249,5 @@ def test_what_was_finished_here_serves_a_cluster(two_nodes, rows, tmp_path):
         here = _fit(rows)
     with evergrow.cluster("auto", resume=tmp_path):
         there = _fit(rows)
-        assert engine_in_use()._engine.n_bytes == 0
+        assert current_engine()._engine.n_bytes == 0
     assert same_trees(here, there)
