@@ -50,7 +50,7 @@ def test_a_wrong_token_is_told_and_a_right_one_enters_after_it(opened):
     visit.page.goto(visit.served.url)
     visit.page.fill("#token", "wrong")
     visit.page.press("#token", "Enter")
-    visit.page.wait_for_selector("#enter-problem:has-text('does not take this token')")
+    visit.page.wait_for_selector("#enter-problem:has-text('does not accept this token')")
     visit.page.fill("#token", visit.served.teaching)
     visit.page.press("#token", "Enter")
     visit.page.wait_for_selector("#view-teach:not([hidden])")
@@ -62,7 +62,7 @@ def test_a_token_that_may_only_read_sees_answers_but_cannot_teach(opened, visit)
     reader = opened()
     reader.enter(visit.served.reading)
     page = reader.page
-    page.wait_for_selector("#read-only:has-text('may look but not teach')")
+    page.wait_for_selector("#read-only:has-text('may read but not teach')")
     page.set_input_files("#files", files("mug", range(10, 11)))
     page.wait_for_selector(".verdict:has-text('This is mug')")
     for control in ("#naming", "#undo", "#answer .row"):
@@ -133,7 +133,7 @@ def test_the_keyboard_leaves_out_one_picture_after_the_other(visit):
     page.focus("#tray-pictures .drop >> nth=1")
     page.keyboard.press("Enter")
     page.wait_for_selector(".drop:focus")
-    assert page.evaluate("document.activeElement.ariaLabel") == "Leave out mug2.png"
+    assert page.evaluate("document.activeElement.ariaLabel") == "Remove mug2.png"
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
     page.wait_for_selector("#teach-title:focus")

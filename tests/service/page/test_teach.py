@@ -212,6 +212,6 @@ def test_a_camera_that_goes_away_is_noticed(opened):
     page.click("#camera-start")
     page.wait_for_selector("#take:enabled")
     page.evaluate("window.tracks[0].dispatchEvent(new Event('ended'))")
-    page.wait_for_selector("#camera-note:has-text('The camera went away')")
+    page.wait_for_selector("#camera-note:has-text('The camera stopped')")
     assert page.is_disabled("#take")
     assert page.is_visible("#camera-start")

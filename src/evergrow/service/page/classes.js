@@ -1,4 +1,4 @@
-/** The gallery of classes. */
+/** The view of all classes. */
 
 import * as api from "./api.js";
 import { byId, element, named, showList } from "./dom.js";
@@ -8,10 +8,10 @@ import { advice, countText } from "./class_advice.js";
 import { badge } from "./class_progress.js";
 import { thumbnailOf } from "./thumbnails.js";
 
-const STEP = 60;
-const COVERS = 3;
+const PAGE_SIZE = 60;
+const N_COVERS = 3;
 
-let most = STEP;
+let most = PAGE_SIZE;
 let open = false;
 const covers = new Map();
 
@@ -25,18 +25,18 @@ export const classesView = {
   },
 };
 
-/** Nothing of what one token showed is there for the next. */
+/** Forgets the covers: those of one token are not shown to the next. */
 export function clearCovers() {
   covers.clear();
 }
 
 export function startClasses() {
   byId("class-filter").addEventListener("input", () => {
-    most = STEP;
+    most = PAGE_SIZE;
     show();
   });
   byId("classes-more").addEventListener("click", () => {
-    most += STEP;
+    most += PAGE_SIZE;
     show();
   });
   workspace.addEventListener("change", show);
@@ -50,7 +50,7 @@ function show() {
   showList(byId("class-cards"), items, cardOf);
   byId("classes-more").hidden = fitting.length <= most;
   byId("classes-none").hidden = fitting.length > 0;
-  const none = workspace.empty ? "Nothing was taught yet." : "No class has a name like this.";
+  const none = workspace.empty ? "Nothing has been taught yet." : "No class has a matching name.";
   byId("classes-none").textContent = none;
   byId("classes-sum").textContent = sum();
 }
@@ -61,7 +61,7 @@ function sum() {
   const all = `${counted(status.n_classes, "class", "classes")}, ${counted(status.n_examples, "picture")}`;
   const { accuracy, measured_false_alarms: alarms } = status;
   const known = accuracy === null ? "" : `; recognised ${Math.round(100 * accuracy.rate)} % of the time`;
-  const unknown = alarms === null ? "" : `; ${Math.round(100 * alarms)} % of known things are called unknown`;
+  const unknown = alarms === null ? "" : `; ${Math.round(100 * alarms)} % of known things are reported as unknown`;
   return `${all}${known}${unknown}.`;
 }
 
@@ -79,12 +79,12 @@ function cardOf({ entry }) {
   return element("li", {}, link);
 }
 
-/** The first pictures of a class; asked for again only when their number changed. */
+/** Shows the first pictures of a class; they are loaded again only when their number changes. */
 async function showCovers(place, entry) {
   const { id, name, n_examples: n } = entry;
   const known = covers.get(id);
   try {
-    const { items } = known?.n === n ? known : await api.examples({ label: name, limit: COVERS });
+    const { items } = known?.n === n ? known : await api.examples({ label: name, limit: N_COVERS });
     covers.set(id, { n, items });
     const describe = (example) => `Picture ${example.id} of ${isolated(name)}`;
     place.append(...items.map((example) => thumbnailOf(example, describe(example))));

@@ -1,9 +1,9 @@
-/** Questions that need an answer before anything happens. */
+/** Modal dialogs. */
 
 import { button, element } from "./dom.js";
 
 /**
- * Asks in a dialog. Resolves to the values of the fields by name, or null if nothing was decided.
+ * Asks in a dialog. Resolves to the values of the fields by name, or null if it was cancelled.
  *
  * @param {object} question
  * @param {string} question.title
@@ -39,14 +39,14 @@ export function ask({ title, text = [], fields = [], accept, danger = false }) {
     resolve(answer);
   });
   document.body.append(dialog);
-  // Enter must not destroy anything by chance.
+  // Enter must not delete anything by accident.
   if (danger) refuse.autofocus = true;
   dialog.showModal();
   inputs[0]?.input.select?.();
   return promise;
 }
 
-/** Says something that only needs to be read. */
+/** Shows a message that only needs to be read. */
 export function showMessage(title, ...content) {
   const dialog = element(
     "dialog",

@@ -6,19 +6,19 @@ import { counted } from "./text.js";
 import { tray } from "./tray.js";
 
 // A folder dropped by mistake must not fill the memory of a phone.
-const MOST_PICTURES = 500;
+const MAX_PICTURES = 500;
 
 function take(files) {
   const pictures = [...files].filter((file) => file.type.startsWith("image/"));
   const others = files.length - pictures.length;
-  if (others > 0) notify("bad", `${counted(others, "file")} left out: not a picture.`);
-  const room = MOST_PICTURES - tray.pictures.length;
+  if (others > 0) notify("bad", `${counted(others, "file")} skipped: not a picture.`);
+  const room = MAX_PICTURES - tray.pictures.length;
   if (pictures.length > room) {
-    notify("bad", `At most ${MOST_PICTURES} pictures can wait at once; the first ${room} were taken.`);
+    notify("bad", `At most ${MAX_PICTURES} pictures can wait here; the first ${room} were added.`);
   }
-  const taken = pictures.slice(0, room);
-  if (taken.length === 0) return;
-  tray.add(taken);
+  const added = pictures.slice(0, room);
+  if (added.length === 0) return;
+  tray.add(added);
   if (location.hash !== "#review") location.hash = "#teach";
 }
 
@@ -43,7 +43,7 @@ export function startFileInput(welcome) {
   document.addEventListener("drop", (event) => {
     depth = 0;
     over(false);
-    // Without this the browser would leave the page for the file.
+    // Otherwise the browser would open the file instead of the page.
     event.preventDefault();
     if (carriesFiles(event)) take(event.dataTransfer.files);
   });
@@ -56,7 +56,7 @@ export function startFileInput(welcome) {
   for (const input of [byId("files"), byId("review-files")]) {
     input.addEventListener("change", () => {
       take(input.files);
-      // The same file chosen again is a change again.
+      // So that choosing the same file again fires an event.
       input.value = "";
     });
   }

@@ -1,7 +1,7 @@
-/** A button that acts once when pressed and again and again while it is held. */
+/** A button that acts once when pressed and repeatedly while it is held. */
 
-const FIRST_REPEAT = 600;
-const REPEAT = 350;
+const FIRST_REPEAT_MS = 600;
+const REPEAT_MS = 350;
 
 /**
  * @param {HTMLButtonElement} control
@@ -12,16 +12,16 @@ export function onHold(control, act) {
   let pressed = false;
   const stop = () => clearTimeout(timer);
   const repeat = () => {
-    timer = act() ? setTimeout(repeat, REPEAT) : null;
+    timer = act() ? setTimeout(repeat, REPEAT_MS) : null;
   };
   control.addEventListener("pointerdown", (event) => {
     if (event.button !== 0 || control.disabled) return;
     pressed = true;
     stop();
-    if (act()) timer = setTimeout(repeat, FIRST_REPEAT);
+    if (act()) timer = setTimeout(repeat, FIRST_REPEAT_MS);
   });
   for (const end of ["pointerup", "pointercancel", "pointerleave", "blur"]) control.addEventListener(end, stop);
-  // The keyboard and screen readers click without pressing.
+  // Keyboards and screen readers click without pointer events.
   control.addEventListener("click", () => {
     if (!pressed) act();
     pressed = false;

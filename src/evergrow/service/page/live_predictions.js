@@ -1,16 +1,16 @@
-/** Asks about the camera's picture again and again: one question at a time, a few per second. */
+/** Predicts the camera's picture continuously: one request at a time, a few per second. */
 
 import { expectProblem, predict } from "./api.js";
 import { connection } from "./connection.js";
 
-const PERIOD = 300;
-const AFTER_PROBLEM = 2000;
+const PERIOD_MS = 300;
+const AFTER_ERROR_MS = 2000;
 
 export class LivePredictions {
   #camera;
   #wanted;
   #answered;
-  #turn = 0;
+  #session = 0;
 
   /**
    * @param {Camera} camera
@@ -24,35 +24,35 @@ export class LivePredictions {
   }
 
   start() {
-    this.#turn += 1;
-    this.#run(this.#turn);
+    this.#session += 1;
+    this.#run(this.#session);
   }
 
   stop() {
-    this.#turn += 1;
+    this.#session += 1;
   }
 
-  async #run(turn) {
-    while (turn === this.#turn) {
-      const next = performance.now() + (await this.#once(turn));
+  async #run(session) {
+    while (session === this.#session) {
+      const next = performance.now() + (await this.#once(session));
       await pause(Math.max(0, next - performance.now()));
     }
   }
 
-  /** How long after its beginning the next question may follow. */
-  async #once(turn) {
-    if (document.hidden || !connection.online || !this.#camera.running || !this.#wanted()) return PERIOD;
+  /** Sends one request; resolves to the milliseconds until the next one may start. */
+  async #once(session) {
+    if (document.hidden || !connection.online || !this.#camera.running || !this.#wanted()) return PERIOD_MS;
     const began = performance.now();
     try {
       const image = await this.#camera.frame();
       const [answer] = await predict([image]);
-      // Someone may have begun to choose an answer while the question was under way.
-      if (turn === this.#turn && this.#wanted()) this.#answered(image, answer);
+      // The user may have begun to choose a class in the meantime.
+      if (session === this.#session && this.#wanted()) this.#answered(image, answer);
     } catch (error) {
       expectProblem(error);
-      return AFTER_PROBLEM;
+      return AFTER_ERROR_MS;
     }
-    return PERIOD - (performance.now() - began);
+    return PERIOD_MS - (performance.now() - began);
   }
 }
 

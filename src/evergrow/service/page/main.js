@@ -1,4 +1,4 @@
-/** Starts the page: asks for the token, shows one view at a time, says how things stand. */
+/** Starts the page: asks for the token, shows one view at a time, and shows the connection state. */
 
 import { expectProblem, Unreachable } from "./api.js";
 import { announce } from "./notifications.js";
@@ -30,11 +30,11 @@ const VIEWS = {
 
 let current = null;
 
-/** Shows the view that the address names. */
+/** Shows the view named in the address. */
 function route({ focus = true } = {}) {
   if (workspace.status === null) return;
   const [name, detail] = location.hash.slice(1).split("/");
-  // The link that skips to the content is no view.
+  // The link that skips to the content is not a view.
   if (name === "main" && current !== null) return;
   const next = name in VIEWS ? name : "teach";
   if (current !== null) VIEWS[current].view.leave();
@@ -57,13 +57,13 @@ function showSection(id) {
   for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== id;
 }
 
-/** Tries a token; shows the page, or why not. */
+/** Tries the token; shows the page, or the error. */
 async function enter() {
   byId("enter-problem").textContent = "";
   try {
     await workspace.open();
   } catch (error) {
-    // Refused tokens are told about by the token itself.
+    // For a refused token, the token fires an event.
     if (error instanceof Unreachable) waitForService();
     else {
       expectProblem(error);
@@ -77,7 +77,7 @@ async function enter() {
 }
 
 function waitForService() {
-  askForToken("The service cannot be reached. This page goes on by itself when it is back.");
+  askForToken("The service cannot be reached. This page continues by itself when it is back.");
   const again = () => {
     if (!connection.online) return;
     connection.removeEventListener("change", again);
@@ -110,16 +110,16 @@ function startToken() {
   });
   token.addEventListener("refused", ({ detail }) => {
     close();
-    askForToken(`The service does not take this token. ${detail}`);
+    askForToken(`The service does not accept this token. ${detail}`);
   });
-  byId("leave").addEventListener("click", leave);
+  byId("leave").addEventListener("click", signOut);
 }
 
-async function leave() {
+async function signOut() {
   if (outbox.waiting > 0) {
     const answer = await ask({
       title: "Not everything was sent",
-      text: [`${counted(outbox.waiting, "picture")} kept here will be sent after the next sign-in.${storageWarning()}`],
+      text: [`${counted(outbox.waiting, "picture")} stored here will be sent after the next sign-in.${storageWarning()}`],
       accept: "Sign out",
     });
     if (answer === null) return;
@@ -138,18 +138,18 @@ function close() {
 }
 
 function showState() {
-  const kept =
+  const stored =
     outbox.waiting > 0
-      ? `${counted(outbox.waiting, "picture")} kept here will be sent when it is back.${storageWarning()}`
-      : "What you teach now is kept here and sent later.";
+      ? `${counted(outbox.waiting, "picture")} stored here will be sent when it is back.${storageWarning()}`
+      : "What you teach now is stored here and sent later.";
   byId("offline").hidden = connection.online;
-  byId("offline").textContent = `The service cannot be reached. ${kept}`;
+  byId("offline").textContent = `The service cannot be reached. ${stored}`;
   byId("sending").hidden = !connection.online || outbox.waiting < 2;
   byId("sending").textContent = `Sending ${counted(outbox.waiting, "picture")} …`;
   byId("read-only").hidden = workspace.status === null || workspace.teaches;
 }
 
-/** Skips to the content; the address stays that of the view, also for a reload. */
+/** Skips to the content without changing the address, which a reload needs. */
 function startSkipping() {
   document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault();
@@ -170,12 +170,12 @@ function start() {
   startFileInput(() => current !== null);
   for (const source of [connection, outbox, workspace]) source.addEventListener("change", showState);
   connection.addEventListener("change", () => {
-    // That it is gone is said by its banner.
+    // A banner shows that it is offline.
     if (connection.online) announce("The service is back.");
   });
   window.addEventListener("hashchange", () => route());
   window.addEventListener("beforeunload", (event) => {
-    // Kept pictures survive; those in the tray do not, nor those that the browser refused to keep.
+    // Stored pictures survive; those in the tray, and those that could not be stored, do not.
     if (tray.pictures.length > 0 || outbox.unstored > 0) event.preventDefault();
   });
   document.addEventListener("visibilitychange", () => {
@@ -183,7 +183,7 @@ function start() {
     if (document.hidden) teachView.leave();
     else teachView.enter();
   });
-  // Refused under a certificate the browser does not know: then the page needs the service to open.
+  // Refused under an unknown certificate: then the page cannot open offline.
   navigator.serviceWorker?.register("static/worker.js", { scope: "./" }).catch(() => {});
   if (token.value === null) askForToken();
   else enter();

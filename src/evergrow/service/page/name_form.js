@@ -1,4 +1,4 @@
-/** The form that gives a picture its name, and says how much of that class was taught. */
+/** The form with the name of a picture, and the progress of that class. */
 
 import { byId, element, fill, named } from "./dom.js";
 import { workspace } from "./workspace.js";
@@ -6,8 +6,8 @@ import { outbox } from "./outbox.js";
 import { advice, countText, FIRST_PICTURES } from "./class_advice.js";
 import { badge, dots } from "./class_progress.js";
 
-// A longer list is not read anyway; typing makes it shorter.
-const MOST_SUGGESTIONS = 50;
+// A longer list is hard to read; typing makes it shorter.
+const MAX_SUGGESTIONS = 50;
 
 const field = byId("label");
 const finer = byId("fine");
@@ -19,7 +19,7 @@ export function startNameForm() {
   outbox.addEventListener("change", showNameForm);
 }
 
-/** The names that were typed, or null after saying what is missing. */
+/** The names that were typed; null, with a message, if one is missing. */
 export function typedNames() {
   const label = field.value.trim();
   const missing = label === "";
@@ -38,7 +38,7 @@ export function setName(label) {
   showNameForm();
 }
 
-/** Brings the cursor to the name, for a picture that is none of what was offered. */
+/** Focuses the name, for a picture of none of the predicted classes. */
 export function focusName() {
   field.focus();
   field.select();
@@ -60,10 +60,10 @@ function progressOf(label) {
   const entry = workspace.named(label);
   const waiting = outbox.waitingFor(label);
   if (entry === null) {
-    const kept = waiting > 0 ? `${waiting} waiting to be sent. ` : "";
+    const queued = waiting > 0 ? `${waiting} waiting to be sent. ` : "";
     return [
       element("p", { class: "row" }, element("span", { class: "badge new" }, "New class"), dots(waiting)),
-      element("p", { class: "muted" }, kept, `Show about ${FIRST_PICTURES} of `, named(label), " from different sides."),
+      element("p", { class: "muted" }, queued, `Show about ${FIRST_PICTURES} of `, named(label), " from different sides."),
     ];
   }
   return [
@@ -76,9 +76,9 @@ function fineNames() {
   return workspace.named(field.value.trim())?.fine.map((entry) => entry.name) ?? [];
 }
 
-/** Fills a list with the names that contain what was typed. */
+/** Fills a list with the names that contain the typed text. */
 export function suggest(list, names, typed) {
   const begun = typed.trim().toLowerCase();
-  const fitting = names.filter((name) => name.toLowerCase().includes(begun)).slice(0, MOST_SUGGESTIONS);
+  const fitting = names.filter((name) => name.toLowerCase().includes(begun)).slice(0, MAX_SUGGESTIONS);
   fill(list, ...fitting.map((name) => element("option", { value: name })));
 }

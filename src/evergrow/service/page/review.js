@@ -1,8 +1,8 @@
-/** The view to go through pictures quickly, with the keyboard or by touch. */
+/** The view to check pictures quickly, with the keyboard or by touch. */
 
 import * as api from "./api.js";
 import { announce } from "./notifications.js";
-import { doing } from "./changes.js";
+import { runChange } from "./changes.js";
 import { button, byId, element, fill, named } from "./dom.js";
 import { counted, percent } from "./text.js";
 import { workspace } from "./workspace.js";
@@ -57,7 +57,7 @@ function show() {
   const { items } = reviewQueue;
   byId("review-count").textContent = items.length > 0 ? String(items.length) : "";
   if (!open) return;
-  // What someone looks at stays until it is decided, even if something less certain came.
+  // The shown picture stays until it is decided, even if a less certain one arrives.
   item = items.find((one) => one.key === item?.key) ?? items[0] ?? null;
   byId("review-card").hidden = item === null;
   byId("review-empty").hidden = item !== null;
@@ -66,7 +66,7 @@ function show() {
     drawn = null;
     return;
   }
-  byId("review-left").textContent = `${counted(items.length, "picture")} to look at, least certain first`;
+  byId("review-left").textContent = `${counted(items.length, "picture")} to check, least certain first`;
   showQuestion();
   if (drawn !== item.key) showPicture();
 }
@@ -134,7 +134,7 @@ async function decide(names) {
   }
   reviewQueue.done(decided);
   let event = null;
-  const changed = await doing(async () => {
+  const changed = await runChange(async () => {
     const change = await api.relabel(decided.example.id, names);
     ({ event } = change);
     return change;

@@ -1,4 +1,4 @@
-/** The view to teach in: something is shown, the model says what it is, people say what it is. */
+/** The view to teach in: show something, see the prediction, give the name. */
 
 import { AnswerPanel } from "./answer.js";
 import { announce } from "./notifications.js";
@@ -15,28 +15,28 @@ import { Stage } from "./stage.js";
 import { teachPicture } from "./taught_pictures.js";
 import { tray } from "./tray.js";
 
-const MOST_CLASSES = 30;
-// An answer that changes with every frame is not worth saying aloud.
-const STEADY = 3;
-const NO_ANSWER = "No answer while the service cannot be reached.";
+const MAX_CLASSES = 30;
+// A prediction is announced once it is the same for so many frames.
+const STEADY_FRAMES = 3;
+const OFFLINE = "No prediction while the service cannot be reached.";
 
 const stage = new Stage();
 const panel = new AnswerPanel(byId("answer"), teachSubject, focusName);
 const live = new LivePredictions(stage.camera, () => stage.usesCamera && !workspace.empty && !panel.held, showLive);
 
 let frame = null;
-// Where pictures lay in the tray when it was last shown.
+// Positions of the pictures in the tray when it was last shown.
 let places = new Map();
 let steady = { name: null, times: 0 };
 
 export const teachView = {
   enter() {
-    stage.wake();
+    stage.resume();
     live.start();
   },
   leave() {
     live.stop();
-    stage.rest();
+    stage.pause();
   },
 };
 
@@ -49,7 +49,7 @@ export function startTeachView() {
     byId("teach-title").focus();
   });
   byId("naming").addEventListener("keydown", (event) => {
-    // Enter in a name takes it; on a button it presses that button.
+    // Enter in a text field teaches; on a button it presses that button.
     const meant = event.key === "Enter" && !event.isComposing && !event.repeat;
     if (meant && event.target.matches("input")) take();
   });
@@ -63,7 +63,7 @@ export function startTeachView() {
   show();
 }
 
-/** Something else is shown: what was said of the last thing must not be taught about it. */
+/** Another picture is shown: the frame of the last one must not be taught for it. */
 function showSubject() {
   frame = null;
   showTray();
@@ -85,12 +85,12 @@ function show() {
 function showAnswer() {
   const { picture } = stage;
   if (picture === null) {
-    if (!stage.usesCamera) panel.clear("Use the camera or add a picture, and it says what it sees.");
+    if (!stage.usesCamera) panel.clear("Use the camera or add a picture to see a prediction.");
     else if (frame === null) panel.clear("Looking …");
     return;
   }
   if (picture.problem !== null) panel.clear(picture.problem);
-  else if (picture.answer === null) panel.clear(connection.online ? "Looking …" : NO_ANSWER);
+  else if (picture.answer === null) panel.clear(connection.online ? "Looking …" : OFFLINE);
   else panel.show(picture.answer, workspace.teaches);
 }
 
@@ -101,7 +101,7 @@ function showLive(image, answer) {
   const name = answer.known ? answer.label : "";
   const times = steady.name === name ? steady.times + 1 : 1;
   steady = { name, times };
-  if (times === STEADY) announce(text);
+  if (times === STEADY_FRAMES) announce(text);
 }
 
 function showTake() {
@@ -114,7 +114,7 @@ function showTake() {
   several.textContent = `Teach all ${tray.pictures.length} pictures`;
 }
 
-/** Teaches what is asked about under a name of the panel. */
+/** Teaches the shown picture as a class of the panel. */
 function teachSubject(label, fine) {
   const { picture } = stage;
   const image = picture?.image ?? frame;
@@ -123,7 +123,7 @@ function teachSubject(label, fine) {
   teachPicture({ image, label, fine, picture });
 }
 
-/** Teaches what is shown under the typed name; whether holding the button goes on. */
+/** Teaches the shown picture with the typed name; returns whether holding the button repeats it. */
 function take() {
   if (byId("take").disabled) return false;
   const names = typedNames();
@@ -146,7 +146,7 @@ function takeAll() {
 function showTray() {
   const { pictures } = tray;
   const gone = stage.picture !== null && !pictures.includes(stage.picture);
-  // Someone who chose the camera goes on seeing it; a picture that went makes room for the next.
+  // If the user chose the camera it stays; a removed picture is replaced by the next one.
   if (gone || (stage.picture === null && !stage.prefersCamera)) stage.show(nextTo(stage.picture));
   else showAnswer();
   places = new Map(pictures.map((picture, i) => [picture, i]));
@@ -160,7 +160,7 @@ function showTray() {
   showList(byId("tray-pictures"), items, tileOf);
 }
 
-/** The picture that took the place of one that went; the first if none was shown. */
+/** The picture after a removed one; the first if none was shown. */
 function nextTo(picture) {
   const { pictures } = tray;
   return pictures[Math.min(places.get(picture) ?? 0, pictures.length - 1)] ?? null;
@@ -174,15 +174,15 @@ function tileOf({ picture, pressed }) {
   const choose = button(image, () => stage.show(picture), { class: "tile", "aria-pressed": String(pressed) });
   choose.append(element("span", { class: "sr" }, `${isolated(picture.name)}: `));
   choose.append(element("span", { class: "caption" }, ...says));
-  const drop = button(element("span", {}, "×"), () => leaveOut(picture), {
+  const drop = button(element("span", {}, "×"), () => removePicture(picture), {
     class: "plain drop",
-    "aria-label": `Leave out ${picture.name}`,
+    "aria-label": `Remove ${picture.name}`,
   });
   return element("li", {}, choose, drop);
 }
 
-/** The focus goes to the next picture, so that the keyboard can leave out several. */
-function leaveOut(picture) {
+/** Removes a picture and focuses the next one, so that several can be removed by keyboard. */
+function removePicture(picture) {
   const place = tray.pictures.indexOf(picture);
   tray.remove(picture);
   const rest = byId("tray-pictures").querySelectorAll(".drop");
@@ -190,7 +190,7 @@ function leaveOut(picture) {
 }
 
 function showClasses() {
-  const newest = [...workspace.classes].reverse().slice(0, MOST_CLASSES);
+  const newest = [...workspace.classes].reverse().slice(0, MAX_CLASSES);
   byId("known").hidden = newest.length === 0;
   const { teaches } = workspace;
   const items = newest.map((entry) => {

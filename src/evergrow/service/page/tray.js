@@ -38,7 +38,7 @@ class Tray extends EventTarget {
       tile: oneAtATime(() => draw(file, TILE_SIDE)),
       answer: null,
       problem: null,
-      // The answer is as old as the model it came from.
+      // Version of the model that made the prediction.
       version: null,
     }));
     this.#pictures.push(...pictures);
