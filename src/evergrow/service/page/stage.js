@@ -61,14 +61,14 @@ export class Stage extends EventTarget {
     }
     this.#starting = false;
     this.#draw();
-    this.#showMessage("camera");
+    this.#fire("camera");
   }
 
   stopCamera() {
     this.camera.stop();
     this.#starting = false;
     this.#draw();
-    this.#showMessage("camera");
+    this.#fire("camera");
   }
 
   /** Stops the camera while its view is hidden. */
@@ -86,7 +86,7 @@ export class Stage extends EventTarget {
     if (this.picture === picture) return;
     this.picture = picture;
     this.#draw();
-    this.#showMessage("shown");
+    this.#fire("shown");
   }
 
   /** Blinks to confirm that a picture was taken. */
