@@ -10,14 +10,14 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tests.harness.asking import Caller, pictures_body
-from tests.harness.disk_full import filled_up
-from tests.harness.fuzzing import fuzzed, taught_a_little
-from tests.harness.hostile import refusals
-from tests.harness.killing import N_PUPILS, RATE, killed_while_taught
+from tests.harness.crashes import N_CLIENTS, RATE, kill_while_teaching
+from tests.harness.full_disk import fill_disk
+from tests.harness.fuzzer import fuzz, teach_some
+from tests.harness.http_client import Caller, pictures_body
+from tests.harness.malicious_files import refusals
 from tests.harness.pictures import photograph
 from tests.harness.process import ServiceProcess, small_disk
-from tests.harness.restarting import stopped_while_taught
+from tests.harness.restarts import stop_while_teaching
 from tests.harness.workspaces import Tokens, new_workspace
 from tests.vision.embedding.models import onnx_model
 
@@ -45,21 +45,21 @@ def served(
     folder = tmp_path_factory.mktemp("served") / "workspace"
     tokens = new_workspace(folder, features=network)
     with ServiceProcess(folder, RATE) as service:
-        taught_a_little(service, tokens)
+        teach_some(service, tokens)
         yield service, tokens
 
 
 def test_nothing_acknowledged_is_lost_or_taught_twice_when_the_service_is_killed(
     network: Path, tmp_path: Path
 ) -> None:
-    found = killed_while_taught(
+    found = kill_while_teaching(
         tmp_path / "workspace", 5, features=network, picture_share=0.2, seed=1
     )
     assert not found.failures
     assert (found.n_lost, found.n_duplicates, found.n_unknown, found.n_orphans) == (0, 0, 0, 0)
     assert not found.damage
     assert found.difference <= 1e-9
-    assert found.n_acknowledged >= N_PUPILS
+    assert found.n_acknowledged >= N_CLIENTS
 
 
 def test_a_full_disk_refuses_clearly_and_goes_on_when_there_is_room(
@@ -67,7 +67,7 @@ def test_a_full_disk_refuses_clearly_and_goes_on_when_there_is_room(
 ) -> None:
     try:
         with small_disk(tmp_path / "disk", 24 << 20) as disk:
-            found = filled_up(disk, (0, 3, 8, 16), features=network)
+            found = fill_disk(disk, (0, 3, 8, 16), features=network)
     except PermissionError as error:
         pytest.skip(str(error))
     assert not found.wrong
@@ -78,7 +78,7 @@ def test_invented_requests_get_answers_that_the_openapi_document_names(
     served: tuple[ServiceProcess, Tokens],
 ) -> None:
     service, tokens = served
-    found = fuzzed(service, tokens.teach, per_operation=9, phases="fuzzing")
+    found = fuzz(service, tokens.teach, per_operation=9, phases="fuzzing")
     assert not found.failures, found.output
     assert found.n_cases >= 150
     assert found.n_tested == found.n_operations
@@ -103,7 +103,7 @@ def test_a_copy_and_a_stop_while_clients_teach_lose_nothing(tmp_path: Path) -> N
     folder = tmp_path / "workspace"
     tokens = new_workspace(folder, n_features=N_FEATURES)
     with ServiceProcess(folder, RATE) as service:
-        found = stopped_while_taught(service, tokens, tmp_path / "copy", seconds=0.5)
+        found = stop_while_teaching(service, tokens, tmp_path / "copy", seconds=0.5)
     assert not found.failures
     assert (found.n_lost, found.n_duplicates, found.n_lost_in_copy) == (0, 0, 0)
     assert not found.damage

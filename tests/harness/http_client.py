@@ -1,4 +1,4 @@
-"""Requests over one kept connection, as cheap for the asking side as Python allows."""
+"""Requests over one open connection, with little overhead for the client."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BOUNDARY = "a-boundary-that-no-picture-has-f3c1"
 MULTIPART = f"multipart/form-data; boundary={BOUNDARY}"
 JSON = "application/json"
 
-# What a caller sees when the service dies: refused, reset or cut off.
+# What a client sees when the service dies: refused, reset or truncated.
 LOST = (OSError, HTTPException)
 
 Body = tuple[str, bytes]
@@ -35,7 +35,7 @@ Body = tuple[str, bytes]
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back."""
+    """A response."""
 
     status: int
     headers: Mapping[str, str]
@@ -46,25 +46,25 @@ class Reply:
 
 
 def embedding_body(embedding: npt.NDArray[np.float32], label: str, fine: str | None = None) -> Body:
-    """Content type and content that teach a vector."""
-    lesson: dict[str, object] = {"embedding": embedding.tolist(), "label": label}
+    """Body that teaches a vector."""
+    body: dict[str, object] = {"embedding": embedding.tolist(), "label": label}
     if fine is not None:
-        lesson["fine"] = fine
-    return JSON, json.dumps(lesson).encode()
+        body["fine"] = fine
+    return JSON, json.dumps(body).encode()
 
 
 def embeddings_body(embeddings: npt.NDArray[np.float32]) -> Body:
-    """Content type and content that ask for predictions of vectors."""
+    """Body that predicts vectors."""
     return JSON, json.dumps({"embeddings": embeddings.tolist()}).encode()
 
 
 def picture_body(picture: bytes, label: str) -> Body:
-    """Content type and content that teach a picture."""
+    """Body that teaches a picture."""
     return MULTIPART, _multipart([("image", picture), ("label", label.encode())])
 
 
 def pictures_body(pictures: Sequence[bytes]) -> Body:
-    """Content type and content that ask for predictions of pictures."""
+    """Body that predicts pictures."""
     return MULTIPART, _multipart([("image", picture) for picture in pictures])
 
 
@@ -79,20 +79,20 @@ def _multipart(fields: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 class Caller:
-    """One client of a service with a token; not for several threads at once."""
+    """One client with a token, for use by one thread."""
 
     def __init__(self, port: int, token: str | None, *, timeout: float = 60.0) -> None:
         self._connection = HTTPConnection("127.0.0.1", port, timeout=timeout)
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
 
-    def ask(
+    def request(
         self,
         method: str,
         path: str,
         body: Body | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """One request; after an error of `LOST` the next one connects again."""
+        """Send one request; after an error of `LOST` the next one connects again."""
         sent = {**self._headers, **(headers or {})}
         if body is not None:
             sent["Content-Type"] = body[0]
@@ -105,8 +105,8 @@ class Caller:
             raise
 
     def get(self, path: str) -> Any:
-        """Content of an address that must be there."""
-        reply = self.ask("GET", path)
+        """Return the JSON of a path that must exist."""
+        reply = self.request("GET", path)
         if reply.status != 200:
             raise RuntimeError(f"GET {path} gave {reply.status}: {reply.content[:500]!r}")
         return reply.json()
@@ -114,18 +114,18 @@ class Caller:
     def teach(self, body: Body, key: str | None = None) -> Reply:
         """Teach one example."""
         headers = None if key is None else {"Idempotency-Key": key}
-        return self.ask("POST", "/v1/examples", body, headers)
+        return self.request("POST", "/v1/examples", body, headers)
 
     def predict(self, body: Body) -> Reply:
-        """Ask for predictions."""
-        return self.ask("POST", "/v1/predictions", body)
+        """Request predictions."""
+        return self.request("POST", "/v1/predictions", body)
 
     def close(self) -> None:
         self._connection.close()
 
 
 def raw_request(path: str, token: str, body: Body) -> bytes:
-    """A whole request, for :func:`raw_reply`."""
+    """Make a complete request for :func:`raw_reply`."""
     content_type, content = body
     head = (
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
@@ -135,25 +135,25 @@ def raw_request(path: str, token: str, body: Body) -> bytes:
 
 
 def raw_reply(connection: socket.socket, request: bytes) -> int:
-    """Send a request and read its answer whole; its status.
+    """Send a request, read the complete response, and return its status.
 
-    ``http.client`` takes half a millisecond for a request, which is much where the clients share
-    the processors with the service that they measure.
+    ``http.client`` takes half a millisecond per request, which matters because the clients share
+    the processors with the service.
     """
     connection.sendall(request)
     received = b""
     while (end := received.find(b"\r\n\r\n")) < 0:
-        received += _some(connection)
+        received += _receive(connection)
     head = received[:end].lower()
     place = head.index(b"content-length:") + len(b"content-length:")
     missing = end + 4 + int(head[place:].split(b"\r\n", 1)[0]) - len(received)
     while missing > 0:
-        missing -= len(_some(connection))
+        missing -= len(_receive(connection))
     return int(head.split(b" ", 2)[1])
 
 
-def _some(connection: socket.socket) -> bytes:
+def _receive(connection: socket.socket) -> bytes:
     content = connection.recv(1 << 16)
     if not content:
-        raise ConnectionResetError("the service closed the connection within an answer")
+        raise ConnectionResetError("the service closed the connection within a response")
     return content

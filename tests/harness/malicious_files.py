@@ -1,4 +1,4 @@
-"""Files meant to take a service down: each is refused with a reason, and memory comes back."""
+"""Malicious files: each is refused with a reason, and memory is released afterwards."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from tests.harness.asking import LOST, Body, Caller, Reply, picture_body, pictures_body
-from tests.harness.floods import hostile_json
+from tests.harness.floods import malicious_json
+from tests.harness.http_client import LOST, Body, Caller, Reply, picture_body, pictures_body
 from tests.harness.pictures import photograph
 
 MEGABYTE = 1 << 20
@@ -33,7 +33,7 @@ def _png(width: int, height: int, rows: bytes, *, kind: int = 0, depth: int = 8)
 
 
 def _zeros(n_bytes: int) -> bytes:
-    """Very many zeros as zlib packs them, without having them in memory."""
+    """Compress very many zeros without holding them in memory."""
     packer = zlib.compressobj(9)
     block = bytes(MEGABYTE)
     whole = b"".join(packer.compress(block) for _ in range(n_bytes // MEGABYTE))
@@ -55,7 +55,7 @@ def _with_size(jpeg: bytes, width: int, height: int) -> bytes:
 
 
 def _text_bomb() -> bytes:
-    """A small PNG with packed text that unpacks to 512 MB."""
+    """A small PNG with compressed text of 512 MB."""
     png = _saved("PNG")
     data = b"Comment\0\0" + _zeros(512 * MEGABYTE)
     chunk = struct.pack(">I", len(data)) + b"zTXt" + data
@@ -87,8 +87,8 @@ def _postscript() -> bytes:
 
 
 @cache
-def hostile_files() -> Mapping[str, bytes]:
-    """Files that are not what a picture should be, by name."""
+def malicious_files() -> Mapping[str, bytes]:
+    """Files that are not valid pictures, by name."""
     jpeg, png, archive = photograph(0), _saved("PNG"), _zip_bomb()
     return {
         "empty": b"",
@@ -118,7 +118,7 @@ def hostile_files() -> Mapping[str, bytes]:
 
 @dataclass(frozen=True)
 class Refusal:
-    """What a hostile file got."""
+    """The response to a malicious file."""
 
     name: str
     status: int
@@ -131,54 +131,54 @@ class Refusal:
 
 
 def refusals(port: int, token: str) -> Iterator[Refusal]:
-    """Send every hostile file as an example and as a question."""
-    for name, content in hostile_files().items():
-        yield _refusal(name, port, token, "/v1/examples", picture_body(content, "hostile"))
-        yield _refusal(f"{name}, asked", port, token, "/v1/predictions", pictures_body([content]))
-    for name, body in hostile_json().items():
-        yield _refusal(f"{name}, asked", port, token, "/v1/predictions", body)
+    """Send every malicious file as an example and for a prediction."""
+    for name, content in malicious_files().items():
+        yield _refusal(name, port, token, "/v1/examples", picture_body(content, "malicious"))
+        yield _refusal(f"{name}, predict", port, token, "/v1/predictions", pictures_body([content]))
+    for name, body in malicious_json().items():
+        yield _refusal(f"{name}, predict", port, token, "/v1/predictions", body)
         yield _refusal(f"{name}, as a change", port, token, "/v1/forget", body)
     many = pictures_body([photograph(0, width=32, height=24)] * 33)
-    yield _refusal("33 pictures at once, asked", port, token, "/v1/predictions", many)
-    for said in (True, False):
+    yield _refusal("33 pictures at once, predict", port, token, "/v1/predictions", many)
+    for stated in (True, False):
         begun = time.perf_counter()
-        name = f"200 MB, length {'said' if said else 'not said'}"
-        yield _named(name, _too_large(port, token, 200 * MEGABYTE, said=said), begun)
+        name = f"200 MB, length {'stated' if stated else 'not stated'}"
+        yield _to_refusal(name, _too_large(port, token, 200 * MEGABYTE, stated=stated), begun)
 
 
 def _refusal(name: str, port: int, token: str, path: str, body: Body) -> Refusal:
     begun = time.perf_counter()
     caller = Caller(port, token, timeout=120)
     try:
-        return _named(name, caller.ask("POST", path, body), begun)
+        return _to_refusal(name, caller.request("POST", path, body), begun)
     except LOST as error:
         return Refusal(name, 0, repr(error), time.perf_counter() - begun)
     finally:
         caller.close()
 
 
-def _named(name: str, reply: Reply, begun: float) -> Refusal:
+def _to_refusal(name: str, reply: Reply, begun: float) -> Refusal:
     right = reply.headers.get("content-type", "").startswith("application/problem+json")
     detail = str(reply.json()["detail"]) if right else ""
     return Refusal(name, reply.status, detail, time.perf_counter() - begun)
 
 
-def _too_large(port: int, token: str, n_bytes: int, *, said: bool) -> Reply:
-    """Send more than is taken, until the service answers."""
-    length = f"Content-Length: {n_bytes}" if said else "Transfer-Encoding: chunked"
+def _too_large(port: int, token: str, n_bytes: int, *, stated: bool) -> Reply:
+    """Send more than the limit, until the service responds."""
+    length = f"Content-Length: {n_bytes}" if stated else "Transfer-Encoding: chunked"
     head = (
         f"POST /v1/examples HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
         f"Content-Type: multipart/form-data; boundary=x\r\n{length}\r\n\r\n"
     )
     block = bytes(MEGABYTE)
-    piece = block if said else f"{len(block):x}\r\n".encode() + block + b"\r\n"
+    piece = block if stated else f"{len(block):x}\r\n".encode() + block + b"\r\n"
     with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         try:
             connection.sendall(head.encode())
             for _ in range(n_bytes // MEGABYTE):
                 connection.sendall(piece)
         except OSError:
-            # The answer is there: the service does not wait for the rest.
+            # The service has responded and closed the connection.
             pass
         return _read(connection)
 
@@ -188,19 +188,19 @@ def _read(connection: socket.socket) -> Reply:
     try:
         while content := connection.recv(1 << 16):
             received += content
-            if _whole(received):
+            if _is_complete(received):
                 break
     except OSError:
         pass
     if b"\r\n\r\n" not in received:
-        return Reply(0, {}, b"no answer")
+        return Reply(0, {}, b"no response")
     head, content = received.split(b"\r\n\r\n", 1)
     lines = head.decode("latin-1").split("\r\n")
     headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines[1:])}
     return Reply(int(lines[0].split(" ")[1]), headers, content)
 
 
-def _whole(received: bytes) -> bool:
+def _is_complete(received: bytes) -> bool:
     head, _, content = received.partition(b"\r\n\r\n")
     place = head.lower().find(b"content-length:")
     if place < 0:

@@ -1,4 +1,4 @@
-"""Requests invented from the OpenAPI document: no server error, no answer that it does not name."""
+"""Generate requests from the OpenAPI document: every response must conform to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import tests
-from tests.harness.asking import Caller, embedding_body, picture_body
+from tests.harness.http_client import Caller, embedding_body, picture_body
 from tests.harness.pictures import photograph
 from tests.harness.process import ServiceProcess
 from tests.harness.workspaces import Tokens, vectors
@@ -25,8 +25,8 @@ N_CLASSES = 4
 
 
 @dataclass(frozen=True)
-class Fuzzed:
-    """What schemathesis found."""
+class FuzzResult:
+    """The result of schemathesis."""
 
     n_cases: int
     n_operations: int
@@ -36,8 +36,8 @@ class Fuzzed:
     output: str
 
 
-def taught_a_little(service: ServiceProcess, tokens: Tokens) -> None:
-    """Some classes with fine names, so that there is something to ask for, rename and split."""
+def teach_some(service: ServiceProcess, tokens: Tokens) -> None:
+    """Teach some classes with finer classes, so that there is something to rename and split."""
     caller = Caller(service.port, tokens.teach)
     X, labels = vectors(40, tokens.n_features, N_CLASSES, seed=1)
     for i, (row, label) in enumerate(zip(X, labels, strict=True)):
@@ -46,20 +46,20 @@ def taught_a_little(service: ServiceProcess, tokens: Tokens) -> None:
     caller.close()
 
 
-def fuzzed(
+def fuzz(
     service: ServiceProcess,
     token: str,
     *,
     per_operation: int,
     phases: str = "examples,coverage,fuzzing,stateful",
     seed: int = 0,
-) -> Fuzzed:
+) -> FuzzResult:
     """Run schemathesis with all of its checks against a running service."""
     with tempfile.TemporaryDirectory() as scratch:
         result, document = Path(scratch, "report.json"), Path(scratch, "openapi.json")
         with closing(Caller(service.port, token)) as caller:
             document.write_text(json.dumps(caller.get("/openapi.json")))
-        # As a scheme rather than as a header: it is left out where a request without it is tried.
+        # As a scheme instead of a header, so that requests without a token are generated too.
         Path(scratch, "schemathesis.toml").write_text(f'[auth.openapi.token]\nbearer = "{token}"\n')
         address = f"http://127.0.0.1:{service.port}"
         command = [sys.executable, "-m", "schemathesis.cli", "run", str(document), "--url", address]
@@ -69,7 +69,7 @@ def fuzzed(
         command += ["--report", "json", "--report-json-path", str(result)]
         environment = {
             **os.environ,
-            "SCHEMATHESIS_HOOKS": "tests.harness.fuzzing_hooks",
+            "SCHEMATHESIS_HOOKS": "tests.harness.fuzzer_hooks",
             "PYTHONPATH": str(ROOT),
         }
         done = subprocess.run(
@@ -79,9 +79,9 @@ def fuzzed(
             raise RuntimeError(f"schemathesis gave no report:\n{done.stdout}{done.stderr}")
         found = json.loads(result.read_text())
     failures = [f"{one['title']}: {', '.join(one['operations'])}" for one in found["failures"]]
-    # What schemathesis could not do itself.
+    # Errors of schemathesis itself.
     failures += [f"{one['title']}, {one['count']} times" for one in found["errors"]]
-    return Fuzzed(
+    return FuzzResult(
         found["test_cases"]["generated"],
         found["operations"]["selected"],
         found["operations"]["tested"],

@@ -1,4 +1,4 @@
-"""Power failures while several clients teach: nothing that was acknowledged may be lost."""
+"""Kill the service while several clients teach: nothing acknowledged may be lost."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import numpy as np
 
 from tests.harness.pictures import photograph
 from tests.harness.process import ServiceProcess
-from tests.harness.pupils import Acknowledged, Pupil
+from tests.harness.teaching_clients import Acknowledged, TeachingClient
 from tests.harness.workspaces import (
     Contents,
-    contents_of,
-    damage_in,
+    find_damage,
     new_workspace,
+    read_contents,
     twin_difference,
 )
 
-# Share of the kills that come before the service answers: while it opens and recovers.
+# Share of the kills while the service is starting and recovering.
 STARTING_SHARE = 0.25
-# Seconds of teaching before a kill: from the first request to some hundred.
+# Seconds of teaching before a kill: from the first request to several hundred.
 SHORTEST, LONGEST = 0.002, 1.0
-N_PUPILS = 4
+N_CLIENTS = 4
 # More than the clients can send.
 RATE = ("--rate", "100000")
 
@@ -39,7 +39,7 @@ class Survival:
     n_acknowledged: int
     n_lost: int
     n_duplicates: int
-    # Examples in the workspace that nobody was told of.
+    # Examples in the workspace that no client got a response for.
     n_unknown: int
     n_retried: int
     n_already_taught: int
@@ -50,7 +50,7 @@ class Survival:
     difference: float
 
 
-def killed_while_taught(
+def kill_while_teaching(
     folder: Path,
     n_kills: int,
     *,
@@ -59,13 +59,13 @@ def killed_while_taught(
     picture_share: float = 0.0,
     seed: int = 0,
 ) -> Survival:
-    """Teach a new workspace from four clients, kill its service again and again, and look."""
+    """Teach a new workspace with four clients, kill its service repeatedly, and check it."""
     tokens = new_workspace(folder, features=features, n_features=n_features)
     service = ServiceProcess(folder, RATE)
     service.start()
     starting_seconds = service.wait_ready()
-    pupils = [
-        Pupil(
+    clients = [
+        TeachingClient(
             number,
             service.port,
             tokens.teach,
@@ -73,19 +73,19 @@ def killed_while_taught(
             pictures=tuple(photograph(seed, width=96, height=64) for seed in range(10)),
             picture_share=picture_share,
         )
-        for number in range(N_PUPILS)
+        for number in range(N_CLIENTS)
     ]
-    for pupil in pupils:
-        pupil.start()
-    kills = _killed(service, n_kills, starting_seconds, np.random.default_rng(seed))
-    # Each client has its last lesson acknowledged, then the service ends as it should.
+    for client in clients:
+        client.start()
+    kills = _kill_repeatedly(service, n_kills, starting_seconds, np.random.default_rng(seed))
+    # Each client gets its last example acknowledged, then the service is stopped normally.
     service.start()
-    for pupil in pupils:
-        pupil.end()
-    for pupil in pupils:
-        pupil.join()
+    for client in clients:
+        client.end()
+    for client in clients:
+        client.join()
     service.stop()
-    return _survival(folder, pupils, kills)
+    return _check(folder, clients, kills)
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,10 @@ class _Kills:
     n_orphans: int
 
 
-def _killed(
+def _kill_repeatedly(
     service: ServiceProcess, n_kills: int, starting_seconds: float, rng: np.random.Generator
 ) -> _Kills:
-    """Kill a service and start it again, at random moments of its life."""
+    """Kill and restart a service at random moments."""
     n_starting = n_orphans = 0
     for _ in range(n_kills):
         if not service.running:
@@ -117,10 +117,10 @@ def _killed(
     return _Kills(n_kills, n_starting, n_orphans)
 
 
-def _survival(folder: Path, pupils: Sequence[Pupil], kills: _Kills) -> Survival:
-    """What is in a workspace, against what its pupils were told."""
-    acknowledged = [lesson for pupil in pupils for lesson in pupil.acknowledged]
-    lost, duplicates, unknown = compared(acknowledged, contents_of(folder))
+def _check(folder: Path, clients: Sequence[TeachingClient], kills: _Kills) -> Survival:
+    """Compare a workspace with what its clients were told."""
+    acknowledged = [example for client in clients for example in client.acknowledged]
+    lost, duplicates, unknown = compare(acknowledged, read_contents(folder))
     return Survival(
         kills.n,
         kills.n_starting,
@@ -128,22 +128,22 @@ def _survival(folder: Path, pupils: Sequence[Pupil], kills: _Kills) -> Survival:
         lost,
         duplicates,
         unknown,
-        sum(pupil.n_retried for pupil in pupils),
-        sum(pupil.n_already_taught for pupil in pupils),
+        sum(client.n_retried for client in clients),
+        sum(client.n_already_taught for client in clients),
         kills.n_orphans,
-        tuple(failure for pupil in pupils for failure in pupil.failures),
-        tuple(damage_in(folder)),
+        tuple(failure for client in clients for failure in client.failures),
+        tuple(find_damage(folder)),
         twin_difference(folder, folder.with_name(f"{folder.name}-twin")),
     )
 
 
-def compared(acknowledged: Sequence[Acknowledged], found: Contents) -> tuple[int, int, int]:
-    """How many acknowledged lessons are not there, there twice, and there unasked for."""
+def compare(acknowledged: Sequence[Acknowledged], found: Contents) -> tuple[int, int, int]:
+    """Count acknowledged examples that are missing, duplicates, and unknown examples."""
     lost = sum(
-        found.get(lesson.example) != (lesson.label, lesson.content) for lesson in acknowledged
+        found.get(example.example) != (example.label, example.content) for example in acknowledged
     )
     times = Counter(content for _, content in found.values())
     duplicates = sum(n - 1 for n in times.values())
-    known = {lesson.content for lesson in acknowledged}
+    known = {example.content for example in acknowledged}
     unknown = sum(content not in known for content in times)
     return lost, duplicates, unknown

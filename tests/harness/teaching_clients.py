@@ -1,4 +1,4 @@
-"""Clients that teach and never give up: every lesson is sent until it is acknowledged."""
+"""Clients that teach: every example is sent until it is acknowledged."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ import hashlib
 import threading
 import time
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
 
-from tests.harness.asking import LOST, Body, Caller, embedding_body, picture_body
+from tests.harness.http_client import LOST, Body, Caller, embedding_body, picture_body
 from tests.harness.pictures import different
 
-__all__ = ["Acknowledged", "Pupil", "row_digest"]
+__all__ = ["Acknowledged", "TeachingClient", "row_digest"]
 
-# Statuses that ask to come again: too fast, not ready, disk full.
-LATER = (429, 503, 507)
-# Short beside a start of the service, long beside what trying costs.
+# Statuses after which a request is retried: rate limit, not ready, disk full.
+RETRIED = (429, 503, 507)
+# Short compared with a start of the service, long compared with one attempt.
 _PAUSE_SECONDS = 0.02
-# Times in answers are in milliseconds.
+# Times in responses are in milliseconds.
 _CLOCK_SECONDS = 0.002
-# Every so many lessons are asked for again after they were acknowledged.
+# Every so many examples are sent again after they were acknowledged.
 _AGAIN_EVERY = 16
 
 
 def row_digest(embedding: npt.NDArray[np.float32]) -> str:
-    """What tells vectors apart."""
+    """Digest of a vector."""
     return hashlib.sha256(np.ascontiguousarray(embedding, dtype="<f4").tobytes()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Acknowledged:
-    """A lesson that the service said it has."""
+    """An example that the service acknowledged."""
 
     key: str
     example: int
@@ -45,18 +45,18 @@ class Acknowledged:
 
 
 @dataclass
-class Pupil(threading.Thread):
-    """One client in a thread of its own, until told to end after the lesson at hand.
+class TeachingClient(threading.Thread):
+    """One client in its own thread.
 
     Attributes
     ----------
     acknowledged : list of Acknowledged
-        In the order of the answers.
+        In the order of the responses.
     n_retried, n_already_taught : int
-        Requests that were lost or refused for now; retried ones that turned out to be taught:
-        the service died between keeping them and answering.
+        Requests that were retried, and retried ones that had been taught already because the
+        service died after storing them and before responding.
     failures : list of str
-        What must not happen.
+        Responses that must not happen.
     """
 
     number: int
@@ -65,7 +65,7 @@ class Pupil(threading.Thread):
     n_features: int
     n_classes: int = 10
     pictures: tuple[bytes, ...] = ()
-    # Share of the lessons that are pictures.
+    # Share of the examples that are pictures.
     picture_share: float = 0.0
     acknowledged: list[Acknowledged] = field(default_factory=list)
     n_retried: int = 0
@@ -73,17 +73,17 @@ class Pupil(threading.Thread):
     failures: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        super().__init__(name=f"pupil {self.number}", daemon=True)
+        super().__init__(name=f"client {self.number}", daemon=True)
         self._ending = threading.Event()
         self._rng = np.random.default_rng([11, self.number])
         centres = np.random.default_rng(5).normal(size=(self.n_classes, self.n_features))
         self._centres = centres.astype(np.float32)
 
-    # Threads are told apart by what they are, not by what they learnt.
+    # Threads are hashed by identity, not by their fields.
     __hash__ = threading.Thread.__hash__
 
     def end(self) -> None:
-        """Finish the lesson at hand and no more."""
+        """Stop after the current example."""
         self._ending.set()
 
     def run(self) -> None:
@@ -93,32 +93,31 @@ class Pupil(threading.Thread):
     def _teach(self, caller: Caller) -> None:
         number = 0
         while not self._ending.is_set():
-            key = f"pupil-{self.number}-lesson-{number}"
-            lesson, body = self._lesson(key, number)
-            example = self._sent(caller, body, key)
-            if example is None:
+            key = f"client-{self.number}-example-{number}"
+            example, body = self._make_example(key, number)
+            number_of_example = self._send(caller, body, key)
+            if number_of_example is None:
                 return
-            lesson = Acknowledged(key, example, lesson.label, lesson.content, lesson.picture)
-            self.acknowledged.append(lesson)
-            if number % _AGAIN_EVERY == 0 and self._sent(caller, body, key) != example:
-                self.failures.append(f"{key}: asked again, another example came back")
+            self.acknowledged.append(replace(example, example=number_of_example))
+            if number % _AGAIN_EVERY == 0 and self._send(caller, body, key) != number_of_example:
+                self.failures.append(f"{key}: sent again, another example came back")
             number += 1
 
-    def _lesson(self, key: str, number: int) -> tuple[Acknowledged, Body]:
+    def _make_example(self, key: str, number: int) -> tuple[Acknowledged, Body]:
         known = int(self._rng.integers(self.n_classes))
         label = f"class {known}"
         if self.pictures and self._rng.random() < self.picture_share:
-            # One number for each lesson of each pupil: no picture comes twice.
+            # One number for each example of each client: no picture comes twice.
             drawn = self.pictures[known % len(self.pictures)]
             picture = different(drawn, number * 1000 + self.number)
             content = hashlib.sha256(picture).hexdigest()
             return Acknowledged(key, 0, label, content, picture=True), picture_body(picture, label)
         noise = self._rng.normal(size=self.n_features).astype(np.float32)
         row = self._centres[known] + noise
-        lesson = Acknowledged(key, 0, label, row_digest(row), picture=False)
-        return lesson, embedding_body(row, label)
+        example = Acknowledged(key, 0, label, row_digest(row), picture=False)
+        return example, embedding_body(row, label)
 
-    def _sent(self, caller: Caller, body: Body, key: str) -> int | None:
+    def _send(self, caller: Caller, body: Body, key: str) -> int | None:
         tried = False
         while True:
             sent = time.time()
@@ -134,7 +133,7 @@ class Pupil(threading.Thread):
                 taught = datetime.fromisoformat(example["at"]).timestamp()
                 self.n_already_taught += tried and taught < sent - _CLOCK_SECONDS
                 return int(example["id"])
-            if reply.status not in LATER:
+            if reply.status not in RETRIED:
                 self.failures.append(f"{key}: {reply.status} {reply.content[:300]!r}")
                 return None
             self.n_retried += 1
