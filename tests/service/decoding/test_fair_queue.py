@@ -18,7 +18,7 @@ from evergrow.service.decoding.fair_queue import (
     TooManyImagesError,
 )
 from evergrow.service.decoding.pool import DecoderPool
-from evergrow.service.decoding.protocol import DecodedImage, DecoderError, RefusedImageError
+from evergrow.service.decoding.protocol import DecoderError, PreparedImage, RefusedImageError
 from evergrow.service.http.embedding import BatchEmbedder
 from evergrow.vision import Preprocessing
 from tests.service.pictures import picture, png_that_claims
@@ -127,9 +127,9 @@ class Held(DecoderProcess):
     def wait_until_ready(self) -> None:
         """It is."""
 
-    def decode(self, content: bytes, *, thumbnail: bool) -> DecodedImage:
+    def decode(self, content: bytes, *, thumbnail: bool) -> PreparedImage:
         self.go.wait()
-        return DecodedImage(np.zeros((8, 8, 3), np.uint8), "image/png", 8, 8, None)
+        return PreparedImage(np.zeros((8, 8, 3), np.uint8), "image/png", 8, 8, None)
 
     def end(self) -> None:
         self.go.set()

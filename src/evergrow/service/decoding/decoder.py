@@ -16,9 +16,9 @@ import numpy as np
 
 from evergrow.service.decoding.protocol import (
     STATUS_OF_REFUSAL,
-    DecodedImage,
     DecoderError,
     FrameError,
+    PreparedImage,
     RefusedImageError,
     read_frame,
     write_frame,
@@ -119,7 +119,7 @@ class DecoderProcess:
         _enlarge_pipe(self._source)
         _enlarge_pipe(self._target)
         setup = {
-            "preprocessing": self._preprocessing.to_plain(),
+            "preprocessing": self._preprocessing.to_json(),
             "limits": asdict(self._limits.reading),
             "memory_bytes": self._limits.memory_bytes,
         }
@@ -147,7 +147,7 @@ class DecoderProcess:
             raise DecoderError("a decoder exited before it was ready")
         self._is_ready = True
 
-    def decode(self, content: bytes, *, thumbnail: bool) -> DecodedImage:
+    def decode(self, content: bytes, *, thumbnail: bool) -> PreparedImage:
         """Decode one image; raise a ``RefusedImageError`` if it is refused."""
         self.wait_until_ready()
         header = {"thumbnail": thumbnail, "seconds": math.ceil(self._limits.seconds)}
@@ -218,7 +218,7 @@ class DecoderProcess:
             reason = "decoding it crashed the decoder"
         return RefusedImageError("decoder", reason)
 
-    def _validate(self, header: dict[str, Any], blobs: list[bytearray]) -> DecodedImage:
+    def _validate(self, header: dict[str, Any], blobs: list[bytearray]) -> PreparedImage:
         """Check a response: a malicious image may have taken over the decoder."""
         kind, reason = header.get("refused"), header.get("reason")
         if kind in STATUS_OF_REFUSAL and isinstance(reason, str):
@@ -234,7 +234,7 @@ class DecoderProcess:
         )
         if not is_valid:
             raise self._restart()
-        return DecodedImage(
+        return PreparedImage(
             pixels=np.frombuffer(blobs[0], np.uint8).reshape(self._shape),
             media_type=str(media_type),
             width=int(width or 0),

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from evergrow.service.decoding.protocol import DecodedImage, DecoderError
+from evergrow.service.decoding.protocol import DecoderError, PreparedImage
 
 # An ordinary photograph takes a tenth of this, even on a busy computer.
 _SLOW_SECONDS = 0.5
@@ -26,7 +26,7 @@ class DecodeJob:
     content: bytes
     thumbnail: bool
     request: DecodeRequest
-    result: Future[DecodedImage] = field(default_factory=Future)
+    result: Future[PreparedImage] = field(default_factory=Future)
 
 
 class DecodeRequest:

@@ -10,7 +10,7 @@ from typing import Self
 
 from evergrow.service.decoding.decoder import DecoderLimits, DecoderProcess
 from evergrow.service.decoding.fair_queue import DecodeJob, DecodeRequest, FairQueue
-from evergrow.service.decoding.protocol import DecodedImage, DecoderError, RefusedImageError
+from evergrow.service.decoding.protocol import DecoderError, PreparedImage, RefusedImageError
 from evergrow.vision.embedding.preprocessing import Preprocessing
 
 # Interval between two checks of the timeout, as a fraction of the timeout.
@@ -83,8 +83,8 @@ class DecoderPool:
 
     def submit(
         self, content: bytes, *, thumbnail: bool = False, owner: str = ""
-    ) -> Future[DecodedImage]:
-        """Queue one image; the future gives a :class:`DecodedImage` or a ``RefusedImageError``."""
+    ) -> Future[PreparedImage]:
+        """Queue one image; the future gives a :class:`PreparedImage` or a ``RefusedImageError``."""
         return self.submit_all([content], thumbnail=thumbnail, owner=owner).results[0]
 
     def submit_all(
@@ -104,7 +104,7 @@ class DecoderPool:
         Returns
         -------
         request : DecodeRequest
-            Its ``results`` are futures of :class:`DecodedImage`, or of a ``RefusedImageError``.
+            Its ``results`` are futures of :class:`PreparedImage`, or of a ``RefusedImageError``.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What the service and its decoder processes exchange: frames, decoded images and refusals.
+"""What the service and its decoder processes exchange: frames, prepared images and refusals.
 
 A frame is a JSON header and binary blobs, each preceded by its length. Nothing is pickled: an
 attacker who takes over a decoder can send wrong numbers, but no code.
@@ -61,7 +61,7 @@ class FrameError(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class DecodedImage:
+class PreparedImage:
     """Pixels at the input size of the network, and facts about the image file."""
 
     pixels: npt.NDArray[np.uint8]

@@ -17,18 +17,21 @@ import numpy.typing as npt
 
 from evergrow.service.decoding.polyglots import check_not_polyglot
 from evergrow.service.decoding.protocol import (
-    DecodedImage,
+    PreparedImage,
     RefusedImageError,
     read_frame,
     write_frame,
 )
 from evergrow.vision.embedding.preprocessing import Preprocessing
-from evergrow.vision.images.decoding import UnknownFormatError, decode_with_size, header_of
-from evergrow.vision.images.extras import vision_module
+from evergrow.vision.images.decoder import (
+    DecodedImage,
+    UnknownFormatError,
+    decode_image,
+    read_header,
+)
 from evergrow.vision.images.sources import ReadLimits
+from evergrow.vision.images.thumbnails import THUMBNAIL_SIDE, make_thumbnail
 
-THUMBNAIL_SIDE = 160
-_THUMBNAIL_QUALITY = 80
 # A line of pixels shows nothing, yet costs as much to process as a whole picture.
 _MAX_ASPECT_RATIO = 100
 
@@ -40,7 +43,7 @@ def main() -> None:
     setup = read_frame(source, max_bytes=0)
     if setup is None:
         return
-    preprocessing = Preprocessing.from_plain(setup[0]["preprocessing"])
+    preprocessing = Preprocessing.from_json(setup[0]["preprocessing"])
     limits = ReadLimits(**setup[0]["limits"])
     _load_libraries(preprocessing)
     _restrict_process(setup[0]["memory_bytes"])
@@ -57,10 +60,10 @@ def main() -> None:
             return
 
 
-def decode_image(
+def prepare_image(
     content: bytes, preprocessing: Preprocessing, limits: ReadLimits, *, thumbnail: bool
-) -> DecodedImage:
-    """Check, decode and resize one image as an ``Embedder`` does.
+) -> PreparedImage:
+    """Check, decode and resize one image for the network, as an ``Embedder`` does.
 
     Parameters
     ----------
@@ -80,7 +83,7 @@ def decode_image(
     """
     try:
         limits.check_bytes(len(content))
-        header = header_of(content)
+        header = read_header(content)
     except UnknownFormatError as error:
         raise RefusedImageError("format", str(error)) from error
     except ValueError as error:
@@ -90,13 +93,13 @@ def decode_image(
         check_not_polyglot(content, header.format)
     except ValueError as error:
         raise RefusedImageError("hidden", str(error)) from error
-    pixels, (width, height) = _decode(content, limits, preprocessing.needed_side)
-    return DecodedImage(
-        pixels=preprocessing.fitted(pixels),
-        media_type=header.media_type,
-        width=width,
-        height=height,
-        thumbnail=_make_thumbnail(content, pixels, limits) if thumbnail else None,
+    image = _decode(content, limits, preprocessing.min_side)
+    return PreparedImage(
+        pixels=preprocessing.fit_to_input(image.pixels),
+        media_type=image.media_type,
+        width=image.width,
+        height=image.height,
+        thumbnail=_make_thumbnail(content, image.pixels, limits) if thumbnail else None,
     )
 
 
@@ -109,7 +112,7 @@ def _respond(
     thumbnail: bool,
 ) -> None:
     try:
-        found = decode_image(content, preprocessing, limits, thumbnail=thumbnail)
+        found = prepare_image(content, preprocessing, limits, thumbnail=thumbnail)
     except RefusedImageError as error:
         _refuse(target, error)
         return
@@ -126,11 +129,9 @@ def _refuse(target: BinaryIO, error: RefusedImageError, *, exiting: bool = False
     write_frame(target, facts)
 
 
-def _decode(
-    content: bytes, limits: ReadLimits, max_side: int
-) -> tuple[npt.NDArray[np.uint8], tuple[int, int]]:
+def _decode(content: bytes, limits: ReadLimits, max_side: int) -> DecodedImage:
     try:
-        return decode_with_size(content, limits, max_side)
+        return decode_image(content, limits, max_side)
     except ValueError as error:
         if isinstance(error.__cause__, MemoryError):
             raise error.__cause__ from error
@@ -154,14 +155,8 @@ def _check_size(width: int, height: int, limits: ReadLimits) -> None:
 def _make_thumbnail(content: bytes, pixels: npt.NDArray[np.uint8], limits: ReadLimits) -> bytes:
     if max(pixels.shape) < THUMBNAIL_SIDE:
         # The network needs fewer pixels than a thumbnail has.
-        pixels, _ = _decode(content, limits, THUMBNAIL_SIDE)
-    image = vision_module("PIL.Image").fromarray(pixels)
-    image.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE))
-    file = io.BytesIO()
-    # Only the formats that are needed are registered with Pillow, this one for writing.
-    vision_module("PIL.JpegImagePlugin")
-    image.save(file, "JPEG", quality=_THUMBNAIL_QUALITY)
-    return file.getvalue()
+        pixels = _decode(content, limits, THUMBNAIL_SIDE).pixels
+    return make_thumbnail(pixels)
 
 
 def _prefer_for_oom_killer() -> None:
@@ -189,7 +184,7 @@ def _load_libraries(preprocessing: Preprocessing) -> None:
 
     file = io.BytesIO()
     Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(file, "PNG")
-    decode_image(file.getvalue(), preprocessing, ReadLimits(), thumbnail=True)
+    prepare_image(file.getvalue(), preprocessing, ReadLimits(), thumbnail=True)
 
 
 if sys.platform == "win32":

@@ -132,7 +132,7 @@ class BatchEmbedder:
             if not images:
                 continue
             try:
-                vectors = self._network.run([self.preprocessing.values(one) for one in images])
+                vectors = self._network.run([self.preprocessing.normalize(one) for one in images])
             # Any error belongs to the requests of this batch; the thread goes on.
             except Exception as error:  # noqa: BLE001
                 for item in batch:

@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from evergrow.service.decoding.fair_queue import DecodeRequest, TooManyImagesError
 from evergrow.service.decoding.pool import DecoderPool
-from evergrow.service.decoding.protocol import DecodedImage, DecoderError, RefusedImageError
+from evergrow.service.decoding.protocol import DecoderError, PreparedImage, RefusedImageError
 from evergrow.service.http.embedding import BatchEmbedder
 from evergrow.service.http.metrics import Metrics
 from evergrow.service.http.responses import unavailable
@@ -76,7 +76,7 @@ class ImagePipeline:
     ) -> tuple[npt.NDArray[np.float32], Picture]:
         """Return the embedding of one image, and the image with its facts and thumbnail."""
 
-        def make_example(images: Sequence[DecodedImage], rows: Matrix) -> tuple[Any, Picture]:
+        def make_example(images: Sequence[PreparedImage], rows: Matrix) -> tuple[Any, Picture]:
             (found,) = images
             return rows[0], Picture(
                 content, found.media_type, found.width, found.height, thumbnail=found.thumbnail
@@ -112,11 +112,11 @@ class _ImageWork(Generic[Result]):
     """
 
     def __init__(
-        self, embedder: BatchEmbedder, then: Callable[[Sequence[DecodedImage], Matrix], Result]
+        self, embedder: BatchEmbedder, then: Callable[[Sequence[PreparedImage], Matrix], Result]
     ) -> None:
         self._embedder = embedder
         self._then = then
-        self._images: list[DecodedImage | None] = []
+        self._images: list[PreparedImage | None] = []
         self._n_missing = 0
         self._lock = threading.Lock()
         self._failed = False
@@ -129,7 +129,7 @@ class _ImageWork(Generic[Result]):
         for place, decoded in enumerate(decoding.results):
             decoded.add_done_callback(partial(self._collect, place))
 
-    def _collect(self, place: int, decoded: Future[DecodedImage]) -> None:
+    def _collect(self, place: int, decoded: Future[PreparedImage]) -> None:
         # Cancelled because the request is over.
         if decoded.cancelled():
             return
