@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from starlette.requests import Request
 
@@ -17,9 +15,6 @@ from evergrow.service.http.forms import parse_form
 from evergrow.service.http.responses import CONTENT_SECURITY_POLICY, ProblemError
 from evergrow.service.http.service import Service
 from evergrow.service.http.settings import Settings
-from evergrow.service.http.writer import Writer
-from evergrow.workspace import Change, Lesson
-from evergrow.workspace import Request as Who
 from tests.service.conftest import A, B, Served, TestClient, make_workspace
 
 
@@ -117,89 +112,6 @@ def test_two_clients_that_name_the_same_class_at_once_share_it(served: Served) -
     assert sum(answer.json()["class"]["new"] for answer in answers) == 1
     (mug,) = served.get("/v1/classes").json()["items"]
     assert mug["n_examples"] == 24
-
-
-class SlowWorkspace:
-    """Holds the writer at its first lesson, so that others wait together."""
-
-    def __init__(self) -> None:
-        self.calls: list[list[str]] = []
-        self.go = threading.Event()
-
-    def teach(self, lessons: list[Lesson]) -> list[Any]:
-        self.go.wait()
-        labels = [lesson.label for lesson in lessons]
-        self.calls.append(labels)
-        if "wrong" in labels:
-            raise ValueError("wrong")
-        return labels
-
-
-def lesson(label: str, key: str | None = None) -> Lesson:
-    return Lesson(np.zeros(4, np.float32), label, request=Who("teacher", key))
-
-
-def test_lessons_that_wait_are_written_together_and_fail_alone() -> None:
-    space = SlowWorkspace()
-    with Writer(space, max_queue=9, on_written=lambda n: None) as writer:  # type: ignore[arg-type]
-        first = writer.teach(lesson("first"))
-        rest = [writer.teach(lesson(label)) for label in ("a", "wrong", "b")]
-        space.go.set()
-        assert first.result() == "first"
-        assert [rest[0].result(), rest[2].result()] == ["a", "b"]
-        with pytest.raises(ValueError, match="wrong"):
-            rest[1].result()
-    assert space.calls[-3:] == [["a"], ["wrong"], ["b"]]
-
-
-def test_the_same_key_twice_is_not_written_together() -> None:
-    space = SlowWorkspace()
-    with Writer(space, max_queue=9, on_written=lambda n: None) as writer:  # type: ignore[arg-type]
-        futures = [writer.teach(lesson(label, "k")) for label in ("a", "b", "c")]
-        space.go.set()
-        assert [future.result() for future in futures] == ["a", "b", "c"]
-    assert space.calls == [["a"], ["b"], ["c"]]
-
-
-def test_a_full_queue_is_said_at_once() -> None:
-    space = SlowWorkspace()
-    with Writer(space, max_queue=1, on_written=lambda n: None) as writer:  # type: ignore[arg-type]
-        with pytest.raises(ProblemError, match="queued"):  # noqa: PT012
-            for _ in range(3):
-                writer.teach(lesson("a"))
-        space.go.set()
-
-
-def test_changes_that_wait_are_made_before_the_end() -> None:
-    space = SlowWorkspace()
-    with Writer(space, max_queue=9, on_written=lambda n: None) as writer:  # type: ignore[arg-type]
-        taught = writer.teach(lesson("a"))
-        change = writer.change(lambda: Change(2, "undo", "done", 1))
-        space.go.set()
-    assert taught.result() == "a"
-    assert change.result().summary == "done"
-    with pytest.raises(ProblemError, match="stopping"):
-        writer.teach(lesson("b"))
-
-
-def test_a_signal_may_stop_the_thread_that_hands_over_a_change() -> None:
-    class Interrupted(Writer):
-        def check_open(self) -> None:
-            super().check_open()
-            self.refuse()
-
-    space = SlowWorkspace()
-    space.go.set()
-    taught = []
-    writer = Interrupted(space, max_queue=9, on_written=lambda n: None)  # type: ignore[arg-type]
-    writer.__enter__()
-    thread = threading.Thread(target=lambda: taught.append(writer.teach(lesson("a"))), daemon=True)
-    thread.start()
-    thread.join(5)
-    # Not left before this is known: leaving would wait for the same lock.
-    assert not thread.is_alive()
-    writer.finish()
-    assert taught[0].result() == "a"
 
 
 @pytest.mark.parametrize("n_bytes", [20_000_000, 300_000_000, 1_000_000_000])

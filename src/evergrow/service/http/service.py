@@ -164,6 +164,9 @@ class Service:
             workspace, writer = self._workspace, self._writer
             if writer is not None and workspace is not None:
                 writer.finish()
+                if self._background is not None:
+                    # Its tasks may record events, which the snapshot should include.
+                    self._background.stop()
                 _save_snapshot(workspace)
             self._stack.close()
             self.phase = "closed"

@@ -236,6 +236,10 @@ class BackgroundThread:
 
     def __exit__(self, *_: object) -> None:
         """Stop the thread after the current task."""
+        self.stop()
+
+    def stop(self) -> None:
+        """Stop the thread after the current task."""
         self._stopping.set()
         self._changed.set()
         self._thread.join()
