@@ -2,7 +2,7 @@
 
 Examples are rows of a SQLite database, with their embeddings in shards and their pictures in files.
 A change is planned (``teaching``, ``editing``, ``moving``), written in one transaction, and then
-reported as facts to followers (``following``). The model in ``model`` and ``learning`` is such a
+reported as events to followers (``following``). The model in ``model`` and ``learning`` is such a
 follower: it learns live, or catches up after a crash. ``checking`` compares every hash and count,
 ``backing_up`` copies a workspace while it runs, ``migrations`` reads older formats.
 

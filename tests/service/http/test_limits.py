@@ -20,7 +20,7 @@ from evergrow.service.http.problems import ProblemError
 from evergrow.service.http.settings import Settings
 from evergrow.service.http.state import Service
 from evergrow.service.http.writing import Writer
-from evergrow.workspace import Change, Lesson
+from evergrow.workspace import Change, NewExample
 from evergrow.workspace import Request as Who
 from tests.service.conftest import A, B, Served, TestClient, make_workspace
 
@@ -128,7 +128,7 @@ class SlowWorkspace:
         self.calls: list[list[str]] = []
         self.go = threading.Event()
 
-    def teach(self, lessons: list[Lesson]) -> list[Any]:
+    def teach(self, lessons: list[NewExample]) -> list[Any]:
         self.go.wait()
         labels = [lesson.label for lesson in lessons]
         self.calls.append(labels)
@@ -137,8 +137,8 @@ class SlowWorkspace:
         return labels
 
 
-def lesson(label: str, key: str | None = None) -> Lesson:
-    return Lesson(np.zeros(4, np.float32), label, request=Who("teacher", key))
+def lesson(label: str, key: str | None = None) -> NewExample:
+    return NewExample(np.zeros(4, np.float32), label, request=Who("teacher", key))
 
 
 def test_lessons_that_wait_are_written_together_and_fail_alone() -> None:

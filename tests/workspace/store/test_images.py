@@ -9,9 +9,10 @@ import pytest
 from PIL import Image
 
 from evergrow import ImageError
+from evergrow.vision.images.thumbnails import THUMBNAIL_SIDE, make_thumbnail
 from evergrow.workspace import Picture, Workspace
-from evergrow.workspace.store.images import THUMBNAIL_SIDE, Images, small_picture
-from tests.workspace.builders import lesson, made, picture
+from evergrow.workspace.store.images import ImageStore
+from tests.workspace.builders import made, new_example, picture
 
 
 def drawn(width, height, kind="PNG", **options):
@@ -24,7 +25,7 @@ def drawn(width, height, kind="PNG", **options):
 
 @pytest.mark.parametrize(("width", "height"), [(640, 480), (480, 640), (8, 8), (1000, 2)])
 def test_a_thumbnail_fits_its_square_and_keeps_the_shape(width, height):
-    small = Image.open(io.BytesIO(small_picture(drawn(width, height))))
+    small = Image.open(io.BytesIO(make_thumbnail(drawn(width, height))))
     assert small.format == "JPEG"
     assert max(small.size) == min(max(width, height), THUMBNAIL_SIDE)
     assert small.width / small.height == pytest.approx(width / height, rel=0.2) or height < 3
@@ -33,13 +34,13 @@ def test_a_thumbnail_fits_its_square_and_keeps_the_shape(width, height):
 def test_a_thumbnail_is_turned_as_the_camera_says():
     exif = Image.Exif()
     exif[0x0112] = 6
-    small = Image.open(io.BytesIO(small_picture(drawn(400, 200, "JPEG", exif=exif))))
+    small = Image.open(io.BytesIO(make_thumbnail(drawn(400, 200, "JPEG", exif=exif))))
     assert small.height == 2 * small.width
 
 
 def test_a_thumbnail_that_came_with_the_picture_is_kept(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", picture=picture(1))])
+        workspace.teach([new_example("cup", picture=picture(1))])
         assert workspace.thumbnail(1) == b"small"
 
 
@@ -47,19 +48,19 @@ def test_a_thumbnail_that_came_with_the_picture_is_kept(tmp_path):
 def test_a_missing_or_empty_thumbnail_is_made_again(tmp_path, left):
     content = drawn(300, 200)
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", picture=Picture(content, "image/png", 300, 200))])
-        path = Images(tmp_path / "workspace").thumbnail_path(workspace.example(1).image)
+        workspace.teach([new_example("cup", picture=Picture(content, "image/png", 300, 200))])
+        path = ImageStore(tmp_path / "workspace").thumbnail_path(workspace.example(1).image)
         if left is not None:
             path.parent.mkdir()
             path.write_bytes(left)
         small = workspace.thumbnail(1)
-        assert small == small_picture(content)
+        assert small == make_thumbnail(content)
         assert path.read_bytes() == small
 
 
 def test_a_reader_makes_thumbnails_and_writes_none(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", picture=Picture(drawn(9, 9), "image/png", 9, 9))])
+        workspace.teach([new_example("cup", picture=Picture(drawn(9, 9), "image/png", 9, 9))])
     with Workspace.open(tmp_path / "workspace", read_only=True) as workspace:
         assert workspace.thumbnail(1)
     assert not list((tmp_path / "workspace" / "thumbnails").rglob("*.jpg"))
@@ -67,6 +68,6 @@ def test_a_reader_makes_thumbnails_and_writes_none(tmp_path):
 
 def test_a_picture_that_is_no_image_has_no_thumbnail(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", picture=Picture(b"no image", "image/png", 9, 9))])
+        workspace.teach([new_example("cup", picture=Picture(b"no image", "image/png", 9, 9))])
         with pytest.raises(ImageError):
             workspace.thumbnail(1)

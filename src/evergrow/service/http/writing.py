@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import Any, Protocol, Self
 
 from evergrow.service.http.problems import ProblemError
-from evergrow.workspace.records import Change, Lesson, Taught
+from evergrow.workspace.records import Change, NewExample, TeachResult
 
 __all__ = ["Writer"]
 
@@ -24,13 +24,13 @@ _log = logging.getLogger("evergrow.service")
 
 
 class _Teachable(Protocol):
-    def teach(self, lessons: list[Lesson]) -> list[Taught]: ...
+    def teach(self, lessons: list[NewExample]) -> list[TeachResult]: ...
 
 
 @dataclass(frozen=True, eq=False)
 class _Teach:
-    lesson: Lesson
-    result: Future[Taught] = field(default_factory=Future)
+    lesson: NewExample
+    result: Future[TeachResult] = field(default_factory=Future)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class Writer:
         """Changes that wait."""
         return self._queue.qsize()
 
-    def teach(self, lesson: Lesson) -> Future[Taught]:
+    def teach(self, lesson: NewExample) -> Future[TeachResult]:
         """Have one lesson taught."""
         item = _Teach(lesson)
         self._put(item)
@@ -181,7 +181,7 @@ class Writer:
         for item in together:
             _settle(item.result, partial(self._teach_one, item.lesson))
 
-    def _teach_one(self, lesson: Lesson) -> Taught:
+    def _teach_one(self, lesson: NewExample) -> TeachResult:
         return self._workspace.teach([lesson])[0]
 
 

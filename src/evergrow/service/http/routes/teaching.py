@@ -28,8 +28,8 @@ from evergrow.service.http.listings import JSON_TYPE, json_response
 from evergrow.service.http.multipart import FORM_TYPE
 from evergrow.service.http.openapi import form, refusals, takes
 from evergrow.service.http.state import Service
-from evergrow.workspace.names import NAME_PATTERN, checked_name
-from evergrow.workspace.records import Change, Lesson, Taught
+from evergrow.workspace.names import NAME_PATTERN, normalise_name
+from evergrow.workspace.records import Change, NewExample, TeachResult
 
 __all__ = ["router"]
 
@@ -76,17 +76,17 @@ async def teach(request: Request, _: NoQuery, key: Key = None) -> Response:
     return json_response(_body(taught), status, headers)
 
 
-async def _by_embedding(request: Request, service: Service, key: str | None) -> Taught:
+async def _by_embedding(request: Request, service: Service, key: str | None) -> TeachResult:
     longest = embeddings_bytes(service.workspace.n_features)
     sent = await json_body(request, EmbeddingLesson, longest)
     embedding = np.asarray(sent.embedding, dtype=np.float32)
     label, fine = _names(sent.label, sent.fine)
     who = signed(request, key, label, fine, content=embedding.tobytes())
-    lesson = Lesson(embedding, label, fine, request=who)
+    lesson = NewExample(embedding, label, fine, request=who)
     return await asyncio.wrap_future(service.writer.teach(lesson))
 
 
-async def _by_image(request: Request, service: Service, key: str | None) -> Taught:
+async def _by_image(request: Request, service: Service, key: str | None) -> TeachResult:
     content, sent_label, sent_fine = await image_lesson(request)
     label, fine = _names(sent_label, sent_fine)
     who = signed(request, key, label, fine, hashlib.sha256(content).hexdigest())
@@ -95,24 +95,24 @@ async def _by_image(request: Request, service: Service, key: str | None) -> Taug
         return known
     images: Any = service.images
     embedding, picture = await images.lesson(request, content)
-    lesson = Lesson(embedding, label, fine, picture=picture, request=who)
+    lesson = NewExample(embedding, label, fine, picture=picture, request=who)
     return await asyncio.wrap_future(service.writer.teach(lesson))
 
 
-async def _known(service: Service, who: Any) -> Taught | None:
+async def _known(service: Service, who: Any) -> TeachResult | None:
     """The answer that this request got before: its image need not be looked at again."""
     if who.key is None:
         return None
     workspace = service.workspace
-    found: Taught | Change | None = await service.read(lambda: workspace.taught_with(who))
-    return found if isinstance(found, Taught) else None
+    found: TeachResult | Change | None = await service.read(lambda: workspace.stored_answer(who))
+    return found if isinstance(found, TeachResult) else None
 
 
 def _names(label: str, fine: str | None) -> tuple[str, str | None]:
-    return checked_name(label), None if fine is None else checked_name(fine, "fine")
+    return normalise_name(label), None if fine is None else normalise_name(fine, "fine")
 
 
-def _body(taught: Taught) -> TaughtBody:
+def _body(taught: TeachResult) -> TaughtBody:
     known = TaughtClass(
         name=taught.example.label, n_examples=taught.n_examples, new=taught.new_class
     )
