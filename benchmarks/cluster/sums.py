@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,12 @@ from benchmarks.measure import Figure, report, show_table
 from evergrow import RLSClassifier, Shards
 from evergrow.foundation.engine import (
     Arrays,
+    Capacity,
     Engine,
-    InProcess,
-    Join,
-    Shared,
-    Task,
-    engine_in_use,
-    using,
+    Job,
+    VersionChange,
+    current_engine,
+    use_engine,
 )
 
 _SHARDS = 64
@@ -35,48 +34,30 @@ _DIFFERENCE = 1e-9
 _BYTES = 8
 
 
-class _Recorded:
-    """An engine that notes what every part sends before it is joined."""
-
-    keeps_results = False
+class _Recorded(Engine):
+    """An engine that records what every part returns before it is joined."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self.n_workers = engine.n_workers
-        self.is_remote = engine.is_remote
-        self.threads_per_worker = engine.threads_per_worker
-        self.updates = engine.updates
-        self.change = engine.change
-        self.let_go = engine.let_go
-        self.share = engine.share
-        self.remember = engine.remember
-        self.on_every_node = engine.on_every_node
         self.n_bytes: list[int] = []
 
-    def run(
-        self, task: Task, parts: Sequence[Any], shared: Sequence[Shared] = (), **options: Any
-    ) -> Iterator[tuple[int, Arrays]]:
-        """Give results as they come."""
-        for place, found in self._engine.run(task, parts, shared, **options):
+    @property
+    def capacity(self) -> Capacity:
+        return self._engine.capacity
+
+    def run(self, job: Job) -> Iterator[tuple[int, Arrays]]:
+        for index, found in self._engine.run(job):
             self.n_bytes.append(sum(array.nbytes for array in found.values()))
-            yield place, found
+            yield index, found
 
-    def fold(
-        self,
-        task: Task,
-        parts: Sequence[Any],
-        join: Join,
-        shared: Sequence[Shared] = (),
-        **options: Any,
-    ) -> Arrays:
-        """Join results here, in the order in which engines join them."""
-        found = dict(self.run(task, parts, shared, **options))
-        in_order = [found[place] for place in range(len(parts))]
-        return InProcess().fold(_itself, in_order, join, what=options["what"])
+    def update(self, job: Job, versions: VersionChange) -> Iterator[tuple[int, Arrays]]:
+        return self._engine.update(job, versions)
 
+    def release(self, name: str) -> None:
+        self._engine.release(name)
 
-def _itself(part: Arrays) -> Arrays:
-    return part
+    def share(self, value: Any) -> Any:
+        return self._engine.share(value)
 
 
 def run(quick: bool) -> None:
@@ -121,7 +102,7 @@ def _compared(shards: Shards) -> tuple[float, float, float, float]:
     X, labels = shards, shards.labels
     # Workers begin, and look at the files, before anything is timed.
     evergrow.NCMClassifier().fit(X, labels)
-    with using(None):
+    with use_engine(None):
         evergrow.NCMClassifier().fit(X, labels)
         start = time.perf_counter()
         here.fit(X, labels)
@@ -129,11 +110,11 @@ def _compared(shards: Shards) -> tuple[float, float, float, float]:
     start = time.perf_counter()
     there.fit(X, labels)
     on_ray = time.perf_counter() - start
-    engine = engine_in_use()
+    engine = current_engine()
     if engine is None:
         raise RuntimeError("there is no cluster")
     noting = _Recorded(engine)
-    with using(noting):
+    with use_engine(noting):
         recorded.fit(X, labels)
     queries = X[:1000]
     differences = [np.abs(there.coef_ - here.coef_).max()]

@@ -17,7 +17,7 @@ import evergrow
 from benchmarks.cluster.memory import digest_of
 from benchmarks.data import mixture
 from benchmarks.measure import THREADS, Figure, report
-from evergrow.foundation.engine import engine_in_use
+from evergrow.foundation.engine import current_engine
 
 _STRATEGIES = ("uls", "igt", "rtst", "rust")
 _N_TREES, _N_NEW, _N_WORKERS, _N_UPDATES = 16, 1000, 2, 4
@@ -56,4 +56,4 @@ def _taught(forest: Any, X: Rows, y: Rows) -> tuple[Any, list[float], int]:
         start = time.perf_counter()
         learner.partial_fit(X[first : first + _N_NEW], y[first : first + _N_NEW])
         seconds.append(time.perf_counter() - start)
-    return learner, seconds, getattr(engine_in_use(), "n_bytes", 0)
+    return learner, seconds, getattr(current_engine(), "n_bytes", 0)

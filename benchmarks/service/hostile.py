@@ -31,6 +31,8 @@ def run(quick: bool) -> None:
             n_more = 1 if quick else 3
             rounds += [list(refusals(service.port, tokens.teach)) for _ in range(n_more)]
             held = behind_floods(service.port, tokens.read, tokens.teach)
+            # A new connection: the service closes one that was silent for so long.
+            caller = Caller(service.port, tokens.teach)
             right.append(caller.predict(pictures_body([photograph(2)])).status)
             after = service.memory()
             up = service.running and service.pid == pid and right == [201, 200]

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import evergrow
-from evergrow.foundation.engine import engine_in_use
+from evergrow.foundation.engine import current_engine
 
 _ROOT = Path(__file__).parents[2]
 
@@ -69,7 +69,7 @@ def needs_ray():
 def engine(two_nodes):
     """The engine of a block on the two nodes."""
     with evergrow.cluster("auto"):
-        yield engine_in_use()
+        yield current_engine()
 
 
 @pytest.fixture(scope="session")

@@ -12,9 +12,9 @@ import pytest
 
 import evergrow
 from evergrow import NCMForestClassifier, SubcategoryForestClassifier
-from evergrow.estimators.forest import by_groups
-from evergrow.estimators.forest.scratch import scratch_folder
-from evergrow.foundation.engine import engine_in_use
+from evergrow.estimators.forest.cluster import driver_grow
+from evergrow.estimators.forest.storage.scratch_file import scratch_folder
+from evergrow.foundation.engine import current_engine
 from evergrow.foundation.errors import ShardError
 from tests.conftest import FORESTS
 from tests.distributed.conftest import rays_own_warnings, same_trees
@@ -87,8 +87,10 @@ def test_shards_beyond_the_memory_limit_are_one_file_on_a_node(
     X, y = np.tile(rows[0], (12, 1)), np.tile(rows[1], 12)
     shards = evergrow.write_shards(tmp_path / "shards", [(X, y)])
     removed = []
-    remove = by_groups.remove_rows
-    monkeypatch.setattr(by_groups, "remove_rows", lambda name: removed.append(name) or remove(name))
+    remove = driver_grow.remove_node_file
+    monkeypatch.setattr(
+        driver_grow, "remove_node_file", lambda name: removed.append(name) or remove(name)
+    )
     options = {"random_state": 1, "n_jobs": 1}
     here = NCMForestClassifier(16, **options).fit(X, y)
     with evergrow.cluster("auto"):
@@ -157,7 +159,7 @@ def test_a_forest_is_the_same_after_a_worker_is_killed(two_nodes, rows):
     killed: list[int] = []
     with evergrow.cluster("auto"):
         NCMForestClassifier(2, random_state=3).fit(*rows)
-        engine = engine_in_use()
+        engine = current_engine()
         run = engine.run
 
         def run_and_kill(*args, **options):
@@ -188,7 +190,7 @@ def test_a_forest_is_the_same_after_a_node_is_lost(two_nodes, rows):
     with rays_own_warnings():
         third = two_nodes.add_node(num_cpus=2)
     with evergrow.cluster("auto"):
-        engine = engine_in_use()
+        engine = current_engine()
         run = engine.run
 
         def run_and_lose(*args, **options):

@@ -9,7 +9,7 @@ import pytest
 
 import evergrow
 from evergrow import NCMForestClassifier
-from evergrow.foundation.engine import engine_in_use
+from evergrow.foundation.engine import current_engine
 from evergrow.foundation.errors import ClusterError
 from tests.distributed.conftest import same_trees
 
@@ -31,25 +31,25 @@ def actors():
     """Processes of the actors of this block, by their place."""
     import ray
 
-    kept = engine_in_use()._keepers._actors
+    kept = current_engine()._actors._actors
     return {
         place: ray.get(actor.handle.__ray_call__.remote(lambda _: os.getpid()))
         for place, actor in kept.items()
     }
 
 
-def change_and(engine, do, at):
+def update_and(engine, do, at):
     """Have something done after so many groups of the next update."""
-    change = engine.change
+    update = engine.update
 
-    def change_then(*args, **options):
-        engine.change = change
-        for n_done, found in enumerate(change(*args, **options), 1):
+    def update_then(*args):
+        engine.update = update
+        for n_done, found in enumerate(update(*args), 1):
             if n_done == at:
                 do()
             yield found
 
-    engine.change = change_then
+    engine.update = update_then
 
 
 OPTIONS = [{"update": update} for update in ("uls", "igt", "rtst", "rust")]
@@ -99,17 +99,17 @@ def test_an_actor_killed_during_an_update_is_made_again(two_nodes, lessons):
     with evergrow.cluster("auto", updates="workers"):
         there = taught(lessons[:2])
         before = actors()
-        engine = engine_in_use()
-        start = engine._keepers._start
+        engine = current_engine()
+        start = engine._actors._start
 
-        def start_and_kill(work, place):
-            started = start(work, place)
-            if place == 1 and engine._keepers._start is not start:
-                engine._keepers._start = start
+        def start_and_kill(job, versions, index):
+            started = start(job, versions, index)
+            if index == 1 and engine._actors._start is not start:
+                engine._actors._start = start
                 os.kill(before[1], signal.SIGKILL)
             return started
 
-        engine._keepers._start = start_and_kill
+        engine._actors._start = start_and_kill
         there.partial_fit(*lessons[2])
         assert actors()[1] != before[1]
     assert same_trees(there, taught(lessons))
@@ -120,7 +120,7 @@ def test_actors_that_die_every_time_are_given_up(two_nodes, lessons):
         there = taught(lessons[:2])
         known = there._fitted
         os.kill(actors()[0], signal.SIGKILL)
-        with pytest.raises(ClusterError, match="updating groups of trees was given up"):
+        with pytest.raises(ClusterError, match="updating groups of trees failed"):
             there.partial_fit(*lessons[2])
         assert there._fitted is known
         there.partial_fit(*lessons[2])
@@ -131,7 +131,7 @@ def test_an_interrupted_update_changes_nothing(two_nodes, lessons):
     with evergrow.cluster("auto", updates="workers"):
         there = taught(lessons[:2])
         known = there._fitted
-        change_and(engine_in_use(), lambda: signal.raise_signal(signal.SIGINT), at=1)
+        update_and(current_engine(), lambda: signal.raise_signal(signal.SIGINT), at=1)
         with pytest.raises(KeyboardInterrupt):
             there.partial_fit(*lessons[2])
         assert there._fitted is known

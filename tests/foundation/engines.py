@@ -3,146 +3,103 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from evergrow.foundation.engine import (
     Arrays,
-    Change,
-    Check,
-    InProcess,
+    Capacity,
+    Engine,
+    Job,
     Join,
-    Shared,
-    Step,
-    Task,
-    using,
+    VersionChange,
+    use_engine,
 )
 
 
-class Shuffled:
+class Shuffled(Engine):
     """Parts run and finish in any order, and all that comes or goes is pickled.
 
     Attributes
     ----------
     sizes : list of int
-        Bytes of the arrays that each part gave.
-    names : list of str or None
-        Names of the pieces of work.
-    works : list of str
-        What was said to be done.
+        Bytes of the arrays that each part returned.
+    jobs : list of Job
+        The jobs that were run.
     values : dict
-        What stays with workers, by version and place; whatever is taken out is lost.
+        Resident values, by version and index; a test may remove some to lose them.
     loads : list of int
-        Places whose value was made.
+        Indices whose value was made.
     """
 
-    n_workers = 3
-    threads_per_worker = 1
-    is_remote = True
-
-    def __init__(self, seed: int = 0, *, keeps_results: bool = False) -> None:
+    def __init__(
+        self,
+        seed: int = 0,
+        *,
+        has_checkpoints: bool = False,
+        updates: str = "here",
+        n_workers: int = 3,
+    ) -> None:
         self._random = np.random.default_rng(seed)
-        self.keeps_results = keeps_results
+        self._capacity = Capacity(n_workers, is_remote=True, updates=updates)
+        self.has_checkpoints = has_checkpoints
         self.sizes: list[int] = []
-        self.names: list[str | None] = []
-        self.works: list[str] = []
-        self.updates = "here"
+        self.jobs: list[Job] = []
         self.loads: list[int] = []
         self.values: dict[tuple[str, int], Any] = {}
-        self.before_change: Callable[[int], None] = lambda place: None
+        self.before_change: Callable[[int], None] = lambda index: None
 
-    def share(self, value: Any) -> Shared:
-        """Give bytes."""
+    @property
+    def capacity(self) -> Capacity:
+        return self._capacity
+
+    def share(self, value: Any) -> Any:
+        """Return bytes."""
         return pickle.dumps(value)
 
-    def on_every_node(self, task: Task, part: Any) -> None:
-        """Do it here."""
-        task(part)
-
-    def remember(self, name: str, make: Callable[[], Arrays]) -> Arrays:
-        """What ``make`` gives."""
-        return make()
-
-    def run(
-        self,
-        task: Task,
-        parts: Sequence[Any],
-        shared: Sequence[Shared] = (),
-        *,
-        what: str,
-        verbose: int = 0,
-        name: str | None = None,
-        check: Check | None = None,
-    ) -> Iterator[tuple[int, Arrays]]:
-        """Give results in any order."""
-        self.names.append(name)
-        self.works.append(what)
-        for place in self._random.permutation(len(parts)).tolist():
-            yield place, self._result(task, parts[place], shared)
-
-    def fold(
-        self,
-        task: Task,
-        parts: Sequence[Any],
-        join: Join,
-        shared: Sequence[Shared] = (),
-        *,
-        what: str,
-        verbose: int = 0,
-        name: str | None = None,
-    ) -> Arrays:
-        """Join results as the plain loop does, whenever they came."""
-        found = dict(self.run(task, parts, shared, what=what, verbose=verbose, name=name))
-        joined = InProcess().fold(_given, [found[i] for i in range(len(parts))], join, what=what)
-        return _read_only(pickle.loads(pickle.dumps(joined)))
-
-    def change(
-        self,
-        change: Change,
-        parts: Sequence[Any],
-        shared: Sequence[Shared] = (),
-        *,
-        step: Step,
-        what: str,
-        verbose: int = 0,
-    ) -> Iterator[tuple[int, Arrays]]:
-        """Change values in any order."""
-        self.works.append(what)
-        values = [_closed(pickle.loads(value)) for value in shared]
-        for place in self._random.permutation(len(parts)).tolist():
-            self.before_change(place)
-            before, after = (step.before, place), (step.after, place)
-            if before not in self.values:
-                self.loads.append(place)
-                make, given = step.load(place)
-                made = [_closed(pickle.loads(v)) if isinstance(v, bytes) else v for v in given]
-                with using(None):
-                    self.values[before] = make(*made)
-            part = pickle.loads(pickle.dumps(parts[place]))
-            with using(None):
-                self.values[after], result = change(self.values[before], part, *values)
+    def run(self, job: Job) -> Iterator[tuple[int, Arrays]]:
+        """Yield results in any order."""
+        self.jobs.append(job)
+        for index in self._random.permutation(len(job.parts)).tolist():
+            task, part = pickle.loads(pickle.dumps((job.task, job.parts[index])))
+            # A worker has no engine.
+            with use_engine(None):
+                result = task(part, *map(_received, job.shared))
             self.sizes.append(sum(array.nbytes for array in result.values()))
-            yield place, _read_only(pickle.loads(pickle.dumps(result)))
+            yield index, _read_only(pickle.loads(pickle.dumps(result)))
 
-    def let_go(self, name: str) -> None:
+    def reduce(self, job: Job, join: Join) -> Arrays:
+        return _read_only(pickle.loads(pickle.dumps(super().reduce(job, join))))
+
+    def update(self, job: Job, versions: VersionChange) -> Iterator[tuple[int, Arrays]]:
+        """Change values in any order."""
+        self.jobs.append(job)
+        for index in self._random.permutation(len(job.parts)).tolist():
+            self.before_change(index)
+            before, after = (versions.before, index), (versions.after, index)
+            if before not in self.values:
+                self.loads.append(index)
+                make, arguments = versions.load(index)
+                with use_engine(None):
+                    self.values[before] = make(*map(_received, arguments))
+            part = pickle.loads(pickle.dumps(job.parts[index]))
+            shared = map(_received, job.shared)
+            with use_engine(None):
+                self.values[after], result = job.task(self.values[before], part, *shared)
+            self.sizes.append(sum(array.nbytes for array in result.values()))
+            yield index, _read_only(pickle.loads(pickle.dumps(result)))
+
+    def release(self, name: str) -> None:
         """Drop the values of a version."""
         for key in [key for key in self.values if key[0] == name]:
             del self.values[key]
 
-    def _result(self, task: Task, part: Any, shared: Sequence[Shared]) -> Arrays:
-        work = pickle.loads(pickle.dumps((task, part)))
-        values = [_closed(pickle.loads(value)) for value in shared]
-        # Where tasks run elsewhere no engine is in use.
-        with using(None):
-            result = work[0](work[1], *values)
-        self.sizes.append(sum(array.nbytes for array in result.values()))
-        return _read_only(pickle.loads(pickle.dumps(result)))
 
-
-def _given(part: Arrays) -> Arrays:
-    return part
+def _received(value: Any) -> Any:
+    """A shared value or handle as a worker receives it."""
+    return _closed(pickle.loads(value if isinstance(value, bytes) else pickle.dumps(value)))
 
 
 def _closed(value: Any) -> Any:

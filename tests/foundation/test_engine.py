@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evergrow.foundation.engine import InProcess, engine_in_use, using
+from evergrow.foundation.engine import Job, LocalEngine, current_engine, use_engine
 
 
 def _with_offset(part, offset):
@@ -19,8 +19,8 @@ def _letter(part):
 
 
 def test_parts_run_in_order_with_what_is_shared():
-    engine = InProcess()
-    results = engine.run(_with_offset, [1, 2, 3], [engine.share(10)], what="adding")
+    engine = LocalEngine()
+    results = engine.run(Job(_with_offset, [1, 2, 3], [engine.share(10)]))
     assert [(place, int(found["parts"][0])) for place, found in results] == [
         (0, 11),
         (1, 12),
@@ -39,20 +39,20 @@ def test_parts_run_in_order_with_what_is_shared():
     ],
 )
 def test_neighbours_are_joined_two_at_a_time(letters, joined):
-    found = InProcess().fold(_letter, list(letters), _bracketed, what="joining")
+    found = LocalEngine().reduce(Job(_letter, list(letters)), _bracketed)
     assert str(found["text"]) == joined
 
 
 def test_an_engine_is_in_use_only_within_its_block():
-    engine = InProcess()
-    with using(engine):
-        assert engine_in_use() is engine
-        with using(None):
-            assert engine_in_use() is None
-    assert engine_in_use() is None
+    engine = LocalEngine()
+    with use_engine(engine):
+        assert current_engine() is engine
+        with use_engine(None):
+            assert current_engine() is None
+    assert current_engine() is None
 
 
 def test_a_block_that_fails_leaves_no_engine_behind():
-    with pytest.raises(ZeroDivisionError), using(InProcess()):
+    with pytest.raises(ZeroDivisionError), use_engine(LocalEngine()):
         raise ZeroDivisionError
-    assert engine_in_use() is None
+    assert current_engine() is None

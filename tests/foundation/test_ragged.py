@@ -68,7 +68,7 @@ def test_images_that_are_no_matrices_are_refused(images):
 
 
 def test_one_value_for_all_images_is_refused():
-    with pytest.raises(ValueError, match="a value per image, 2, got 'abc'"):
+    with pytest.raises(ValueError, match="one value for each of 2 images, got 'abc'"):
         two_images().per_row("abc")
 
 

@@ -1,4 +1,4 @@
-"""What training will cost."""
+"""The command ``evergrow plan``: what training will need."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ from evergrow.cli.output import write_json, write_table
 
 __all__ = ["plan"]
 
-# As in evergrow.distributed.planning.families, which is too slow to import for --help; a test
+# As in evergrow.distributed.planning.workload, which is too slow to import for --help; a test
 # compares them.
 _ESTIMATORS = ("ncm_forest", "axis", "linear", "svm", "least_squares", "means", "erc")
 _DTYPES = ("float16", "float32", "float64")
 
-
-# A plan whose calibration is less certain than this says so.
-_LARGE_SPREAD = 0.5
-# Beyond this numbers stay floats: the library refuses them, and says them in few digits.
+# Larger numbers stay floats: the library refuses them, and its message shows them in few digits.
 _MOST = 2**63
 
 
@@ -60,7 +57,7 @@ def amount(value: str) -> int | str:
     type=click.Choice(_ESTIMATORS),
     default="ncm_forest",
     show_default=True,
-    help="What is to learn, with its default parameters.",
+    help="What is to be trained, with its default parameters.",
 )
 @click.option("--trees", type=count, default=50, show_default=True, help="Trees of a forest.")
 @click.option(
@@ -87,26 +84,26 @@ def amount(value: str) -> int | str:
 @click.option(
     "--memory-limit",
     type=amount,
-    help="The most a worker of a forest has to itself beside its trees, such as 2GiB.",
+    help="Private memory of a forest's worker apart from its trees, such as 2GiB.",
 )
 @click.option(
     "--shards/--no-shards",
     default=None,
-    help="Whether data are shards on shared storage; by default if they must be.",
+    help="Whether data are shards on shared storage; by default if they have to be.",
 )
 @click.option(
     "--network",
     type=amount,
     default="1.25GB",
     show_default=True,
-    help="What a machine receives in a second, such as 1.25GB or 1.25GB/s.",
+    help="Bytes that a machine receives per second, such as 1.25GB or 1.25GB/s.",
 )
 @click.option(
     "--storage",
     type=amount,
     default="1GB",
     show_default=True,
-    help="What it reads of shards in a second.",
+    help="Bytes that it reads or writes on storage per second.",
 )
 @click.option(
     "--core-speed",
@@ -115,27 +112,19 @@ def amount(value: str) -> int | str:
     show_default=True,
     help="How fast a core of the cluster is, in cores of this machine.",
 )
-@click.option("--calibrate", is_flag=True, help="Measure this machine again.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, in seconds and bytes.")
 @QUIET
 def plan(as_json: bool, quiet: bool, **options: Any) -> None:
-    """Tell what training will cost, before it is begun.
+    """Estimate time, memory, disk and network of training, before it is started.
 
-    Prints time on one core, on this machine and on the given cluster, each with an interval;
-    memory of each worker, of its own and shared; disk; what travels over the network; and what
-    limits. The first time for an estimator, and when the processor or a version has changed, this
-    machine is measured for up to a minute.
+    Prints the time on one core, on this machine and on the given cluster, the memory of each
+    worker, disk, network traffic, and what limits the work. Times are scaled from a trial run on
+    this machine, which takes a few seconds.
     """
     from evergrow.distributed.planning import plan as make_plan
 
-    found = make_plan(**options, verbose=verbosity(quiet))
-    if found.calibration_spread > _LARGE_SPREAD and not quiet:
-        click.echo(
-            f"What was measured of this machine is uncertain by {found.calibration_spread:.0%}: "
-            "it may have been busy. --calibrate measures again.",
-            err=True,
-        )
+    answer = make_plan(**options, verbose=verbosity(quiet))
     if as_json:
-        write_json(found.to_dict())
-        return
-    write_table(found.fields())
+        write_json(answer.to_dict())
+    else:
+        write_table(answer.fields())

@@ -1,13 +1,13 @@
-"""The same work on many machines, and what it will cost.
+"""The same work on many machines, and an estimate of what it needs.
 
-``block`` is :func:`evergrow.cluster`. Within such a block estimators hand their tasks to
-``ray_engine``, an engine as :mod:`evergrow.foundation.engine` describes it, over Ray. ``dispatch``
-sends tasks to workers and retries lost ones, ``keepers`` leaves values with workers between calls,
-``keeping`` writes finished results to a folder to resume from. ``planning`` estimates memory and
-time before training.
+``context`` is :func:`evergrow.cluster`. Inside its block, estimators give their jobs to
+``ray_engine``, an :class:`evergrow.foundation.engine.Engine` over Ray. ``connection`` finds or
+starts the cluster, ``dispatch`` submits parts and retries lost ones, ``actors`` leaves trees with
+workers between updates, ``worker`` is the code that runs there, and ``checkpoints`` stores finished
+parts in a folder to resume from. ``planning`` estimates memory and time before training.
 
-Only this room imports Ray. Tasks and arrays pass through; results are the same as without a
-cluster. Start reading with ``block``, then ``ray_engine``.
+Only this room imports Ray. Results are the same as without a cluster. Start reading with
+``context``, then ``ray_engine``.
 """
 
 from lazy_loader import attach_stub

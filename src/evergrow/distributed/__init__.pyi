@@ -1,4 +1,4 @@
-from .block import cluster
-from .planning import Cluster, Part, Plan, Seconds, Workload, plan
+from .context import cluster
+from .planning import Cluster, Part, Plan, Workload, plan
 
-__all__ = ["Cluster", "Part", "Plan", "Seconds", "Workload", "cluster", "plan"]
+__all__ = ["Cluster", "Part", "Plan", "Workload", "cluster", "plan"]

@@ -1,4 +1,4 @@
-"""Handing jobs to Ray, a few at a time, and taking back what is finished."""
+"""Submits calls to Ray, a few at a time, and collects those that finish."""
 
 from __future__ import annotations
 
@@ -9,74 +9,74 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from evergrow.distributed.failing import is_worth_another_try, raised_elsewhere
-from evergrow.distributed.forking import check_not_forked, is_forked
+from evergrow.distributed.forks import check_not_forked, is_forked
+from evergrow.distributed.worker_errors import can_retry, local_error
 from evergrow.foundation.errors import ClusterError
 
-__all__ = ["Dispatcher", "Job", "check_connected"]
+# Seconds that cancelled calls have to end.
+_CANCEL_SECONDS = 1.0
 
-# How long jobs that were stopped may take to say so.
-_STOPPING_SECONDS = 1.0
-
-# References to two objects: a small note that a job is done, and its result.
+# References to two objects: a small receipt that says the call is done, and its result.
 Pair = tuple[Any, Any]
 
 
 def check_connected() -> None:
-    """Raise a ``ClusterError`` where Ray cannot be used: asked now, it would start itself."""
+    """Raise a ``ClusterError`` if Ray is not connected; a call would start a new cluster."""
     check_not_forked()
     import ray
 
     if not ray.is_initialized():
         raise ClusterError(
-            "Ray was shut down inside the block of evergrow.cluster: leave that to the block"
+            "Ray was shut down inside the block of evergrow.cluster, which does that when it ends"
         )
 
 
 @dataclass
-class Job:
-    """One call on a worker; ``start`` hands it to Ray."""
+class RemoteCall:
+    """One call on a worker; ``start`` submits it to Ray."""
 
-    place: int
+    index: int
     start: Callable[[], Pair]
     n_tries: int = 0
 
 
 @dataclass(frozen=True)
 class _Running:
-    job: Job
+    call: RemoteCall
     result: Any
     started: float
 
 
 class Dispatcher:
-    """Keeps some jobs running until none is left.
+    """Keeps a number of calls running until none is left.
 
-    Ray queues, places and repeats them; here is only how many it is given at once, how long one may
-    take, and that none is left behind when something fails.
+    Ray queues, places and retries them. This class limits how many are submitted at once and how
+    long each may take, and cancels the rest when one fails.
 
     Parameters
     ----------
-    what : str
-        What the work is called in messages.
+    description : str
+        Names the work in error messages.
     n_at_once : int
-        Jobs that Ray is given at once.
+        Calls submitted to Ray at once.
     retries : int
-        How often a job is done again.
+        How often a call is retried.
     task_timeout : float or None
-        Seconds after which a job that is not done is stopped and begun again.
+        Seconds after which a call is cancelled and started again.
     """
 
-    def __init__(self, what: str, n_at_once: int, retries: int, task_timeout: float | None) -> None:
-        self.what = what
+    def __init__(
+        self, description: str, n_at_once: int, retries: int, task_timeout: float | None
+    ) -> None:
+        self.description = description
         self.n_at_once = n_at_once
         self.retries = retries
         self.task_timeout = task_timeout
         self.n_bytes = 0
         self._running: dict[Any, _Running] = {}
 
-    def finished(self, ready: deque[Job]) -> Generator[tuple[Job, Any]]:
-        """Give (job, reference to its result) as jobs finish; more may be added meanwhile."""
+    def finished(self, ready: deque[RemoteCall]) -> Generator[tuple[RemoteCall, Any]]:
+        """Yield (call, reference to its result) as calls finish; ``ready`` may grow meanwhile."""
         import ray
 
         try:
@@ -84,70 +84,65 @@ class Dispatcher:
                 check_connected()
                 while ready and len(self._running) < self.n_at_once:
                     self._start(ready.popleft())
-                notes, _ = ray.wait(list(self._running), num_returns=1, timeout=self._patience())
-                self._begin_late_ones_again()
-                for note in notes:
-                    running = self._running.pop(note, None)
-                    if running is not None and self._is_done(note, running, ready):
-                        yield running.job, running.result
+                done, _ = ray.wait(list(self._running), num_returns=1, timeout=self._time_left())
+                self._restart_late_calls()
+                for receipt in done:
+                    running = self._running.pop(receipt, None)
+                    if running is not None and self._is_done(receipt, running, ready):
+                        yield running.call, running.result
         finally:
-            # Also when whoever asked has stopped asking: nothing goes on computing for nobody.
+            # Also when the caller closes the generator early.
             self._cancel()
 
     def value_of(self, reference: Any) -> Any:
-        """Fetch a result that no failure of the work can have spoilt."""
+        """Fetch the result of a call that succeeded."""
         import ray
 
         try:
             return ray.get(reference)
         except ray.exceptions.RayError as error:
-            raise raised_elsewhere(error, self.what, self.retries) from None
+            raise local_error(error, self.description, self.retries) from None
 
-    def _start(self, job: Job) -> None:
-        job.n_tries += 1
-        note, result = job.start()
-        self._running[note] = _Running(job, result, time.monotonic())
+    def _start(self, call: RemoteCall) -> None:
+        call.n_tries += 1
+        receipt, result = call.start()
+        self._running[receipt] = _Running(call, result, time.monotonic())
 
-    def _patience(self) -> float | None:
+    def _time_left(self) -> float | None:
         if self.task_timeout is None or not self._running:
             return None
         first = min(running.started for running in self._running.values())
         return max(0.0, first + self.task_timeout - time.monotonic())
 
-    def _is_done(self, note: Any, running: _Running, ready: deque[Job]) -> bool:
+    def _is_done(self, receipt: Any, running: _Running, ready: deque[RemoteCall]) -> bool:
         import ray
 
         try:
-            self.n_bytes += ray.get(note)
+            self.n_bytes += ray.get(receipt)
         except ray.exceptions.RayError as error:
-            _take_note([running.result])
-            if is_worth_another_try(error) and running.job.n_tries <= self.retries:
-                ready.appendleft(running.job)
+            _fetch_errors([running.result])
+            if can_retry(error) and running.call.n_tries <= self.retries:
+                ready.appendleft(running.call)
                 return False
-            raise raised_elsewhere(error, self.what, self.retries) from None
+            raise local_error(error, self.description, self.retries) from None
         return True
 
-    def _begin_late_ones_again(self) -> None:
+    def _restart_late_calls(self) -> None:
         if self.task_timeout is None:
             return
         import ray
 
         now = time.monotonic()
-        late = [n for n, one in self._running.items() if now - one.started > self.task_timeout]
+        late = [r for r, one in self._running.items() if now - one.started > self.task_timeout]
         done, _ = ray.wait(late, num_returns=len(late), timeout=0) if late else ([], [])
-        for note in set(late) - set(done):
-            job = self._running.pop(note).job
-            ray.cancel(note, force=True)
-            if job.n_tries > self.retries:
-                tries = "its only try" if self.retries == 0 else f"each of {job.n_tries} tries"
-                raise ClusterError(
-                    f"{self.what} was given up: part {job.place} took longer than "
-                    f"task_timeout={self.task_timeout:g} seconds in {tries}"
-                )
-            self._start(job)
+        for receipt in set(late) - set(done):
+            call = self._running.pop(receipt).call
+            ray.cancel(receipt, force=True)
+            check_tries(self.description, call.index, call.n_tries, self.retries, self.task_timeout)
+            self._start(call)
 
     def _cancel(self) -> None:
-        # In a process that was forked this is the work of the other one.
+        # In a forked process these calls belong to the parent.
         if is_forked():
             return
         import ray
@@ -155,18 +150,31 @@ class Dispatcher:
         running, self._running = self._running, {}
         if not ray.is_initialized():
             return
-        for note in running:
-            ray.cancel(note, force=True)
+        for receipt in running:
+            ray.cancel(receipt, force=True)
         if running:
-            over, _ = ray.wait(list(running), num_returns=len(running), timeout=_STOPPING_SECONDS)
-            for note in over:
-                _take_note([note, running[note].result])
+            ended, _ = ray.wait(list(running), num_returns=len(running), timeout=_CANCEL_SECONDS)
+            for receipt in ended:
+                _fetch_errors([receipt, running[receipt].result])
 
 
-def _take_note(references: list[Any]) -> None:
-    """Fetch errors, of which Ray would complain at the end if nobody had seen them.
+def check_tries(
+    description: str, index: int, n_tries: int, retries: int, task_timeout: float
+) -> None:
+    """Raise a ``ClusterError`` if a part that timed out has no retry left."""
+    if n_tries <= retries:
+        return
+    tries = "its only try" if retries == 0 else f"each of {n_tries} tries"
+    raise ClusterError(
+        f"{description} failed: part {index} took longer than task_timeout={task_timeout:g} "
+        f"seconds in {tries}"
+    )
 
-    Stops at what is no error: results may be large.
+
+def _fetch_errors(references: list[Any]) -> None:
+    """Fetch errors, because Ray prints those that were never fetched at exit.
+
+    Stops at the first reference without an error: results may be large.
     """
     import ray
 

@@ -1,61 +1,56 @@
-"""The engine whose workers are those of a Ray cluster."""
+"""The engine that runs parts as tasks of a Ray cluster."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from typing import Any
 
-from evergrow.distributed.dispatch import Dispatcher, Job, check_connected
-from evergrow.distributed.forking import is_forked
-from evergrow.distributed.keepers import Keepers
-from evergrow.distributed.on_worker import join_two, on_node, perform
-from evergrow.distributed.versions import versions_here
-from evergrow.foundation.engine import Arrays, Change, Check, Join, Shared, Step, Task
+from evergrow.distributed.actors import ResidentActors
+from evergrow.distributed.dispatch import Dispatcher, RemoteCall, check_connected
+from evergrow.distributed.forks import is_forked
+from evergrow.distributed.versions import local_versions
+from evergrow.distributed.worker import join_two, perform, submit_to_node
+from evergrow.foundation.engine import Arrays, Capacity, Engine, Job, Join, VersionChange
 from evergrow.foundation.errors import ClusterError
 from evergrow.foundation.progress import progress_bar
 
-__all__ = ["RayEngine", "joining_order"]
-
-# How long a node may take for something small; one that is about to leave may never do it.
+# Seconds that a node has for a short task; a node that is about to leave may never run it.
 _NODE_SECONDS = 10.0
 
-# Parts that wait at Ray for each that runs, so that no worker waits for us.
+# Parts queued at Ray for each that runs, so that no worker waits for this process.
 _QUEUED_PER_WORKER = 1
 
 
 @dataclass(frozen=True, eq=False)
-class _InStore:
-    """A value in Ray's object store; it stays there for as long as this lives."""
+class _StoredValue:
+    """A value in Ray's object store; Ray keeps it for as long as this reference lives."""
 
     reference: Any
 
 
-class RayEngine:
-    """Parts are Ray tasks: it places them, and does them again where a worker or node is lost.
+class RayEngine(Engine):
+    """Runs parts as Ray tasks; Ray places them and retries them when a worker or node is lost.
 
     Parameters
     ----------
     n_workers : int or None
-        Most parts at the same time; None for as many as the cluster has room for.
+        Maximum number of parts at the same time; None for as many as the cluster has processors.
     threads_per_worker : int
         Processors that a part takes.
     retries : int
-        How often a part is done again.
+        How often a part is retried.
     task_timeout : float or None
-        Seconds after which a part is stopped and begun again.
+        Seconds after which a part is cancelled and started again.
     updates : str
         Where forests are updated: "here", "workers" or "auto".
     verbose : int
         Show progress bars even where the estimator would not.
     """
-
-    is_remote = True
-    keeps_results = False
 
     def __init__(
         self,
@@ -68,193 +63,167 @@ class RayEngine:
         verbose: int = 0,
     ) -> None:
         self._n_workers = n_workers
-        self.threads_per_worker = threads_per_worker
+        self._threads_per_worker = threads_per_worker
         self._retries = retries
         self._task_timeout = task_timeout
-        self.updates = updates
+        self._updates = updates
         self._verbose = verbose
-        self._keepers = Keepers(retries, task_timeout)
+        self._actors = ResidentActors(retries, task_timeout)
         self._is_open = True
-        # What came back from workers, for whoever wants to know what travelled.
+        # Bytes received from workers, for measurements.
         self.n_bytes = 0
 
     @property
-    def n_workers(self) -> int:
-        """How many parts run at the same time; a cluster may grow meanwhile."""
-        if self._n_workers is not None:
-            return self._n_workers
-        self._check_open()
-        cluster_resources: Any = import_module("ray").cluster_resources
-        n_processors = cluster_resources().get("CPU", 1)
-        return max(1, int(n_processors // self.threads_per_worker))
+    def capacity(self) -> Capacity:
+        """Workers and their threads; the number of workers follows the size of the cluster."""
+        n_workers = self._n_workers
+        if n_workers is None:
+            self._check_open()
+            cluster_resources: Any = import_module("ray").cluster_resources
+            n_processors = cluster_resources().get("CPU", 1)
+            n_workers = max(1, int(n_processors // self._threads_per_worker))
+        return Capacity(n_workers, self._threads_per_worker, True, self._updates)
 
     def close(self) -> None:
-        """Refuse work from now on, and end what stayed with workers."""
+        """Refuse further work and stop the actors."""
         self._is_open = False
-        self._keepers.close()
+        self._actors.close()
 
-    def share(self, value: Any) -> Shared:
-        """Put a value into Ray's object store; workers read arrays of it where they lie."""
+    def share(self, value: Any) -> Any:
+        """Put a value into Ray's object store; workers read its arrays without a copy."""
         self._check_open()
         import ray
 
-        # Not remembered by identity: an array may have other values when it is shared again.
-        shared: Shared = value if isinstance(value, _InStore) else _InStore(ray.put(value))
-        return shared
+        # Not cached by identity: an array may have been changed when it is shared again.
+        return value if isinstance(value, _StoredValue) else _StoredValue(ray.put(value))
 
-    def on_every_node(self, task: Task, part: Any) -> None:
-        """Do something small on every node that is there."""
+    def run_on_every_node(self, task: Callable[[Any], Any], part: Any) -> None:
+        """Run a short task on every live node."""
         if is_forked():
             return
         ray: Any = import_module("ray")
         if not self._is_open or not ray.is_initialized():
             return
-        calls = [on_node(ray, node, task, part) for node in ray.nodes() if node["Alive"]]
+        calls = [submit_to_node(ray, node, task, part) for node in ray.nodes() if node["Alive"]]
         ray.wait(calls, num_returns=len(calls), timeout=_NODE_SECONDS)
 
-    def remember(self, name: str, make: Callable[[], Arrays]) -> Arrays:  # noqa: ARG002
-        """What ``make`` gives."""
-        return make()
-
-    def run(
-        self,
-        task: Task,
-        parts: Sequence[Any],
-        shared: Sequence[Shared] = (),
-        *,
-        what: str,
-        verbose: int = 0,
-        name: str | None = None,  # noqa: ARG002
-        check: Check | None = None,  # noqa: ARG002
-    ) -> Iterator[tuple[int, Arrays]]:
-        """Give (place of the part, result) in the order in which they finish."""
-        dispatcher = self._dispatcher(what)
-        ready = deque(self._jobs(task, parts, shared))
+    def run(self, job: Job) -> Iterator[tuple[int, Arrays]]:
+        """Yield (index of the part, result) as parts finish."""
+        dispatcher = self._dispatcher(job)
+        ready = deque(self._calls(job))
         with (
-            progress_bar(what, len(parts), max(verbose, self._verbose)) as progress,
+            self._progress(job) as progress,
             closing(dispatcher.finished(ready)) as finished,
         ):
-            for n_done, (job, result) in enumerate(finished, 1):
+            for n_done, (call, result) in enumerate(finished, 1):
                 value = dispatcher.value_of(result)
                 self.n_bytes += dispatcher.n_bytes
                 dispatcher.n_bytes = 0
-                yield job.place, value
-                # The result is the caller's; a reference here would keep it in the store.
+                yield call.index, value
+                # A reference held here would keep the result in the object store.
                 del value, result
                 if progress is not None:
                     progress(n_done)
 
-    def fold(
-        self,
-        task: Task,
-        parts: Sequence[Any],
-        join: Join,
-        shared: Sequence[Shared] = (),
-        *,
-        what: str,
-        verbose: int = 0,
-        name: str | None = None,  # noqa: ARG002
-    ) -> Arrays:
-        """The results of all parts joined into one, two neighbours at a time, on the workers.
+    def reduce(self, job: Job, join: Join) -> Arrays:
+        """Join the results of all parts into one, two neighbours at a time, on the workers.
 
-        Results stay in the object store; only the last one comes here.
+        Intermediate results stay in the object store; only the last one is fetched.
         """
-        if not len(parts):
-            raise ValueError(f"there is nothing to do for {what}")
-        dispatcher = self._dispatcher(what)
-        joins = _Joins(len(parts))
-        ready = deque(self._jobs(task, parts, shared))
+        n_parts = len(job.parts)
+        if not n_parts:
+            raise ValueError(f"there are no parts to run for {job.description}")
+        dispatcher = self._dispatcher(job)
+        pending = _PendingJoins(n_parts)
+        ready = deque(self._calls(job))
         remote = self._remote(join_two)
-        with progress_bar(what, len(parts), max(verbose, self._verbose)) as progress:
+        with self._progress(job) as progress:
             n_done = 0
-            for job, result in dispatcher.finished(ready):
-                n_done += job.place < len(parts)
+            for call, result in dispatcher.finished(ready):
+                n_done += call.index < n_parts
                 if progress is not None:
                     progress(n_done)
-                pair = joins.add(job.place, result)
+                pair = pending.add(call.index, result)
                 if pair is not None:
-                    place, first, second = pair
-                    # Before parts that are not yet begun: what is joined is no longer stored.
-                    start = partial(remote, versions_here(), join, first, second)
-                    ready.appendleft(Job(place, start))
-        value: Arrays = dispatcher.value_of(joins.last)
+                    index, first, second = pair
+                    # Joins go before parts that have not started: they free the object store.
+                    start = partial(remote, local_versions(), join, first, second)
+                    ready.appendleft(RemoteCall(index, start))
+        value: Arrays = dispatcher.value_of(pending.last)
         self.n_bytes += sum(array.nbytes for array in value.values())
         return value
 
-    def change(
-        self,
-        change: Change,
-        parts: Sequence[Any],
-        shared: Sequence[Shared] = (),
-        *,
-        step: Step,
-        what: str,
-        verbose: int = 0,
-    ) -> Iterator[tuple[int, Arrays]]:
+    def update(self, job: Job, versions: VersionChange) -> Iterator[tuple[int, Arrays]]:
         """Change values that stay with actors, one for each part."""
         self._check_open()
-        references = [self.share(value).reference for value in shared]  # type: ignore[attr-defined]
 
-        def load(place: int) -> tuple[Any, list[Any]]:
-            make, values = step.load(place)
-            # Ray gives an actor what a reference refers to.
-            return make, [v.reference if isinstance(v, _InStore) else v for v in values]
+        def load(index: int) -> tuple[Any, list[Any]]:
+            make, values = versions.load(index)
+            # Ray replaces a reference by its value when it calls an actor.
+            return make, [v.reference if isinstance(v, _StoredValue) else v for v in values]
 
-        own = replace(step, load=load)
+        own = replace(versions, load=load)
+        remote_job = replace(job, shared=self._references(job))
         with (
-            progress_bar(what, len(parts), max(verbose, self._verbose)) as progress,
-            closing(self._keepers.changed(change, parts, references, own, what)) as changed,
+            self._progress(job) as progress,
+            closing(self._actors.update(remote_job, own)) as updated,
         ):
-            for n_done, (place, result) in enumerate(changed, 1):
+            for n_done, (index, result) in enumerate(updated, 1):
                 self.n_bytes += sum(array.nbytes for array in result.values())
-                yield place, result
+                yield index, result
                 if progress is not None:
                     progress(n_done)
 
-    def let_go(self, name: str) -> None:
-        """Drop a version of values."""
-        self._keepers.let_go(name)
+    def release(self, name: str) -> None:
+        """Drop a version of resident values."""
+        self._actors.release(name)
 
     def _check_open(self) -> None:
         if not self._is_open:
-            raise ClusterError("the block of evergrow.cluster is over: work needs a new one")
+            raise ClusterError("the block of evergrow.cluster has ended: open another one")
         check_connected()
 
-    def _dispatcher(self, what: str) -> Dispatcher:
+    def _progress(self, job: Job) -> Any:
+        return progress_bar(job.description, len(job.parts), max(job.verbose, self._verbose))
+
+    def _dispatcher(self, job: Job) -> Dispatcher:
         self._check_open()
-        n_at_once = self.n_workers
+        n_at_once = self.capacity.n_workers
         if self._n_workers is None and self._task_timeout is None:
             n_at_once *= 1 + _QUEUED_PER_WORKER
-        return Dispatcher(what, n_at_once, self._retries, self._task_timeout)
+        return Dispatcher(job.description, n_at_once, self._retries, self._task_timeout)
 
     def _remote(self, function: Any) -> Any:
         remote: Any = import_module("ray").remote
         options: dict[str, Any] = {
-            "num_cpus": self.threads_per_worker,
+            "num_cpus": self._threads_per_worker,
             "num_returns": 2,
             "max_retries": self._retries,
             "scheduling_strategy": "SPREAD",
         }
         return remote(**options)(function).remote
 
-    def _jobs(self, task: Task, parts: Sequence[Any], shared: Sequence[Shared]) -> list[Job]:
-        references = [self.share(value).reference for value in shared]  # type: ignore[attr-defined]
+    def _references(self, job: Job) -> list[Any]:
+        return [self.share(value).reference for value in job.shared]
+
+    def _calls(self, job: Job) -> list[RemoteCall]:
+        references = self._references(job)
         remote = self._remote(perform)
         return [
-            Job(place, partial(remote, versions_here(), task, part, *references))
-            for place, part in enumerate(parts)
+            RemoteCall(index, partial(remote, local_versions(), job.task, part, *references))
+            for index, part in enumerate(job.parts)
         ]
 
 
-def joining_order(n_parts: int) -> list[tuple[int, int]]:
-    """Which two results are joined, one pair after the other; a pair's result is the next number.
+def join_order(n_parts: int) -> list[tuple[int, int]]:
+    """Return the pairs of results to join, in order; the result of a pair gets the next number.
 
-    It is the order of :meth:`evergrow.foundation.engine.InProcess.fold`, so that sums are rounded
-    alike.
+    It is the order of :meth:`evergrow.foundation.engine.Engine.reduce`, so that sums are rounded
+    the same way.
 
-    >>> joining_order(4)
+    >>> join_order(4)
     [(0, 1), (2, 3), (4, 5)]
-    >>> joining_order(3)
+    >>> join_order(3)
     [(0, 1), (3, 2)]
     """
     pairs: list[tuple[int, int]] = []
@@ -274,26 +243,26 @@ def joining_order(n_parts: int) -> list[tuple[int, int]]:
     return pairs
 
 
-class _Joins:
+class _PendingJoins:
     """Results that wait for the one they are joined with."""
 
     def __init__(self, n_parts: int) -> None:
         self._pair_of: dict[int, tuple[int, int, int]] = {}
-        for number, (first, second) in enumerate(joining_order(n_parts)):
+        for number, (first, second) in enumerate(join_order(n_parts)):
             self._pair_of[first] = self._pair_of[second] = (n_parts + number, first, second)
         self._waiting: dict[int, Any] = {}
 
     def add(self, number: int, result: Any) -> tuple[int, Any, Any] | None:
-        """Take a result; give (its number, the first, the second) of a pair that is whole now."""
+        """Add a result; return (number, first, second) of the pair it completes, if any."""
         self._waiting[number] = result
         pair = self._pair_of.get(number)
         if pair is None or pair[1] not in self._waiting or pair[2] not in self._waiting:
             return None
-        place, first, second = pair
-        return place, self._waiting.pop(first), self._waiting.pop(second)
+        number, first, second = pair
+        return number, self._waiting.pop(first), self._waiting.pop(second)
 
     @property
     def last(self) -> Any:
-        """The one that is left."""
+        """The only result left."""
         (result,) = self._waiting.values()
         return result

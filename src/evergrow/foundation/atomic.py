@@ -1,4 +1,4 @@
-"""Files that are replaced whole or not at all."""
+"""Atomic writes: a file is replaced completely or not at all."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["sync_folder", "written_whole"]
-
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Give a file to write to, which takes its place only when all of it is written.
+    """Open a file for writing that replaces the target when the block ends without an error.
 
-    The content goes to a new file beside the target, is synced to disk and renamed over it; if
-    anything fails the new file is removed and the old one stays.
+    The content goes to a temporary file in the same folder, is synced to disk and renamed. If
+    anything fails, the temporary file is removed and the target stays as it was.
     """
-    # A link stays a link: the file it names is the one replaced.
+    # A link stays a link; the file it points to is replaced.
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"cannot save to {str(path)!r}: it is a directory, name a file")
@@ -31,24 +29,24 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise FileNotFoundError(
             f"cannot save to {str(path)!r}: the folder {str(target.parent)!r} does not exist"
         )
-    aside = target.with_name(f".evergrow-{secrets.token_hex(8)}.tmp")
+    temporary = target.with_name(f".evergrow-{secrets.token_hex(8)}.tmp")
     try:
-        with open(aside, "xb") as file:
+        with open(temporary, "xb") as file:
             if target.exists():
-                os.chmod(aside, stat.S_IMODE(target.stat().st_mode))
+                os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(aside, target)
+        os.replace(temporary, target)
     except BaseException:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     sync_folder(target.parent)
 
 
 def sync_folder(folder: Path) -> None:
-    """Make sure that what was renamed in a folder stays so after a power failure."""
-    # Windows cannot open folders; there the rename itself is the best there is.
+    """Sync a folder, so that renames in it survive a power failure."""
+    # Windows cannot open folders.
     if sys.platform == "win32":
         return
     descriptor = os.open(folder, os.O_RDONLY)

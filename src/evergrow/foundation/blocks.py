@@ -1,4 +1,4 @@
-"""Matrices of any type and memory order as blocks the core can read."""
+"""Blocks of rows, in the types and memory order that the core reads."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["float_blocks"]
-
-# Large enough that a block's Python cost vanishes, small enough that converting one costs no
-# memory worth speaking of.
+# Large enough to hide the overhead of Python, small enough that a converted copy needs little
+# memory.
 _BLOCK_BYTES = 8 << 20
 
 
@@ -22,12 +20,12 @@ def float_blocks(
 
     A block has at most ``max_rows`` rows, fewer where it has to be converted. Half precision
     becomes float32 and integers become float64, both without loss below 2**53. Rows that are read
-    from files when asked for come in the same blocks as those of an array.
+    from files on access come in the same blocks as those of an array.
     """
     exact = X.dtype if X.dtype in (np.float32, np.float64) else None
     dtype = exact or (np.float32 if X.dtype == np.float16 else np.float64)
     step = max(1, _BLOCK_BYTES // max(1, X.shape[1] * 8))
-    # What has no order in memory gives its rows in the one asked for.
+    # Rows that are read from files have no memory order and come in the requested one.
     flags = getattr(X, "flags", None)
     is_ordered = flags is None or flags.c_contiguous
     if max_rows is not None and exact is not None and is_ordered:

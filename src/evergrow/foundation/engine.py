@@ -1,58 +1,75 @@
-"""Where work runs: in this process, or on the workers of a cluster.
+"""Where long work runs: in this process, or on the workers of a cluster.
 
-Estimators cut long work into parts and hand them to the engine in use, if there is one. They know
-nothing of what is behind it; :func:`evergrow.cluster` brings one that has workers elsewhere.
-What a part gives is a dictionary of arrays: it crosses the borders of processes without a copy, and
-can be kept in a file from which nothing but arrays is ever read.
+An estimator cuts long work into independent parts, a :class:`Job`, and gives it to the current
+engine if there is one. It knows nothing else of the engine; :func:`evergrow.cluster` sets one that
+runs parts on a Ray cluster. The result of a part is a dictionary of arrays: it crosses process
+boundaries without a copy, and a checkpoint can store it in a file that holds nothing but arrays.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy.typing as npt
 
 from evergrow.foundation.progress import progress_bar
 
-__all__ = [
-    "Arrays",
-    "Change",
-    "Check",
-    "Engine",
-    "InProcess",
-    "Join",
-    "Load",
-    "Shared",
-    "Step",
-    "Task",
-    "engine_in_use",
-    "in_order",
-    "using",
-]
-
 Arrays = dict[str, npt.NDArray[Any]]
-# A function of a module, so that workers find it by its name: task(part, *shared values).
+# A module-level function, so that workers can import it by name: task(part, *shared values).
 Task = Callable[..., Arrays]
-# Puts the results of two neighbouring parts together, the first one first.
+# Combines the results of two adjacent parts, the first one first.
 Join = Callable[[Arrays, Arrays], Arrays]
-# Looks at the result of a part, by its place; an error says that it cannot be used.
+# Raises an error if the checkpointed result of a part, given by index, cannot be used.
 Check = Callable[[int, Arrays], None]
-# Makes a changed value of one that stays with a worker: change(value, part, *shared values) gives
-# it, and what is to be known of it here.
+# Makes a new version of a resident value: change(value, part, *shared values) returns the new
+# value and what the caller needs to know about it.
 Change = Callable[..., tuple[Any, Arrays]]
-# What makes the value of a place, a function of a module, and what it is given.
+# For the index of a part, the module-level function that makes its value, and its arguments.
 Load = Callable[[int], tuple[Callable[..., Any], Sequence[Any]]]
 
 
-@dataclass(frozen=True)
-class Step:
-    """From one version of values that stay with workers to the next, by their names.
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Work cut into parts that can run in any order and anywhere.
 
-    ``load`` says what makes those before it, for a worker that has none or is lost.
+    Attributes
+    ----------
+    task : Task
+        Called as ``task(part, *shared)`` for every part.
+    parts : sequence
+        What distinguishes one call from another.
+    shared : sequence
+        Values that every call reads and none may change, or handles from :meth:`Engine.share`.
+    description : str
+        Names the work in progress bars and error messages.
+    verbose : int
+        Whether to show a progress bar.
+    name : str or None
+        Identifies the results by everything they depend on, such as hashes of data and parameters,
+        so that an engine with checkpoints can reuse them. Results without a name are not stored.
+    check : Check or None
+        Called before a checkpointed result is used; one that it rejects is computed again.
+    """
+
+    task: Callable[..., Any]
+    parts: Sequence[Any]
+    shared: Sequence[Any] = ()
+    description: str = "working"
+    verbose: int = 0
+    name: str | None = None
+    check: Check | None = None
+
+
+@dataclass(frozen=True)
+class VersionChange:
+    """From one version of resident values to the next, by name.
+
+    ``load`` makes the values of the old version on a worker that does not have them.
     """
 
     before: str
@@ -60,225 +77,154 @@ class Step:
     load: Load
 
 
-class Shared(Protocol):
-    """A value that every task may read and none may change."""
+@dataclass(frozen=True)
+class Capacity:
+    """What an engine can do at the same time.
+
+    Attributes
+    ----------
+    n_workers : int
+        How many parts run at the same time.
+    threads_per_worker : int
+        Threads that one part may use.
+    is_remote : bool
+        Whether parts run in other processes, so that their input has to be sent.
+    updates : {"here", "workers", "auto"}
+        Where forests are updated.
+    """
+
+    n_workers: int = 1
+    threads_per_worker: int = 1
+    is_remote: bool = False
+    updates: str = "here"
 
 
-class Engine(Protocol):
-    """Runs the parts of a piece of work, again where a worker fails, and gathers what they give."""
+class Engine(ABC):
+    """Runs the parts of a job, retries where a worker fails, and gathers the results."""
+
+    # Whether jobs should have a name, which can be slow to compute for large data.
+    has_checkpoints: bool = False
 
     @property
-    def n_workers(self) -> int:
-        """How many parts run at the same time."""
+    def capacity(self) -> Capacity:
+        """What can run at the same time; it may change while a cluster grows."""
+        return Capacity()
 
-    @property
-    def is_remote(self) -> bool:
-        """Whether parts run in other processes, so that what they need has to travel."""
+    @abstractmethod
+    def run(self, job: Job) -> Iterator[tuple[int, Arrays]]:
+        """Yield (index of the part, result) as parts finish."""
 
-    @property
-    def keeps_results(self) -> bool:
-        """Whether work should have a name, which may take long to find for large data."""
+    def reduce(self, job: Job, join: Join) -> Arrays:
+        """Join the results of all parts into one, two neighbours at a time.
 
-    @property
-    def threads_per_worker(self) -> int:
-        """Threads that one part may use."""
-
-    @property
-    def updates(self) -> str:
-        """Where forests are updated: "here", "workers", or "auto"."""
-
-    def share(self, value: Any) -> Shared:
-        """Make a value available to tasks; arrays are not copied again for each."""
-
-    def on_every_node(self, task: Task, part: Any) -> None:
-        """Do something small on every machine that parts may have run on, if it can be reached."""
-
-    def remember(self, name: str, make: Callable[[], Arrays]) -> Arrays:
-        """What ``make`` gives, or gave under this name to a run that is resumed.
-
-        For what is drawn by chance: work that goes on must go on with the same numbers.
-        """
-
-    def run(
-        self,
-        task: Task,
-        parts: Sequence[Any],
-        shared: Sequence[Shared] = (),
-        *,
-        what: str,
-        verbose: int = 0,
-        name: str | None = None,
-        check: Check | None = None,
-    ) -> Iterator[tuple[int, Arrays]]:
-        """Give (place of the part, result) in the order in which they finish.
-
-        ``what`` is said by the progress bar. ``name`` names the work by all that its results depend
-        on, such as hashes of data and parameters: an engine that keeps results may then give those
-        of an earlier run. Work without a name is never kept. ``check`` is asked before a result of
-        an earlier run is given; one that it refuses is computed again.
-        """
-
-    def fold(
-        self,
-        task: Task,
-        parts: Sequence[Any],
-        join: Join,
-        shared: Sequence[Shared] = (),
-        *,
-        what: str,
-        verbose: int = 0,
-        name: str | None = None,
-    ) -> Arrays:
-        """The results of all parts joined into one, two neighbours at a time.
-
-        Which are joined when depends on the number of parts alone, so rounding is the same for any
+        The order of joins depends on the number of parts alone, so rounding is the same for any
         number of workers.
         """
+        waiting: list[tuple[int, Arrays]] = []
 
-    def change(
-        self,
-        change: Change,
-        parts: Sequence[Any],
-        shared: Sequence[Shared] = (),
-        *,
-        step: Step,
-        what: str,
-        verbose: int = 0,
-    ) -> Iterator[tuple[int, Arrays]]:
-        """Change values that stay with workers, one for each part; results as from ``run``.
+        def join_last_two() -> None:
+            (height, first), (_, second) = waiting[-2:]
+            waiting[-2:] = [(height + 1, join(first, second))]
 
-        The version before stays too, so that a change that fails can be made again, until
-        :meth:`let_go` is told its name.
+        for _, result in in_order(self.run(job)):
+            waiting.append((0, result))
+            # At most log2(parts) results are held at once.
+            while len(waiting) > 1 and waiting[-2][0] == waiting[-1][0]:
+                join_last_two()
+        while len(waiting) > 1:
+            join_last_two()
+        return waiting[0][1]
+
+    @abstractmethod
+    def update(self, job: Job, versions: VersionChange) -> Iterator[tuple[int, Arrays]]:
+        """Change values that stay with workers, one for each part; results as from :meth:`run`.
+
+        The task of the job is a :data:`Change`. The old version stays, so that a failed change can
+        be repeated, until :meth:`release` is called with its name.
         """
 
-    def let_go(self, name: str) -> None:
-        """Drop a version of values, if there is one, at any time and from any thread."""
+    @abstractmethod
+    def release(self, name: str) -> None:
+        """Drop a version of resident values; safe at any time and from any thread."""
+
+    def share(self, value: Any) -> Any:
+        """Return a handle to a value for several jobs, so that it is sent only once."""
+        return value
+
+    def run_on_every_node(self, task: Callable[[Any], Any], part: Any) -> None:
+        """Run a short task on every machine that parts may have used, if it can be reached."""
+        task(part)
+
+    def restore_or_make(self, name: str, make: Callable[[], Arrays]) -> Arrays:  # noqa: ARG002
+        """Return what ``make`` returned in the run that is resumed, or else call it.
+
+        For random draws: a resumed run must go on with the same numbers.
+        """
+        return make()
 
 
-class InProcess:
-    """The engine that is a plain loop: one part after the other, in this thread."""
-
-    updates = "here"
-    n_workers = 1
-    threads_per_worker = 1
-    is_remote = False
-    keeps_results = False
+class LocalEngine(Engine):
+    """Runs one part after the other, in this thread."""
 
     def __init__(self) -> None:
         self._values: dict[str, dict[int, Any]] = {}
 
-    def share(self, value: Any) -> Shared:
-        """Give the value itself."""
-        shared: Shared = value
-        return shared
-
-    def on_every_node(self, task: Task, part: Any) -> None:
-        """Do it here."""
-        task(part)
-
-    def remember(self, name: str, make: Callable[[], Arrays]) -> Arrays:  # noqa: ARG002
-        """What ``make`` gives."""
-        return make()
-
-    def run(
-        self,
-        task: Task,
-        parts: Sequence[Any],
-        shared: Sequence[Shared] = (),
-        *,
-        what: str,
-        verbose: int = 0,
-        name: str | None = None,  # noqa: ARG002
-        check: Check | None = None,  # noqa: ARG002
-    ) -> Iterator[tuple[int, Arrays]]:
-        """Give (place of the part, result) in order."""
-        with progress_bar(what, len(parts), verbose) as progress:
-            for place, part in enumerate(parts):
-                yield place, task(part, *shared)
+    def run(self, job: Job) -> Iterator[tuple[int, Arrays]]:
+        """Yield (index of the part, result) in order."""
+        with progress_bar(job.description, len(job.parts), job.verbose) as progress:
+            for index, part in enumerate(job.parts):
+                yield index, job.task(part, *job.shared)
                 if progress is not None:
-                    progress(place + 1)
+                    progress(index + 1)
 
-    def fold(
-        self,
-        task: Task,
-        parts: Sequence[Any],
-        join: Join,
-        shared: Sequence[Shared] = (),
-        *,
-        what: str,
-        verbose: int = 0,
-        name: str | None = None,
-    ) -> Arrays:
-        """The results of all parts joined into one, two neighbours at a time."""
-        waiting: list[tuple[int, Arrays]] = []
-        for _, result in self.run(task, parts, shared, what=what, verbose=verbose, name=name):
-            waiting.append((0, result))
-            # Of a finished pair nothing is held: there are never more than log2(parts) results.
-            while len(waiting) > 1 and waiting[-2][0] == waiting[-1][0]:
-                (height, first), (_, second) = waiting[-2:]
-                waiting[-2:] = [(height + 1, join(first, second))]
-        while len(waiting) > 1:
-            (height, first), (_, second) = waiting[-2:]
-            waiting[-2:] = [(height + 1, join(first, second))]
-        return waiting[0][1]
-
-    def change(
-        self,
-        change: Change,
-        parts: Sequence[Any],
-        shared: Sequence[Shared] = (),
-        *,
-        step: Step,
-        what: str,
-        verbose: int = 0,
-    ) -> Iterator[tuple[int, Arrays]]:
-        """Change values that are kept here."""
-        before = self._values.setdefault(step.before, {})
+    def update(self, job: Job, versions: VersionChange) -> Iterator[tuple[int, Arrays]]:
+        """Change values that are held here."""
+        before = self._values.setdefault(versions.before, {})
         after: dict[int, Any] = {}
-        with progress_bar(what, len(parts), verbose) as progress:
-            for place, part in enumerate(parts):
-                if place not in before:
-                    make, values = step.load(place)
-                    before[place] = make(*values)
-                after[place], result = change(before[place], part, *shared)
-                yield place, result
+        with progress_bar(job.description, len(job.parts), job.verbose) as progress:
+            for index, part in enumerate(job.parts):
+                if index not in before:
+                    make, arguments = versions.load(index)
+                    before[index] = make(*arguments)
+                after[index], result = job.task(before[index], part, *job.shared)
+                yield index, result
                 if progress is not None:
-                    progress(place + 1)
-        self._values[step.after] = after
+                    progress(index + 1)
+        self._values[versions.after] = after
 
-    def let_go(self, name: str) -> None:
+    def release(self, name: str) -> None:
         """Drop a version of values."""
         self._values.pop(name, None)
 
 
 def in_order(results: Iterator[tuple[int, Arrays]]) -> Iterator[tuple[int, Arrays]]:
-    """What :meth:`Engine.run` gives in the order of the parts, each as soon as it can be.
+    """Yield the results of :meth:`Engine.run` in the order of the parts, as early as possible.
 
     >>> list(in_order(iter([(1, {}), (0, {}), (2, {})])))
     [(0, {}), (1, {}), (2, {})]
     """
     waiting: dict[int, Arrays] = {}
-    place = 0
-    for finished, result in results:
-        waiting[finished] = result
-        while place in waiting:
-            yield place, waiting.pop(place)
-            place += 1
+    next_index = 0
+    for index, result in results:
+        waiting[index] = result
+        while next_index in waiting:
+            yield next_index, waiting.pop(next_index)
+            next_index += 1
 
 
-_in_use: ContextVar[Engine | None] = ContextVar("engine", default=None)
+_current: ContextVar[Engine | None] = ContextVar("engine", default=None)
 
 
-def engine_in_use() -> Engine | None:
-    """The engine that long work is handed to; None where it is done as if there were no engines."""
-    return _in_use.get()
+def current_engine() -> Engine | None:
+    """Return the engine that runs long work, or None if work is not cut into parts."""
+    return _current.get()
 
 
 @contextmanager
-def using(engine: Engine | None) -> Iterator[None]:
-    """Hand long work to an engine while the block runs, in this thread."""
-    before = _in_use.set(engine)
+def use_engine(engine: Engine | None) -> Iterator[None]:
+    """Run the long work of this thread on an engine for the duration of the block."""
+    token = _current.set(engine)
     try:
         yield
     finally:
-        _in_use.reset(before)
+        _current.reset(token)

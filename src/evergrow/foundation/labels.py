@@ -18,9 +18,7 @@ import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 
-__all__ = ["GONE", "ClassList", "NumberedLabels", "as_classes", "check_label_types"]
-
-# The new column of a class that goes.
+# The new column of a class that is removed.
 GONE = -1
 
 _FAMILIES: dict[str, tuple[type, ...]] = {
@@ -30,13 +28,13 @@ _FAMILIES: dict[str, tuple[type, ...]] = {
 }
 
 
-# As Python writes it: 07 and 7 are two folders, but one number.
+# As Python writes integers: 07 and 7 are two folder names but one number.
 _WHOLE = re.compile("0|-?[1-9][0-9]*")
 
 
 @runtime_checkable
 class NumberedLabels(Protocol):
-    """Labels that are kept as places in a list of classes, none missing."""
+    """Labels stored as indices into a list of classes, none missing."""
 
     codes: npt.NDArray[np.int32]
     classes: npt.NDArray[Any]
@@ -45,8 +43,8 @@ class NumberedLabels(Protocol):
 def check_label_types(y: object) -> None:
     """Raise an ``InvalidTypeError`` if labels mix strings and numbers, or some are missing.
 
-    NumPy would turn ``[1, "cat"]`` into strings without a word; the number 1 and the string
-    "1" would then be one class.
+    NumPy would silently convert ``[1, "cat"]`` to strings; the number 1 and the string "1" would
+    then be one class.
     """
     values: Any = getattr(y, "to_numpy", lambda: y)()
     if isinstance(values, np.ndarray):
@@ -65,7 +63,7 @@ def check_label_types(y: object) -> None:
 
 
 def as_classes(classes: object) -> npt.NDArray[Any]:
-    """Classes that a caller lists, as an array; None lists none.
+    """Convert a list of classes to an array; None is an empty list.
 
     >>> as_classes("cat"), as_classes([2, 1])
     (array(['cat'], dtype='<U3'), array([2, 1]))
@@ -103,9 +101,9 @@ def _family(dtype: np.dtype[Any]) -> str:
 
 
 def _distinct(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
-    """Labels that occur, sorted, and the place of each label among them."""
+    """The distinct labels, sorted, and the index of each label among them."""
     if isinstance(y, NumberedLabels):
-        # An array of names would take many times the memory of their numbers.
+        # An array of names would need many times the memory of the indices.
         present, inverse = np.unique(y.codes, return_inverse=True)
         classes, place = np.unique(y.classes[present], return_inverse=True)
         return classes, place.reshape(-1)[inverse.reshape(-1)]
@@ -117,7 +115,7 @@ def _joined(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[An
     joined = np.concatenate([first, second])
     names = first.tolist() + second.tolist()
     if joined.dtype.kind == "f" and first.dtype.kind in "iu" and second.dtype.kind in "iu":
-        # NumPy joins uint64 and int64 as floating point numbers, even where integers would do.
+        # NumPy joins uint64 and int64 as floating point numbers even where integers suffice.
         if max(names) < 2**63:
             joined = np.array(names, dtype=np.int64)
         elif min(names) >= 0:
@@ -143,11 +141,11 @@ class ClassList:
     classes: npt.NDArray[Any]
 
     def __post_init__(self) -> None:
-        """Close the list to changes: estimators hand it out."""
+        """Make the list read-only: estimators return it to callers."""
         self.classes.setflags(write=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Unpickle through the constructor, which closes the list."""
+        """Unpickle through the constructor, which makes the list read-only."""
         return (ClassList, (self.classes,))
 
     @cached_property
@@ -160,7 +158,7 @@ class ClassList:
 
     @classmethod
     def of(cls, y: npt.NDArray[Any]) -> tuple[ClassList, npt.NDArray[np.int32]]:
-        """List the classes of ``y`` and give each label its column."""
+        """Return the list of the classes of ``y`` and the column of each label."""
         classes, codes = _distinct(y)
         if classes.dtype.kind == "U":  # as wide as its longest, whatever y was
             classes = np.array(classes.tolist())
@@ -169,7 +167,7 @@ class ClassList:
     def extend_with(
         self, y: npt.NDArray[Any], classes: npt.NDArray[Any]
     ) -> tuple[ClassList, npt.NDArray[np.int32]]:
-        """Append the classes of ``y`` and those listed, sorted together; a column per label.
+        """Append the classes of ``y`` and those listed, sorted together; return a column per label.
 
         >>> known, _ = ClassList.of(np.array(["m"]))
         >>> grown, codes = known.extend_with(np.array(["c", "m"]), np.array(["a", "z"]))
@@ -185,7 +183,7 @@ class ClassList:
 
     @classmethod
     def named(cls, names: list[Any], *, like: ClassList) -> ClassList:
-        """The classes of these names, of the kind that another list holds.
+        """Return a list of classes with these names, of the same type as another list.
 
         >>> known, _ = ClassList.of(np.array(["cat", "dog"]))
         >>> ClassList.named(["lion", "dog"], like=known).classes
@@ -208,7 +206,7 @@ class ClassList:
         return cls(found)
 
     def columns_of(self, names: list[Any]) -> list[int]:
-        """Columns of the named classes; unknown names raise an ``InvalidInputError``."""
+        """Return the columns of classes; raise ``InvalidInputError`` for unknown ones."""
         column = self._column_of
         unknown = list(dict.fromkeys(name for name in names if name not in column))
         if unknown:
@@ -220,14 +218,14 @@ class ClassList:
 
     @cached_property
     def column_by_text(self) -> dict[str, int]:
-        """Columns by what classes look like in names of folders and on command lines."""
+        """Columns by the text of classes, as in folder names and on the command line."""
         return {str(label): k for k, label in enumerate(self.classes.tolist())}
 
     def from_text(self, names: Sequence[str]) -> npt.NDArray[Any]:
-        """Labels that are written like this, of the kind that the list holds.
+        """Convert names to labels of the same type as the list.
 
-        Names of folders are strings; classes may be numbers. A whole number that is not known yet
-        is a new class; what is no number at all is an error.
+        Folder names are strings, while classes may be numbers. An unknown integer is a new class;
+        a name that is not a number is an error.
 
         >>> known, _ = ClassList.of(np.array([0, 7]))
         >>> known.from_text(["7", "12"])
@@ -242,28 +240,28 @@ class ClassList:
         odd = [n for n in distinct if n not in column and not (whole and _WHOLE.fullmatch(n))]
         if odd:
             raise InvalidTypeError(
-                f"the known classes are numbers, {_listed(known)}; names must be as well, "
+                f"the known classes are numbers, {_listed(known)}; names must be numbers too, "
                 f"got {_listed(odd)}"
             )
         labels = {name: known[column[name]] if name in column else int(name) for name in distinct}
         return np.array([labels[name] for name in names])
 
     def without(self, columns: Sequence[int]) -> tuple[ClassList, list[int]]:
-        """The list without some columns, and the new column of each old one, -1 if it is gone.
+        """Return the list without some columns, and the new column of each old one or -1.
 
         >>> known, _ = ClassList.of(np.array(["ant", "cat", "dog"]))
         >>> left, place = known.without([1])
         >>> left.classes.tolist(), place
         (['ant', 'dog'], [0, -1, 1])
         """
-        kept = [k for k in range(len(self)) if k not in set(columns)]
-        place = {k: i for i, k in enumerate(kept)}
-        return ClassList(self.classes[kept]), [place.get(k, GONE) for k in range(len(self))]
+        remaining = [k for k in range(len(self)) if k not in set(columns)]
+        place = {k: i for i, k in enumerate(remaining)}
+        return ClassList(self.classes[remaining]), [place.get(k, GONE) for k in range(len(self))]
 
     def renamed(self, names: Mapping[Any, Any]) -> tuple[ClassList, list[int]]:
-        """The list with other names, and the new column of each old one.
+        """Return the list with other names, and the new column of each old one.
 
-        Classes that get one name become one, in the first of their columns.
+        Classes that get the same name are merged into the first of their columns.
 
         >>> known, _ = ClassList.of(np.array(["ant", "cat", "dog"]))
         >>> changed, place = known.renamed({"dog": "ant", "cat": "lion"})
@@ -279,7 +277,7 @@ class ClassList:
         return ClassList.named(unique, like=self), [place[label] for label in wanted]
 
     def extend(self, y: npt.NDArray[Any]) -> tuple[ClassList, npt.NDArray[np.int32]]:
-        """Append the classes of ``y`` that are new and give each label its column."""
+        """Append the new classes of ``y``; return the list and the column of each label."""
         if _family(y.dtype) != _family(self.classes.dtype):
             raise InvalidTypeError(
                 f"labels must be {_family(self.classes.dtype)} like the known classes, "
@@ -287,7 +285,7 @@ class ClassList:
             )
         found, inverse = _distinct(y)
         new = [label not in self._column_of for label in found.tolist()]
-        # The same list where nothing is new: it knows its columns already.
+        # If nothing is new, the same list, which has its columns cached.
         grown = ClassList(_joined(self.classes, found[new])) if any(new) else self
         column = grown._column_of
         codes = np.array([column[label] for label in found.tolist()], dtype=np.int32)

@@ -1,4 +1,4 @@
-"""What to call files and other sources in messages."""
+"""Names of files and other sources in messages."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import os
 
 import numpy as np
 
-__all__ = ["name_of", "printable"]
-
 
 def printable(text: str) -> str:
-    r"""Text with what a terminal would obey, or could not show, written as escapes.
+    r"""Return text with control characters and unprintable ones written as escapes.
 
     >>> print(printable("two\nlines"))
     two\nlines
@@ -22,7 +20,7 @@ def printable(text: str) -> str:
 
 
 def name_of(source: object) -> str:
-    """What to call a source in messages."""
+    """Return the name of a source for messages."""
     named = source if isinstance(source, (str, os.PathLike)) else _file_name(source)
     if named is not None:
         return f"'{printable(os.fsdecode(named))}'"
@@ -36,7 +34,7 @@ def name_of(source: object) -> str:
 
 
 def _file_name(source: object) -> str | None:
-    # Open files tell where they come from in name, Pillow's images in filename.
+    # Open files have a name, Pillow's images a filename.
     for attribute in ("filename", "name"):
         name = getattr(source, attribute, None)
         if isinstance(name, str) and name:

@@ -1,7 +1,7 @@
-"""Declared parameters of estimators, and the check that stops wrong ones at the door.
+"""Declared parameters of estimators and their validation.
 
-An estimator lists what each parameter may be; :func:`check_parameters` raises an error that
-names the parameter, what is allowed and what it got.
+An estimator lists the rules of each parameter; :func:`check_parameters` raises an error that names
+the parameter, the allowed values and the value it got.
 """
 
 from __future__ import annotations
@@ -18,21 +18,6 @@ import numpy as np
 
 from evergrow.foundation.errors import InvalidInputError
 
-__all__ = [
-    "Choice",
-    "FilePath",
-    "Flag",
-    "Fraction",
-    "Integer",
-    "MemorySize",
-    "Nothing",
-    "Number",
-    "RandomState",
-    "Rule",
-    "bytes_of",
-    "check_parameters",
-]
-
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kMGT]i?)?B|([0-9]+)")
 _UNITS = {"": 1} | {
     prefix + binary: (1024 if binary else 1000) ** (power + 1)
@@ -45,10 +30,10 @@ class Rule(Protocol):
     """One kind of value a parameter may take."""
 
     def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
+        """Whether the value is allowed."""
 
     def __str__(self) -> str:
-        """Say what is allowed, to follow "must be"."""
+        """Describe the allowed values, to follow "must be"."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +44,13 @@ class Integer:
     high: int | None = None
 
     def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
+        """Whether the value is allowed."""
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
             return False
         return self.low <= int(value) and (self.high is None or int(value) <= self.high)
 
     def __str__(self) -> str:
-        """Say what is allowed."""
+        """Describe the allowed values."""
         if self.high is None:
             return f"an integer of at least {self.low}"
         return f"an integer from {self.low} to {self.high}"
@@ -73,14 +58,14 @@ class Integer:
 
 @dataclass(frozen=True)
 class Number:
-    """A finite float between ``low`` and ``high``; ``open_low`` leaves out the lower end."""
+    """A finite float between ``low`` and ``high``; ``open_low`` excludes the lower end."""
 
     low: float
     high: float = float("inf")
     open_low: bool = False
 
     def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
+        """Whether the value is allowed."""
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
             return False
         try:
@@ -91,7 +76,7 @@ class Number:
         return above and number <= self.high and number != float("inf")
 
     def __str__(self) -> str:
-        """Say what is allowed."""
+        """Describe the allowed values."""
         bracket = "(" if self.open_low else "["
         upper = "inf)" if self.high == float("inf") else f"{self.high:g}]"
         return f"a float in {bracket}{self.low:g}, {upper}"
@@ -102,12 +87,12 @@ class Fraction:
     """A ``float`` in (0, 1]; an integer is not a fraction, not even 1."""
 
     def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
+        """Whether the value is allowed."""
         is_float = isinstance(value, (float, np.floating))
         return is_float and Number(0.0, 1.0, open_low=True).admits(value)
 
     def __str__(self) -> str:
-        """Say what is allowed."""
+        """Describe the allowed values."""
         return "a float in (0, 1]"
 
 
@@ -116,11 +101,11 @@ class Flag:
     """True or False."""
 
     def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
+        """Whether the value is allowed."""
         return isinstance(value, (bool, np.bool_))
 
     def __str__(self) -> str:
-        """Say what is allowed."""
+        """Describe the allowed values."""
         return "True or False"
 
 
@@ -131,11 +116,11 @@ class Choice:
     names: tuple[str, ...]
 
     def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
+        """Whether the value is allowed."""
         return isinstance(value, str) and value in self.names
 
     def __str__(self) -> str:
-        """Say what is allowed."""
+        """Describe the allowed values."""
         names = [repr(name) for name in sorted(self.names)]
         return names[0] if len(names) == 1 else f"one of [{', '.join(names)}]"
 
@@ -145,11 +130,11 @@ class Nothing:
     """None."""
 
     def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
+        """Whether the value is allowed."""
         return value is None
 
     def __str__(self) -> str:
-        """Say what is allowed."""
+        """Describe the allowed values."""
         return "None"
 
 
@@ -158,26 +143,26 @@ class FilePath:
     """A path."""
 
     def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
+        """Whether the value is allowed."""
         if not isinstance(value, (str, os.PathLike)):
             return False
         return isinstance(os.fspath(value), str) and str(value) != "" and "\0" not in str(value)
 
     def __str__(self) -> str:
-        """Say what is allowed."""
+        """Describe the allowed values."""
         return "a path"
 
 
 @dataclass(frozen=True)
 class RandomState:
-    """A seed or a generator, as scikit-learn takes it."""
+    """A seed or a generator, as in scikit-learn."""
 
     def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
+        """Whether the value is allowed."""
         return isinstance(value, np.random.RandomState) or Integer(0, 2**32 - 1).admits(value)
 
     def __str__(self) -> str:
-        """Say what is allowed."""
+        """Describe the allowed values."""
         return f"an integer from 0 to {2**32 - 1}, a numpy.random.RandomState"
 
 
@@ -186,19 +171,19 @@ class MemorySize:
     """An amount of memory: a number of bytes, or a number with a unit."""
 
     def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
+        """Whether the value is allowed."""
         if not isinstance(value, str):
             return Integer(1, 2**62).admits(value)
         found = _SIZE.fullmatch(value.replace("K", "k"))
         return found is not None and 1 <= bytes_of(value) <= 2**62
 
     def __str__(self) -> str:
-        """Say what is allowed."""
+        """Describe the allowed values."""
         return "a size such as '4GiB', '600MiB' or '2GB', a number of bytes"
 
 
 def bytes_of(size: str | int) -> int:
-    """Bytes of an amount of memory that :class:`MemorySize` admits.
+    """Convert an amount of memory that :class:`MemorySize` admits to bytes.
 
     >>> bytes_of("1.5KiB"), bytes_of("2GB"), bytes_of("512"), bytes_of(7)
     (1536, 2000000000, 512, 7)
@@ -207,13 +192,13 @@ def bytes_of(size: str | int) -> int:
         return int(size)
     found = _SIZE.fullmatch(size.replace("K", "k"))
     if found is None:
-        raise InvalidInputError(f"there is no size {size!r}")
+        raise InvalidInputError(f"{size!r} is not a size such as '4GiB'")
     number, unit, n_bytes = found.groups(default="")
     return int(decimal.Decimal(n_bytes or number) * _UNITS[unit])
 
 
 def check_parameters(values: Mapping[str, Any], rules: Mapping[str, Sequence[Rule]]) -> None:
-    """Raise an ``InvalidInputError`` for the first value that follows none of its rules.
+    """Raise an ``InvalidInputError`` for the first value that none of its rules admits.
 
     >>> check_parameters({"n_trees": 0}, {"n_trees": [Integer(1)]})
     Traceback (most recent call last):

@@ -1,7 +1,7 @@
-"""Random numbers that samples keep, whenever and in whatever company they are asked for.
+"""Random priorities of samples, a function of the sample alone.
 
-Those of the lowest numbers are a uniform choice of all samples that ever came, and nobody needs to
-count these.
+The samples with the lowest priorities are a uniform sample of all that were ever seen, without a
+count of them.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["priorities"]
-
 
 def priorities(key: str, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Random numbers of 63 bits by the numbers of samples, others for every key.
+    """Return a random 63-bit integer for each sample number; every key gives other ones.
 
     >>> priorities("seed 0", np.array([7, 8])).tolist() == [
     ...     int(priorities("seed 0", np.array([number]))[0]) for number in (7, 8)
@@ -23,7 +21,7 @@ def priorities(key: str, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64
     True
     """
     digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
-    # SplitMix64, which is made for consecutive numbers.
+    # SplitMix64, which is designed for consecutive inputs.
     bits = np.uint64(int.from_bytes(digest, "little")) + (
         numbers.astype(np.uint64) + np.uint64(1)
     ) * np.uint64(0x9E3779B97F4A7C15)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["progress_bar"]
-
 
 @contextmanager
-def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int], None] | None]:
-    """Show a bar on standard error while the block runs, if ``verbose`` is positive.
+def progress_bar(
+    description: str, total: int, verbose: int
+) -> Iterator[Callable[[int], None] | None]:
+    """Show a progress bar on standard error during the block, if ``verbose`` is positive.
 
     Yields a function that takes the number of finished items, or None when there is no bar.
     """
@@ -30,6 +30,6 @@ def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int]
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     times = (TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, *times, console=Console(stderr=True)) as progress:
-        task = progress.add_task(what, total=total)
+        task = progress.add_task(description, total=total)
         yield lambda done: progress.update(task, completed=done)
         progress.update(task, completed=total)

@@ -1,4 +1,4 @@
-"""Images as different numbers of rows: one matrix, and where each image's rows begin."""
+"""Ragged arrays: images with different numbers of rows in one matrix."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["RaggedArray"]
 
 
 class RaggedArray:
-    """Matrices of one width, one after the other, stored as one matrix.
+    """Matrices of the same width, stored one after the other in one matrix.
 
-    What local features of images look like: each image has its own number of patches, each patch a
-    descriptor of the same length. It has a length and is indexed and gone through like a list of
-    arrays, and most functions that take one take a list of arrays as well.
+    Local features of images have this form: each image has its own number of patches, and each
+    patch a descriptor of the same length. It can be indexed and iterated like a list of arrays, and
+    most functions that accept one accept a list of arrays as well.
 
     Parameters
     ----------
@@ -38,13 +38,13 @@ class RaggedArray:
     array(['cat', 'cat', 'dog'], dtype='<U3')
     """
 
-    # Equality of arrays is no single answer, so there is none to "is it in here?" either.
+    # Comparing arrays gives no single answer, so `in` cannot be supported.
     __contains__ = None
 
     def __init__(self, values: npt.NDArray[Any], offsets: npt.ArrayLike) -> None:
         self.values = np.asarray(values)
         given = np.asarray(offsets)
-        # An empty list has no type of its own, and is refused below.
+        # An empty list has no integer type; it is rejected below.
         if given.dtype.kind not in "iu" and given.size:
             raise InvalidInputError(f"offsets must be integers, got {given.dtype}")
         self.offsets: npt.NDArray[np.int64] = given.astype(np.int64)
@@ -53,7 +53,7 @@ class RaggedArray:
         flat = self.offsets.ndim == 1 and len(self.offsets) > 0
         if not flat or self.offsets[0] != 0 or (np.diff(self.offsets) < 0).any():
             raise InvalidInputError(
-                "offsets must be a flat list that begins with 0 and never falls"
+                "offsets must be a flat list that starts with 0 and never decreases"
             )
         if self.offsets[-1] != len(self.values):
             raise InvalidInputError(
@@ -63,7 +63,7 @@ class RaggedArray:
 
     @classmethod
     def of(cls, images: Iterable[npt.ArrayLike]) -> RaggedArray:
-        """Join matrices of one width; a ragged array comes back as it is."""
+        """Join matrices of the same width; a ragged array is returned unchanged."""
         if isinstance(images, RaggedArray):
             return images
         parts = [np.asarray(image) for image in images]
@@ -71,7 +71,7 @@ class RaggedArray:
             raise InvalidInputError("there must be at least one image")
         for i, part in enumerate(parts):
             if part.ndim != 2 or part.shape[1] != parts[0].shape[1]:
-                # The first one says how wide the others must be.
+                # The first image sets the width of the others.
                 columns = f" with {parts[0].shape[1]} columns" if i else ""
                 raise InvalidInputError(
                     f"every image must be a matrix{columns}, number {i} has the shape {part.shape}"
@@ -90,15 +90,15 @@ class RaggedArray:
         return int(self.values.shape[1])
 
     def per_row(self, per_image: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Repeat what is said of each image for each of its rows."""
-        said = np.asarray(per_image)
-        if not said.ndim:
+        """Repeat a value per image for each of its rows."""
+        values = np.asarray(per_image)
+        if not values.ndim:
             raise InvalidInputError(
-                f"there must be a value per image, {len(self)}, got {per_image!r}"
+                f"there must be one value for each of {len(self)} images, got {per_image!r}"
             )
-        if len(said) != len(self):
-            raise InvalidInputError(f"there are {len(self)} images, got {len(said)} values")
-        return np.repeat(said, self.lengths, axis=0)
+        if len(values) != len(self):
+            raise InvalidInputError(f"there are {len(self)} images, got {len(values)} values")
+        return np.repeat(values, self.lengths, axis=0)
 
     def __len__(self) -> int:
         """Count the images."""
@@ -109,7 +109,7 @@ class RaggedArray:
     @overload
     def __getitem__(self, index: slice | npt.NDArray[Any] | list[int]) -> RaggedArray: ...
     def __getitem__(self, index: Any) -> npt.NDArray[Any] | RaggedArray:
-        """The rows of one image, or several images; rows of one image are a view."""
+        """Return the rows of one image, as a view, or a ragged array of several images."""
         if isinstance(index, (int, np.integer)):
             at = range(len(self))[index]
             one: npt.NDArray[Any] = self.values[self.offsets[at] : self.offsets[at + 1]]
@@ -120,11 +120,11 @@ class RaggedArray:
         return RaggedArray(values, np.cumsum([0, *(len(part) for part in parts)]))
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
-        """Go through the images."""
+        """Iterate over the images."""
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        """Say how much there is."""
+        """Show the numbers of images, rows and features."""
         return (
             f"RaggedArray({len(self)} images, {len(self.values)} rows, {self.n_features} features)"
         )

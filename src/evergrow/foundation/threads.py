@@ -1,4 +1,4 @@
-"""How many threads the libraries of linear algebra use by themselves."""
+"""Limits on the threads of numerical libraries."""
 
 from __future__ import annotations
 
@@ -6,34 +6,33 @@ import functools
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import cast
 
 from threadpoolctl import ThreadpoolController
-
-__all__ = ["one_blas_thread", "one_openmp_thread"]
 
 
 @functools.cache
 def _libraries() -> ThreadpoolController:
-    # Looking for the libraries takes longer than limiting them.
+    # Finding the libraries takes longer than limiting them.
     return ThreadpoolController()
 
 
-class _Shared:
-    """A limit on the whole process for as long as anybody needs it.
+class _SharedLimit:
+    """A process-wide limit that is active while at least one block needs it.
 
-    Whoever limits twice at once takes the limit of the other for what was there before, and the
-    last one to leave would put that back.
+    Two independent limits would each restore what they found, and the second could restore the
+    limit of the first.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._n_users = 0
-        self._over = threading.Event()
-        self._keeper = threading.Thread()
+        self._end = threading.Event()
+        self._thread = threading.Thread()
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Hold the limit; the first one in sets it and the last one out lifts it."""
+        """Hold the limit: the first block sets it, the last one lifts it."""
         with self._lock:
             if not self._n_users:
                 self._set()
@@ -47,34 +46,34 @@ class _Shared:
                     self._lift()
 
     def _set(self) -> None:
-        # By a thread of its own: one that limits must be the one that lifts, and the last one out
-        # need not be the first one in.
+        # In a thread of its own: the thread that sets a limit must lift it, and the last block to
+        # end may not be the first that began.
         is_set = threading.Event()
-        self._over = threading.Event()
-        self._keeper = threading.Thread(target=_keep, args=(is_set, self._over), daemon=True)
-        self._keeper.start()
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=_hold_limit, args=(is_set, self._end), daemon=True)
+        self._thread.start()
         is_set.wait()
 
     def _lift(self) -> None:
-        self._over.set()
-        self._keeper.join()
+        self._end.set()
+        self._thread.join()
 
 
-def _keep(is_set: threading.Event, over: threading.Event) -> None:
+def _hold_limit(is_set: threading.Event, end: threading.Event) -> None:
     try:
         with _libraries().limit(limits=1, user_api="blas"):
             is_set.set()
-            over.wait()
+            end.wait()
     finally:
-        # Nobody waits for a limit that cannot be set.
+        # The waiting thread goes on even if the limit cannot be set.
         is_set.set()
 
 
-_BLAS = _Shared()
+_BLAS = _SharedLimit()
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
-    """Let products of matrices use one thread each, in the whole process.
+    """Limit BLAS to one thread per call, in the whole process.
 
     >>> with one_blas_thread():
     ...     pass
@@ -83,6 +82,5 @@ def one_blas_thread() -> AbstractContextManager[None]:
 
 
 def one_openmp_thread() -> AbstractContextManager[object]:
-    """Let loops of OpenMP use one thread, those that this thread starts."""
-    limit: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="openmp")
-    return limit
+    """Limit OpenMP loops that this thread starts to one thread."""
+    return cast(AbstractContextManager[object], _libraries().limit(limits=1, user_api="openmp"))

@@ -14,7 +14,7 @@ import evergrow
 from evergrow import NCMClassifier, NCMMetric, RLSClassifier
 from evergrow.estimators import RFF, RebalancedRLSClassifier
 from evergrow.estimators.sums.examples import by_parts
-from evergrow.foundation.engine import InProcess, using
+from evergrow.foundation.engine import LocalEngine, use_engine
 from evergrow.storage.shards import row_parts
 from tests.foundation.engines import Shuffled
 
@@ -46,7 +46,7 @@ def sorted_digits(digits: Any) -> tuple[Any, Any, Any]:
 
 
 def fitted(model: Any, X: Any, y: Any, engine: Any = None, **options: Any) -> Any:
-    with using(engine):
+    with use_engine(engine):
         return clone(model).fit(X, y, **options)
 
 
@@ -68,7 +68,7 @@ def check_same(model: Any, expected: Any, X: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("engine", [InProcess(), Shuffled()], ids=["in process", "shuffled"])
+@pytest.mark.parametrize("engine", [LocalEngine(), Shuffled()], ids=["in process", "shuffled"])
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_a_model_learnt_by_parts_is_the_one_learnt_at_once(
     model: Any, engine: Any, digits: Any
@@ -90,7 +90,7 @@ def test_more_examples_by_parts_join_what_was_known(model: Any, digits: Any) -> 
     old = y < 6
     expected = fitted(model, X[old], y[old]).partial_fit(X[~old], y[~old])
     grown = fitted(model, X[old], y[old])
-    with using(Shuffled()):
+    with use_engine(Shuffled()):
         grown.partial_fit(X[~old], y[~old])
     check_same(grown, expected, X_test)
 
@@ -150,7 +150,7 @@ def test_numbers_too_large_are_found_in_any_part_and_leave_the_model_as_it_was(
     before = model.predict_proba(X_test)
     broken = X.copy()
     broken[-1, 3] = 1e200
-    with using(Shuffled()), pytest.raises(ValueError, match="too large to add up"):
+    with use_engine(Shuffled()), pytest.raises(ValueError, match="too large to add up"):
         model.partial_fit(broken, y)
     np.testing.assert_array_equal(model.predict_proba(X_test), before)
 
@@ -162,10 +162,10 @@ def test_work_is_named_by_all_that_its_result_depends_on(digits: Any) -> None:
     other_y[7] = 9
 
     def name(X: Any, y: Any, **options: Any) -> str | None:
-        engine = Shuffled(keeps_results=True)
+        engine = Shuffled(has_checkpoints=True)
         model = RLSClassifier(**{"random_state": 0, "max_held_out": 50, **options})
         fitted(model, X, y, engine)
-        return engine.names[-1]
+        return engine.jobs[-1].name
 
     names = [
         name(X, y),
@@ -184,13 +184,13 @@ def test_work_of_an_engine_that_keeps_nothing_has_no_name(digits: Any) -> None:
     X, y, _ = sorted_digits(digits)
     engine = Shuffled()
     fitted(NCMClassifier(), X, y, engine)
-    assert engine.names == [None]
+    assert [job.name for job in engine.jobs] == [None]
 
 
 def test_few_examples_are_not_sent_anywhere(digits: Any) -> None:
     X, y, _ = sorted_digits(digits)
     model, engine = fitted(NCMClassifier(), X, y), Shuffled()
-    with using(engine):
+    with use_engine(engine):
         model.partial_fit(X[:5], y[:5])
     assert not engine.sizes
 
@@ -203,14 +203,14 @@ def test_many_rows_are_answered_part_by_part(model: Any, digits: Any) -> None:
     for method in [*methods, "predict_top_k"]:
         answer = getattr(known, method)
         expected = answer(X)
-        with using(engine):
+        with use_engine(engine):
             found = answer(X)
         if expected.dtype.kind == "f":
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
         else:
             np.testing.assert_array_equal(found, expected)
         assert found.dtype == expected.dtype
-    assert len(engine.works) == 5
+    assert len(engine.jobs) == 5
 
 
 def test_what_travels_to_answer_is_weights_and_not_sums() -> None:
@@ -223,11 +223,11 @@ def test_what_travels_to_answer_is_weights_and_not_sums() -> None:
 def test_a_metric_projects_part_by_part(digits: Any) -> None:
     X, y, _ = sorted_digits(digits)
     metric, engine = NCMMetric(5, max_iter=2, random_state=0), Shuffled()
-    with using(engine):
+    with use_engine(engine):
         projected = metric.fit(X, y).transform(X)
     expected = NCMMetric(5, max_iter=2, random_state=0).fit(X, y).transform(X)
     np.testing.assert_allclose(projected, expected, rtol=1e-5, atol=1e-5)
-    assert engine.works == ["adding examples", "projecting"]
+    assert [job.description for job in engine.jobs] == ["adding examples", "projecting"]
 
 
 def test_work_that_was_stopped_goes_on_with_the_parts_that_are_done(

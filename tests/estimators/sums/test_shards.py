@@ -10,7 +10,7 @@ import pytest
 
 import evergrow
 from evergrow import NCMClassifier, NCMMetric, RaggedArray, RLSClassifier, Shards
-from evergrow.foundation.engine import using
+from evergrow.foundation.engine import use_engine
 from evergrow.foundation.errors import ShardError
 from evergrow.storage.shards import StoredRows, row_parts
 from evergrow.vision import KMeansCodebook
@@ -79,7 +79,7 @@ def test_rows_of_shards_are_read_by_the_tasks_alone(stored: Any, rows_read: list
     shards, X, _ = stored
     engine = Shuffled()
     model = fitted(RLSClassifier(random_state=0), shards, shards.labels, engine)
-    with using(engine):
+    with use_engine(engine):
         answers = model.predict_proba(shards)
     assert rows_read == []
     np.testing.assert_allclose(answers, model.predict_proba(X), atol=1e-12)
@@ -92,7 +92,7 @@ def test_more_shards_join_what_was_known(stored: Any, tmp_path: Path) -> None:
     )
     expected = RLSClassifier(random_state=0).fit(X, y).partial_fit(X[:500] + 1, ["new"] * 500)
     model = RLSClassifier(random_state=0)
-    with using(Shuffled()):
+    with use_engine(Shuffled()):
         model.fit(shards, shards.labels).partial_fit(more, more.labels)
     check_same(model, expected, X)
 
@@ -109,7 +109,7 @@ def test_a_damaged_shard_is_named_and_leaves_the_model_as_it_was(
     content = bytearray(damaged.read_bytes())
     content[-1] ^= 1
     damaged.write_bytes(content)
-    with using(engine), pytest.raises(ShardError, match=damaged.name):
+    with use_engine(engine), pytest.raises(ShardError, match=damaged.name):
         model.partial_fit(shards, shards.labels)
     np.testing.assert_array_equal(model.means_, before)
 
@@ -118,10 +118,11 @@ def test_work_over_shards_is_named_by_their_digest(stored: Any, tmp_path: Path) 
     shards, X, y = stored
     same = evergrow.write_shards(tmp_path / "same", [(X, y)], rows_per_shard=100)
     other = evergrow.write_shards(tmp_path / "other", [(X + 1, y)], rows_per_shard=100)
-    engine = Shuffled(keeps_results=True)
+    engine = Shuffled(has_checkpoints=True)
     for given in (shards, same, other):
         fitted(NCMClassifier(), given, given.labels, engine)
-    assert engine.names[0] == engine.names[1] != engine.names[2]
+    names = [job.name for job in engine.jobs]
+    assert names[0] == names[1] != names[2]
 
 
 @pytest.fixture(scope="module", params=["first", "middle", "last", "everywhere"])
@@ -147,7 +148,7 @@ def test_shards_without_rows_are_passed_over(model: Any, with_empty: Any) -> Non
     shards, X, y = with_empty
     found, expected = fitted(model, shards, y, Shuffled()), fitted(model, X, y)
     check_same(found, expected, X)
-    with using(Shuffled()):
+    with use_engine(Shuffled()):
         answers = found.predict_proba(shards)
     np.testing.assert_allclose(answers, expected.predict_proba(X), rtol=1e-9, atol=1e-9)
 
@@ -157,7 +158,7 @@ def test_shards_without_rows_are_projected_and_coded(with_empty: Any) -> None:
     metric = NCMMetric(5, max_iter=2, random_state=0).fit(X, y)
     codebook = KMeansCodebook(9, random_state=0).fit(X)
     expected = codebook.encode(RaggedArray(X, shards.offsets))
-    with using(Shuffled()):
+    with use_engine(Shuffled()):
         np.testing.assert_allclose(metric.transform(shards), metric.transform(X), atol=1e-9)
         np.testing.assert_array_equal(codebook.transform(shards), codebook.transform(X))
         assert (codebook.encode(shards) != expected).nnz == 0
@@ -170,7 +171,7 @@ def test_chosen_rows_of_a_part_are_read_a_block_at_a_time(
     chosen = np.random.default_rng(0).permutation(len(X))[:1000]
     monkeypatch.setattr("evergrow.foundation.blocks._BLOCK_BYTES", 50 * 64 * 8)
     monkeypatch.setattr(row_parts, "_PART_BYTES", 400 * 64 * 4)
-    with using(Shuffled()):
+    with use_engine(Shuffled()):
         found = NCMClassifier().fit(shards.choose(chosen), y[chosen])
     assert (max(rows_read), sum(rows_read)) == (50, 1000)
     np.testing.assert_allclose(found.means_, NCMClassifier().fit(X[chosen], y[chosen]).means_)

@@ -37,6 +37,14 @@ def test_built_in_data_are_had_by_name(name: str, made: Any, options: dict[str, 
     assert len(found.sha256) == 64
 
 
+def test_spirals_are_arms_of_one_spiral() -> None:
+    data = spirals(4, 50)
+    radius, angle = np.hypot(*data.X_train.T), np.arctan2(*data.X_train.T[::-1])
+    turned = np.mod(angle - radius / 2 - 2 * np.pi * data.y_train / 4 + np.pi, 2 * np.pi) - np.pi
+    # A negative radius is the same point half a turn on; there is hardly any.
+    assert np.median(np.abs(turned)) < 0.2
+
+
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
@@ -78,7 +86,7 @@ def test_a_name_stands_before_a_folder_of_that_name(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "digits").mkdir()
     assert len(load_dataset("digits").X_train) == 1347
-    with pytest.raises(ValueError, match="'digits' holds no folders"):
+    with pytest.raises(ValueError, match="'digits' has no subfolders"):
         load_dataset(Path("digits"))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from evergrow import BadImageWarning, ImageError, NCMClassifier, ShardError, open_shards
-from evergrow.foundation.engine import Arrays, InProcess, using
+from evergrow.foundation.engine import Arrays, Capacity, Job, LocalEngine, use_engine
 from evergrow.storage import Sharded
 from evergrow.vision import Embedder, find_labelled, shard_images
 from tests.storage.shards.folders import files_of
@@ -20,27 +20,21 @@ from tests.vision.classifier.pictures import folder_of
 from tests.vision.embedding.models import onnx_model
 
 
-class Elsewhere(InProcess):
+class Elsewhere(LocalEngine):
     """Pickles all that goes in and out, does some parts twice, and finishes in another order."""
 
-    n_workers = 3
-    is_remote = True
+    capacity = Capacity(n_workers=3, is_remote=True)
 
     def __init__(self) -> None:
         self.n_done = 0
 
-    def share(self, value: Any) -> Any:
-        return pickle.dumps(value)
-
-    def run(
-        self, task: Any, parts: Any, shared: Any = (), **options: Any
-    ) -> Iterator[tuple[int, Arrays]]:
-        places = list(range(len(parts)))
+    def run(self, job: Job) -> Iterator[tuple[int, Arrays]]:
+        places = list(range(len(job.parts)))
         random.Random(3).shuffle(places)
         for place in places:
             for _ in range(1 + place % 2):
-                part = pickle.loads(pickle.dumps(parts[place]))
-                found = task(part, *(pickle.loads(value) for value in shared))
+                part, shared = pickle.loads(pickle.dumps((job.parts[place], job.shared)))
+                found = job.task(part, *shared)
                 self.n_done += 1
             yield place, pickle.loads(pickle.dumps(found))
 
@@ -107,7 +101,7 @@ def test_other_workers_write_the_same_shards(tmp_path: Path, photos: Path, netwo
     shard(tmp_path, photos, network)
     here = open_shards(tmp_path / "shards")
     engine = Elsewhere()
-    with using(engine):
+    with use_engine(engine):
         embedder = Embedder(network, cache=False)
         done = shard_images(tmp_path / "there", photos, embedder=embedder, rows_per_shard=4)
         again = shard_images(tmp_path / "there", photos, embedder=embedder, rows_per_shard=4)
@@ -121,7 +115,7 @@ def test_an_interrupted_run_goes_on_where_it_was(
     tmp_path: Path, photos: Path, network: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evergrow.storage.shards.importers.commits._PAUSE_SECONDS", 0.0)
-    plain = InProcess.run
+    plain = LocalEngine.run
 
     def interrupted(*arguments: Any, **options: Any) -> Iterator[tuple[int, Arrays]]:
         for place, result in plain(*arguments, **options):
@@ -130,7 +124,7 @@ def test_an_interrupted_run_goes_on_where_it_was(
             yield place, result
 
     with monkeypatch.context() as patch:
-        patch.setattr(InProcess, "run", interrupted)
+        patch.setattr(LocalEngine, "run", interrupted)
         with pytest.raises(KeyboardInterrupt):
             shard(tmp_path, photos, network)
     assert len(open_shards(tmp_path / "shards")) == 8

@@ -10,7 +10,7 @@ import pytest
 
 import evergrow
 from evergrow import ERCForest, RaggedArray, Shards
-from evergrow.foundation.engine import using
+from evergrow.foundation.engine import use_engine
 from evergrow.storage.shards import StoredRows, row_parts
 from evergrow.vision import BagOfWords, KMeansCodebook, LocalFeatures, RandomKDTrees
 from tests.foundation.engines import Shuffled
@@ -69,7 +69,7 @@ def no_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_arrays")
 def test_a_codebook_of_shards_is_that_of_the_array(make: Any, engine: Any, plain: Shards) -> None:
     expected = make().fit(ROWS, ROW_LABELS)
-    with using(engine):
+    with use_engine(engine):
         codebook = make().fit(plain, plain.labels)
         np.testing.assert_array_equal(codebook.transform(plain), expected.transform(ROWS))
 
@@ -81,7 +81,7 @@ def test_a_codebook_of_images_in_shards_is_that_of_the_images(
     make: Any, engine: Any, ragged: Shards
 ) -> None:
     expected = make().fit(IMAGES, LABELS)
-    with using(engine):
+    with use_engine(engine):
         for given in (ragged, ragged.images):
             codebook = make().fit(given, ragged.labels)
             np.testing.assert_array_equal(codebook.transform(given), expected.transform(ROWS))
@@ -112,7 +112,7 @@ def test_a_forest_learns_more_from_shards(plain: Shards, tmp_path: Path) -> None
 @pytest.mark.usefixtures("no_arrays")
 def test_a_bag_of_shards_is_that_of_the_images(options: Any, engine: Any, ragged: Shards) -> None:
     expected = BagOfWords(random_state=0, **options).fit(IMAGES, LABELS)
-    with using(engine):
+    with use_engine(engine):
         bag = BagOfWords(random_state=0, **options).fit(ragged, ragged.labels)
         vectors = bag.transform(ragged)
     difference = vectors != expected.transform(IMAGES)
@@ -144,7 +144,7 @@ def test_images_in_memory_are_coded_part_by_part(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(row_parts, "_PART_BYTES", 6 * 4 * 200)
     for images in (IMAGES, RaggedArray.of(IMAGES)):
         engine = Shuffled()
-        with using(engine):
+        with use_engine(engine):
             counts = forest.encode(images)
         assert (counts != expected).nnz == 0
         assert len(engine.sizes) > 3
@@ -152,14 +152,14 @@ def test_images_in_memory_are_coded_part_by_part(monkeypatch: pytest.MonkeyPatch
 
 def test_training_descriptors_do_not_travel() -> None:
     forest = ERCForest(3, n_words=15, random_state=0).fit(IMAGES, LABELS)
-    assert forest._fitted.kept is not None
-    assert forest._travelling()._fitted.kept is None
-    assert forest._fitted.kept is not None
+    assert forest._fitted.descriptors is not None
+    assert forest._coding_copy()._fitted.descriptors is None
+    assert forest._fitted.descriptors is not None
 
 
 def test_shards_are_no_images(ragged: Shards) -> None:
     bag = BagOfWords(features=LocalFeatures())
-    with pytest.raises(TypeError, match="shards hold descriptors"):
+    with pytest.raises(TypeError, match="shards contain descriptors"):
         bag.fit(ragged, ragged.labels)
 
 

@@ -1,90 +1,68 @@
-"""What a plan says, as a value and as lines of text."""
+"""The answer to a planning question, as a value and as lines of text."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evergrow.distributed.planning.amounts import said_bytes, said_count, said_seconds
 from evergrow.distributed.planning.schedule import Part
-from evergrow.distributed.planning.workload import Cluster, Workload
+from evergrow.distributed.planning.workload import ESTIMATORS, Cluster, Workload
 
-__all__ = ["Plan", "Seconds"]
+__all__ = ["Plan", "format_bytes", "format_count", "format_seconds"]
 
-
-@dataclass(frozen=True)
-class Seconds:
-    """A time that is expected, and the interval that it should lie in.
-
-    Examples
-    --------
-    >>> from evergrow.distributed import Seconds
-    >>> print(Seconds(100.0, 80.0, 125.0))
-    100 s (80 s to 2.1 min)
-    """
-
-    expected: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return (
-            f"{said_seconds(self.expected)} ({said_seconds(self.low)} to {said_seconds(self.high)})"
-        )
+_BYTE_UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+_TIME_UNITS = (("days", 86400), ("h", 3600), ("min", 60))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What learning will cost; see :func:`evergrow.plan`.
+    """What training needs; see :func:`evergrow.plan`.
 
     Printed, it is the table that ``evergrow plan`` shows on a terminal.
 
     Attributes
     ----------
     estimator : str
-        What is to learn.
+        What is to be trained.
     work : Workload
         Rows, features, classes and trees.
     cluster : Cluster
         The machines.
-    one_core, this_machine, on_cluster : Seconds
+    one_core_seconds, here_seconds, cluster_seconds : float
         Time on one core of this machine, on all of its cores, and on the cluster.
     parts : tuple of Part
-        What the time on the cluster consists of: name, seconds, and what each is limited by.
+        What the time on the cluster consists of: name, seconds, and what limits each.
     worker_bytes, shared_bytes, driver_bytes : int
-        Memory that each worker has to itself, that all workers of a machine share, and that the
-        program needs which hands out the work.
+        Private memory of each worker, memory that all workers of a machine share, and memory of
+        the program that calls ``fit``.
     node_bytes, driver_node_bytes : int
-        Memory in use at the same time on a machine of the cluster, and on the one where the
-        driver runs beside the workers; the same if there is but one.
+        Memory in use at the same time on a machine of the cluster, and on the one where the driver
+        runs next to workers; equal if there is only one.
     shard_bytes, scratch_bytes, model_bytes : int
-        Room on disk: the features as shards, what each machine writes for as long as it works, and
-        the model file.
+        Disk space: the features as shards, temporary files of each machine, and the model file.
     network_bytes : int
-        What travels between machines, shards on shared storage among it.
+        Traffic between machines and from shared storage.
     useful_workers : int
-        The fewest workers that are as quick as those of the cluster.
+        The fewest workers that are as fast as those of the cluster.
     limits : tuple of str
-        What limits: sentences, the most important one first.
+        What stops or slows the work, the most important first.
     fits : bool
-        Whether memory suffices on every node, that of the driver among them.
+        Whether memory is sufficient on every machine of the cluster.
     here_bytes : int
-        Memory of the work on this machine, in one process.
+        Memory in one process of this machine.
     fits_here : bool
-        Whether this machine has it; if not, ``this_machine`` is what it would take.
+        Whether this machine has it.
     how_here : str
-        Empty if an array in memory will do on this machine; else how it fits, or that it does not.
-    calibration_spread : float
-        How uncertain what was measured of this machine is, as a share. It is large if the machine
-        was busy.
+        Empty if an array in memory works on this machine; otherwise how it fits, or why not.
     """
 
     estimator: str
     work: Workload
     cluster: Cluster
-    one_core: Seconds
-    this_machine: Seconds
-    on_cluster: Seconds
+    one_core_seconds: float
+    here_seconds: float
+    cluster_seconds: float
     parts: tuple[Part, ...]
     worker_bytes: int
     shared_bytes: int
@@ -101,68 +79,98 @@ class Plan:
     here_bytes: int
     fits_here: bool
     how_here: str
-    calibration_spread: float
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain dictionaries, lists, numbers and strings: seconds and bytes."""
-        found = asdict(self)
-        return {**found, "parts": list(found["parts"]), "limits": list(found["limits"])}
+        values = asdict(self)
+        return {**values, "parts": list(values["parts"]), "limits": list(values["limits"])}
 
     def fields(self) -> list[tuple[str, str]]:
         """Names and values as they are printed."""
         cluster = self.cluster
+        memory = format_bytes(cluster.memory_per_node)
         place = (
-            f"{said_count(cluster.nodes, 'node')} of {said_count(cluster.cores_per_node, 'core')}, "
-            f"{said_count(cluster.n_workers, 'worker')}"
+            f"{format_count(cluster.nodes, 'node')} of "
+            f"{format_count(cluster.cores_per_node, 'core')}, "
+            f"{format_count(cluster.n_workers, 'worker')}"
         )
+        here = format_seconds(self.here_seconds) if self.fits_here else ""
+        found = [
+            ("work", self._describe_work()),
+            ("time on one core", format_seconds(self.one_core_seconds)),
+            ("time on this machine", ", ".join(text for text in (here, self.how_here) if text)),
+            (f"time on {place}", format_seconds(self.cluster_seconds)),
+        ]
+        for part in self.parts:
+            text = f"{format_seconds(part.seconds)}, limited by {part.limited_by}"
+            found.append((f"  {part.name}", text))
+        found += [
+            ("memory of each worker", format_bytes(self.worker_bytes)),
+            ("memory shared on each node", format_bytes(self.shared_bytes)),
+            ("memory in use on each node", f"{format_bytes(self.node_bytes)} of {memory}"),
+            ("memory of the driver", format_bytes(self.driver_bytes)),
+        ]
+        if cluster.nodes > 1:
+            in_use = f"{format_bytes(self.driver_node_bytes)} of {memory}"
+            found.append(("memory in use on the driver's node", in_use))
         return [
-            ("work", _described(self.estimator, self.work)),
-            ("time on one core", str(self.one_core)),
-            ("time on this machine", self._said_here()),
-            (f"time on {place}", str(self.on_cluster)),
-            *((f"  {part.name}", _said_part(part)) for part in self.parts),
-            ("memory of each worker", said_bytes(self.worker_bytes)),
-            ("memory shared on each node", said_bytes(self.shared_bytes)),
-            (
-                "memory in use on each node",
-                f"{said_bytes(self.node_bytes)} of {said_bytes(cluster.memory_per_node)}",
-            ),
-            ("memory of the driver", said_bytes(self.driver_bytes)),
-            *self._of_driver_node(),
-            ("disk for shards", said_bytes(self.shard_bytes)),
-            ("disk for scratch on each node", said_bytes(self.scratch_bytes)),
-            ("disk for the model", said_bytes(self.model_bytes)),
-            ("network", said_bytes(self.network_bytes)),
+            *found,
+            ("disk for shards", format_bytes(self.shard_bytes)),
+            ("disk for scratch on each node", format_bytes(self.scratch_bytes)),
+            ("disk for the model", format_bytes(self.model_bytes)),
+            ("network", format_bytes(self.network_bytes)),
             *(("limit", sentence) for sentence in self.limits),
         ]
-
-    def _said_here(self) -> str:
-        if not self.fits_here:
-            return self.how_here
-        return f"{self.this_machine}, {self.how_here}" if self.how_here else str(self.this_machine)
-
-    def _of_driver_node(self) -> list[tuple[str, str]]:
-        """A single node is the driver's as well."""
-        if self.cluster.nodes == 1:
-            return []
-        room = said_bytes(self.cluster.memory_per_node)
-        in_use = f"{said_bytes(self.driver_node_bytes)} of {room}"
-        return [("memory in use on the driver's node", in_use)]
 
     def __str__(self) -> str:
         fields = self.fields()
         width = max(len(name) for name, _ in fields)
         return "\n".join(f"{name:{width}}  {value}" for name, value in fields)
 
+    def _describe_work(self) -> str:
+        work = self.work
+        trees = f", {format_count(work.trees, 'tree')}"
+        return (
+            f"{self.estimator}: {work.rows} {'images' if work.images else 'rows'} x "
+            f"{work.features} features ({work.dtype}), {work.classes} classes"
+            f"{trees if ESTIMATORS[self.estimator].has_trees else ''}"
+        )
 
-def _described(estimator: str, work: Workload) -> str:
-    trees = "" if estimator in ("least_squares", "means") else f", {said_count(work.trees, 'tree')}"
-    what = "images" if work.images else "rows"
-    return (
-        f"{estimator}: {work.rows} {what} x {work.features} features ({work.dtype}), "
-        f"{work.classes} classes{trees}"
-    )
+
+def format_bytes(n_bytes: float) -> str:
+    """Bytes in the largest unit that gives at least one.
+
+    >>> format_bytes(512), format_bytes(4.8e9), format_bytes(2**21)
+    ('512 B', '4.5 GiB', '2.0 MiB')
+    """
+    for unit, size in _BYTE_UNITS:
+        if n_bytes >= size:
+            return f"{n_bytes / size:.1f} {unit}"
+    return f"{math.ceil(n_bytes)} B"
 
 
-def _said_part(part: Part) -> str:
-    return f"{said_seconds(part.seconds)}, limited by {part.limited_by}"
+def format_seconds(seconds: float) -> str:
+    """Seconds in the largest unit that gives at least two, or in milliseconds.
+
+    >>> format_seconds(0.0123), format_seconds(90), format_seconds(150), format_seconds(3e5)
+    ('12 ms', '90 s', '2.5 min', '3.5 days')
+    """
+    for unit, size in _TIME_UNITS:
+        if seconds >= 2 * size:
+            return f"{_two_digits(seconds / size)} {unit}"
+    if seconds >= 0.1:
+        return f"{_two_digits(seconds)} s"
+    return f"{_two_digits(1000 * seconds)} ms" if seconds >= 1e-5 else "under 0.01 ms"
+
+
+def format_count(number: int, noun: str) -> str:
+    """A number and its noun, in the plural unless it is one.
+
+    >>> format_count(1, "core"), format_count(2, "core")
+    ('1 core', '2 cores')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _two_digits(number: float) -> str:
+    return f"{number:.0f}" if number >= 9.95 else f"{number:.2g}"

@@ -1,44 +1,37 @@
-"""What learning will take: time, memory, disk and network, before it is begun."""
+"""What training will need: time, memory, disk and network, before it is started."""
 
 from __future__ import annotations
 
-import math
 import numbers
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
-from evergrow.distributed.planning.amounts import said_bytes, said_count, said_seconds
-from evergrow.distributed.planning.answer import Plan, Seconds
-from evergrow.distributed.planning.calibration import Calibration
-from evergrow.distributed.planning.families import FAMILIES, Family, family_named
-from evergrow.distributed.planning.footprint import Footprint, footprint_of
-from evergrow.distributed.planning.here import plan_here
-from evergrow.distributed.planning.kept import Kept
-from evergrow.distributed.planning.machine import RAY_SECONDS, Machine, has_ray
+from evergrow.distributed.planning.answer import Plan, format_bytes, format_count, format_seconds
+from evergrow.distributed.planning.footprint import Footprint, compute_footprint, footprint_here
 from evergrow.distributed.planning.schedule import (
+    Cost,
     Part,
     busy_part,
-    core_seconds,
-    n_useful_workers,
-    parts_of,
+    count_useful_workers,
+    divide,
 )
-from evergrow.distributed.planning.workload import CLUSTER_RULES, Cluster, Workload, this_machine
+from evergrow.distributed.planning.trial import measure_images, run_trial
+from evergrow.distributed.planning.workload import (
+    CLUSTER_RULES,
+    ESTIMATORS,
+    Cluster,
+    EstimatorSpec,
+    Workload,
+    this_machine,
+)
 from evergrow.foundation.params import Flag, Nothing, bytes_of, check_parameters
 
 __all__ = ["plan"]
 
+_MIB = 1 << 20
 # What the core can count in one tree.
 _MOST_ROWS = 2**28
-# How far apart trees on different data of the same size are, as a share of their time. A choice:
-# some real features are further off (docs/planning.md).
-_DATA_SPREAD = 0.15
-# What every doubling beyond the largest calibrated run adds; a choice as well.
-_DOUBLING_SPREAD = 0.02
-
-# What makes a driver smaller, of forests and of others.
-_SMALLER = {
-    True: "larger leaves (min_samples_leaf) or fewer trees make a smaller model",
-    False: "shards or larger machines are the way out",
-}
 
 
 def plan(
@@ -60,14 +53,12 @@ def plan(
     network: int | str = "1.25GB",
     storage: int | str = "1GB",
     core_speed: float = 1.0,
-    calibrate: bool = False,
     verbose: int = 0,
 ) -> Plan:
-    """Tell what training will cost: time, memory of the workers, disk, network, and what limits.
+    """Estimate time, memory, disk and network of training, and what limits it.
 
-    The first call measures this machine, within a minute: it fits the estimator to small generated
-    data of a dozen sizes and finds what the parts of its work cost. That is kept in the user's
-    folder for caches and used until the processor or a version changes.
+    Memory and disk follow from the sizes. Time is that of a trial run on small generated data,
+    which takes a few seconds, scaled to the rows, trees, features and classes. Nothing is stored.
 
     Parameters
     ----------
@@ -75,7 +66,7 @@ def plan(
         Size of the training data. A whole number may be written as a float: ``1.2e6``.
     estimator : {"ncm_forest", "axis", "linear", "svm", "least_squares", "means", "erc"}, \
 default="ncm_forest"
-        What is to learn, with its default parameters: the four forests, least squares
+        What is to be trained, with its default parameters: the four forests, least squares
         (:class:`RLSClassifier`), class means (:class:`NCMClassifier`), or an ERC codebook, whose
         rows are descriptors.
     trees : int, default=50
@@ -85,32 +76,29 @@ default="ncm_forest"
     dtype : {"float16", "float32", "float64"}, default="float32"
         Precision of the features as they are given; half precision halves shards and reading.
     images : bool, default=False
-        Rows are photographs that have to be embedded first. Needs the extra ``vision`` to be
-        measured; without it the time of embedding is left out, which is said.
+        Rows are photographs that have to be embedded first. This is timed too, which needs the
+        extra ``vision``; without it a limit says that embedding is left out.
     nodes : int, default=1
         Machines of the cluster.
     cores_per_node : int, default=None
         Cores of each; None for as many as this machine has.
     workers : int, default=None
-        Processes that work at the same time; None for one per core. Forests have no use for more
-        than there are trees, and nothing for more than there are cores.
+        Processes that work at the same time; None for one per core.
     memory_per_node : int or str, default=None
-        Memory of each, in bytes or as ``"64GiB"``; None for as much as this machine has.
+        Memory of each machine, in bytes or as ``"64GiB"``; None for as much as this machine has.
     memory_limit : int or str, default=None
-        That of the forest: the most that a worker may have to itself beside its trees. Other
-        estimators have none.
+        That of the forest: private memory of a worker apart from its trees. Other estimators have
+        none.
     shards : bool, default=None
         Whether the data are shards on storage that all machines reach, instead of an array in the
-        memory of one; None for shards where there is a memory limit or the array would not fit.
+        memory of one; None for shards if there is a memory limit or the array would not fit.
     network, storage : int or str
-        Bytes per second that a machine receives from others, and reads from the storage of
-        shards: ``"1.25GB"`` or ``"1.25GB/s"``.
+        Bytes per second that a machine receives from others, and that it reads and writes on
+        storage: ``"1.25GB"`` or ``"1.25GB/s"``.
     core_speed : float, default=1.0
         How fast a core of the cluster is, in cores of this machine.
-    calibrate : bool, default=False
-        Measure again, though nothing has changed: the machine was busy last time.
     verbose : int, default=0
-        Show progress bars while measuring.
+        Show a progress bar during the trial run.
 
     Returns
     -------
@@ -120,14 +108,14 @@ default="ncm_forest"
     Examples
     --------
     >>> import evergrow
-    >>> small = evergrow.plan(100_000, 64, 50, estimator="means")
-    >>> large = evergrow.plan(800_000, 64, 50, estimator="means")
-    >>> small.one_core.expected < large.one_core.expected
+    >>> plan = evergrow.plan(10_000, 64, 50, estimator="means", nodes=2, memory_per_node="8GiB")
+    >>> plan.fits
     True
-    >>> large.shard_bytes
-    208000000
+    >>> plan.shard_bytes
+    2600000
     """
-    family = family_named(estimator)
+    spec = _find_estimator(estimator, memory_limit)
+    check_parameters({"shards": shards}, {"shards": [Nothing(), Flag()]})
     work = Workload(
         _whole(rows),
         _whole(features),
@@ -138,198 +126,177 @@ default="ncm_forest"
         images=images,
     )
     cores, memory = this_machine()
-    here = Cluster(1, cores, memory)
-    asked = {
-        "nodes": _whole(nodes),
-        "cores_per_node": cores if cores_per_node is None else _whole(cores_per_node),
-        "memory_per_node": memory if memory_per_node is None else _whole(memory_per_node),
-        "workers": _whole(workers),
-        "memory_limit": _whole(memory_limit),
-        "network": _whole(_in_a_second(network)),
-        "storage": _whole(_in_a_second(storage)),
-        "core_speed": core_speed,
-    }
-    check_parameters(asked, CLUSTER_RULES)
-    check_parameters(
-        {"shards": shards, "calibrate": calibrate},
-        {"shards": [Nothing(), Flag()], "calibrate": [Flag()]},
+    cluster = _checked_cluster(
+        nodes=nodes,
+        cores_per_node=cores if cores_per_node is None else cores_per_node,
+        memory_per_node=memory if memory_per_node is None else memory_per_node,
+        workers=workers,
+        memory_limit=memory_limit,
+        network=network,
+        storage=storage,
+        core_speed=core_speed,
     )
-    _check_has_limit(family, memory_limit)
-    sizes = {
-        name: asked[name] for name in ("memory_per_node", "memory_limit", "network", "storage")
-    }
-    cluster = Cluster(**asked | {name: size and bytes_of(size) for name, size in sizes.items()})
     if shards is None:
-        # The driver has what it is given and what it keeps of it; workers read another copy.
-        shared = work.kept_bytes if family.has_shape else work.given_bytes
-        in_memory = work.given_bytes + shared + (work.kept_bytes if family.has_shape else 0)
-        shards = cluster.memory_limit is not None or in_memory > cluster.memory_per_node
-    kept = Kept(fresh=calibrate, verbose=verbose)
-    return planned(
-        family,
-        work,
-        (here, cluster),
-        kept.calibration(family),
-        kept.machine(images=images, ray=cluster.nodes > 1 or workers is not None),
-        from_shards=shards,
-    )
+        # The driver has the array and what it stores of it; workers share another copy.
+        copies = 2 * work.stored_bytes if spec.kind == "forest" else work.given_bytes
+        shards = cluster.memory_limit is not None or (
+            work.given_bytes + copies > cluster.memory_per_node
+        )
+    trial = run_trial(spec, work, verbose)
+    cost = trial.cost(work)
+    if images:
+        cost = replace(cost, images=work.rows * (measure_images() or 0.0))
+    here = Cluster(1, cores, memory, storage=cluster.storage)
+    task = _Task(spec, work, cost, trial.scaled_tree_bytes(work))
+    return task.plan(cluster, here, shards)
 
 
-def planned(
-    family: Family,
-    work: Workload,
-    places: tuple[Cluster, Cluster],
-    calibration: Calibration,
-    machine: Machine,
-    *,
-    from_shards: bool,
-) -> Plan:
-    """The plan for this machine, the first of the places, and for a cluster, the second."""
-    here, cluster = places
-    shape, seconds = calibration.shape(family, work), calibration.seconds(family, work)
-    needs = footprint_of(family, work, shape, cluster, from_shards=from_shards)
-    parts = parts_of(family, work, seconds, machine, cluster, needs)
-    on_here = plan_here(family, work, shape, seconds, machine, here)
-    alone = core_seconds(family, work, seconds, machine)
-    spread = _spread(family, calibration, alone)
-    busy = busy_part(family, work, cluster, needs)
-    # Words are learnt by threads of the driver.
-    n_busy = 0 if family.name == "erc" else busy.workers_per_node
-    in_use = n_busy * (needs.private + needs.kept) + (0 if needs.is_mapped else needs.shared)
-    beside_driver = in_use + needs.driver
-    return Plan(
-        estimator=family.name,
-        work=work,
-        cluster=cluster,
-        one_core=_interval(alone, spread),
-        this_machine=_interval(on_here.seconds, spread),
-        on_cluster=_interval(sum(part.seconds for part in parts), spread),
-        parts=tuple(parts),
-        worker_bytes=needs.private,
-        shared_bytes=needs.shared,
-        driver_bytes=needs.driver,
-        node_bytes=beside_driver if cluster.nodes == 1 else in_use,
-        driver_node_bytes=beside_driver,
-        shard_bytes=needs.shards,
-        scratch_bytes=needs.scratch,
-        model_bytes=needs.model,
-        network_bytes=needs.network(cluster.nodes, busy.nodes),
-        useful_workers=n_useful_workers(family, work, cluster, needs),
-        limits=tuple(_limits(family, work, cluster, needs, parts, machine, in_use)),
-        here_bytes=on_here.n_bytes,
-        fits_here=on_here.fits,
-        how_here=on_here.how,
-        calibration_spread=_measured_spread(calibration),
-        fits=beside_driver <= cluster.memory_per_node
-        and (cluster.memory_limit is None or cluster.memory_limit >= needs.least_limit),
-    )
+def _find_estimator(name: object, memory_limit: Any) -> EstimatorSpec:
+    if not isinstance(name, str) or name not in ESTIMATORS:
+        raise ValueError(f"estimator must be one of {sorted(ESTIMATORS)}, got {name!r}")
+    spec = ESTIMATORS[name]
+    if memory_limit is not None and spec.kind != "forest":
+        forests = ", ".join(name for name, other in ESTIMATORS.items() if other.kind == "forest")
+        raise ValueError(f"memory_limit must be None for {name}; only {forests} have one")
+    return spec
+
+
+def _checked_cluster(**values: Any) -> Cluster:
+    values = {name: _whole(value) for name, value in values.items()}
+    for name in ("network", "storage"):
+        if isinstance(values[name], str):
+            values[name] = values[name].removesuffix("/s")
+    check_parameters(values, CLUSTER_RULES)
+    for name in ("memory_per_node", "memory_limit", "network", "storage"):
+        if values[name] is not None:
+            values[name] = bytes_of(values[name])
+    return Cluster(**values)
 
 
 def _whole(value: Any) -> Any:
-    """A whole number that was written as a float; anything else is left to the checks."""
+    """Convert a whole number that was written as a float; leave the rest to the checks."""
     is_float = isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)
-    # Beyond what anything here may be it is left as it is: an error then says it in few digits.
-    is_usual = is_float and abs(value) < 2**63
-    return int(value) if is_usual and value == int(value) else value
+    # A larger one is refused later, by a message that shows it in few digits.
+    return int(value) if is_float and abs(value) < 2**63 and value == int(value) else value
 
 
-def _in_a_second(value: Any) -> Any:
-    return value.removesuffix("/s") if isinstance(value, str) else value
+@dataclass(frozen=True)
+class _Task:
+    """The work, and what it takes on one core."""
 
+    spec: EstimatorSpec
+    work: Workload
+    cost: Cost
+    tree_bytes: float
 
-def _check_has_limit(family: Family, memory_limit: Any) -> None:
-    if memory_limit is not None and not family.has_shape:
-        limited = ", ".join(name for name, other in FAMILIES.items() if other.has_shape)
-        raise ValueError(
-            f"memory_limit must be None for {family.name}, which has none ({limited} have one)"
+    def plan(self, cluster: Cluster, here: Cluster, from_shards: bool) -> Plan:
+        """Plan for a cluster and for this machine."""
+        spec, work = self.spec, self.work
+        # Codebooks are trained by threads of the driver.
+        used = replace(cluster, nodes=1) if spec.kind == "codebook" else cluster
+        needs = compute_footprint(spec, work, self.tree_bytes, used, from_shards=from_shards)
+        parts = divide(work, self.cost, used, needs)
+        busy = busy_part(used, needs)
+        in_use = busy.workers_per_node * needs.worker + (0 if needs.is_mapped else needs.shared)
+        with_driver = in_use + needs.driver
+        here_needs, here_parts, how_here = self._plan_here(here)
+        return Plan(
+            estimator=spec.name,
+            work=work,
+            cluster=cluster,
+            one_core_seconds=self.cost.total,
+            here_seconds=sum(part.seconds for part in here_parts),
+            cluster_seconds=sum(part.seconds for part in parts),
+            parts=parts,
+            worker_bytes=needs.worker,
+            shared_bytes=needs.shared,
+            driver_bytes=needs.driver,
+            node_bytes=with_driver if cluster.nodes == 1 else in_use,
+            driver_node_bytes=with_driver,
+            shard_bytes=work.shard_bytes,
+            scratch_bytes=needs.scratch,
+            model_bytes=needs.model,
+            network_bytes=needs.network(cluster.nodes, busy.nodes),
+            useful_workers=count_useful_workers(used, needs),
+            limits=(
+                *self._memory_limits(cluster, needs, in_use),
+                *self._time_limits(cluster, parts, count_useful_workers(used, needs)),
+            ),
+            fits=with_driver <= cluster.memory_per_node
+            and (cluster.memory_limit is None or cluster.memory_limit >= needs.least_limit),
+            here_bytes=here_needs.driver,
+            fits_here=here_needs.driver <= here.memory_per_node,
+            how_here=how_here,
         )
 
-
-def _measured_spread(calibration: Calibration) -> float:
-    """How uncertain the calibration is, as a share: twice its error over its runs."""
-    return 2 * calibration.error
-
-
-def _spread(family: Family, calibration: Calibration, seconds: float) -> float:
-    data = _DATA_SPREAD if family.has_trees else 0.0
-    doublings = max(0.0, math.log2(seconds / calibration.largest))
-    return math.hypot(_measured_spread(calibration), data) + _DOUBLING_SPREAD * doublings
-
-
-def _interval(seconds: float, spread: float) -> Seconds:
-    return Seconds(seconds, seconds / (1 + spread), seconds * (1 + spread))
-
-
-def _limits(
-    family: Family,
-    work: Workload,
-    cluster: Cluster,
-    needs: Footprint,
-    parts: list[Part],
-    machine: Machine,
-    in_use: int,
-) -> list[str]:
-    """Sentences, what stops the work before what slows it down."""
-    found = []
-    if family.has_shape and work.rows > _MOST_ROWS:
-        found.append(f"rows: a tree holds at most {_MOST_ROWS}, which max_samples can see to")
-    if cluster.memory_limit is not None and cluster.memory_limit < needs.least_limit:
-        found.append(
-            f"memory_limit: {said_bytes(cluster.memory_limit)} is too little; "
-            f"it takes {said_bytes(needs.least_limit)}"
-        )
-    if in_use > cluster.memory_per_node:
-        advice = (
-            "fewer workers, or larger machines"
-            if needs.is_mapped
-            else "shards and a memory limit, fewer workers, or larger machines"
-        )
-        found.append(
-            f"memory: {said_bytes(in_use)} on a node of {said_bytes(cluster.memory_per_node)}; "
-            f"it takes {advice}"
-        )
-    room = cluster.memory_per_node
-    if needs.driver > room or in_use <= room < in_use + needs.driver:
-        found.append(
-            f"driver: it needs {said_bytes(needs.driver)} for the model and what it is given, "
-            f"beside {said_bytes(in_use)} of the workers on its node, which has "
-            f"{said_bytes(room)}; {_SMALLER[family.has_shape]}"
-        )
-    if cluster.workers is not None and cluster.workers > cluster.cores:
-        found.append(
-            f"workers: {cluster.workers} were asked for, but only {cluster.n_workers} work at the "
-            "same time, one on each core"
-        )
-    total = sum(part.seconds for part in parts)
-    largest = max(parts, key=lambda part: part.seconds)
-    found.append(
-        f"{largest.limited_by}: {largest.name} takes {said_seconds(largest.seconds)} of "
-        f"{said_seconds(total)}"
-    )
-    useful = n_useful_workers(family, work, cluster, needs)
-    if useful < cluster.n_workers:
-        reason = (
-            "trees: {}, as one tree is grown by one worker"
-            if family.has_trees
-            else "shards: {}, as one shard is added up by one worker"
-        )
-        found.append(
-            reason.format(
-                f"{said_count(useful, 'worker')} would be as quick as {cluster.n_workers}"
+    def _plan_here(self, here: Cluster) -> tuple[Footprint, tuple[Part, ...], str]:
+        """Use an array if memory holds it, otherwise shards."""
+        how = ""
+        needs, _ = footprint_here(self.spec, self.work, self.tree_bytes, here, from_shards=False)
+        if needs.driver > here.memory_per_node:
+            needs, limit = footprint_here(
+                self.spec, self.work, self.tree_bytes, here, from_shards=True
             )
+            how = "from shards" + (f" with memory_limit='{limit // _MIB}MiB'" if limit else "")
+        if needs.driver > here.memory_per_node:
+            advice = "; larger leaves (min_samples_leaf) or fewer trees need less"
+            how = (
+                f"does not fit: even from shards it needs {format_bytes(needs.driver)} of "
+                f"{format_bytes(here.memory_per_node)}{advice if limit else ''}"
+            )
+        return needs, divide(self.work, self.cost, here, needs), how
+
+    def _memory_limits(self, cluster: Cluster, needs: Footprint, in_use: int) -> Iterator[str]:
+        """What stops the work."""
+        memory = cluster.memory_per_node
+        if self.spec.kind == "forest" and self.work.rows > _MOST_ROWS:
+            yield f"rows: a tree holds at most {_MOST_ROWS}; set max_samples"
+        if cluster.memory_limit is not None and cluster.memory_limit < needs.least_limit:
+            yield (
+                f"memory_limit: {format_bytes(cluster.memory_limit)} is too small; "
+                f"at least {format_bytes(needs.least_limit)} are needed"
+            )
+        if in_use > memory:
+            yield (
+                f"memory: workers need {format_bytes(in_use)} on a node of {format_bytes(memory)}; "
+                f"use {'' if needs.is_mapped else 'shards and a memory limit, '}"
+                "fewer workers or larger machines"
+            )
+        if needs.driver > memory or in_use <= memory < in_use + needs.driver:
+            smaller = "larger leaves (min_samples_leaf) or fewer trees make a smaller model"
+            advice = smaller if self.spec.kind == "forest" else "use shards or larger machines"
+            yield (
+                f"driver: it needs {format_bytes(needs.driver)} for the model and its input, next "
+                f"to {format_bytes(in_use)} of the workers, on a node of {format_bytes(memory)}; "
+                f"{advice}"
+            )
+
+    def _time_limits(
+        self, cluster: Cluster, parts: tuple[Part, ...], useful_workers: int
+    ) -> Iterator[str]:
+        """What slows the work down, or makes no difference."""
+        n_workers = cluster.n_workers
+        if cluster.workers is not None and cluster.workers > n_workers:
+            yield (
+                f"workers: {cluster.workers} were requested, but only {n_workers} run at the same "
+                "time, one on each core"
+            )
+        total = sum(part.seconds for part in parts)
+        slowest = max(parts, key=lambda part: part.seconds)
+        yield (
+            f"{slowest.limited_by}: {slowest.name} takes {format_seconds(slowest.seconds)} of "
+            f"{format_seconds(total)}"
         )
-    if work.images and needs.n_shards < cluster.n_workers:
-        found.append(
-            f"images: {cluster.n_workers} workers share {needs.n_shards} shards, and one shard is "
-            "embedded by one worker; smaller shards (--rows-per-shard) keep more of them busy"
-        )
-    if work.images and machine.image_seconds is None:
-        found.append('images: embedding is not counted; install "evergrow[vision]" to measure it')
-    if cluster.nodes > 1 and not machine.ray_is_measured:
-        reason = (
-            f"it is installed, but did not answer within {RAY_SECONDS} s; the next plan tries again"
-            if has_ray()
-            else 'install "evergrow[cluster]"'
-        )
-        found.append(f"Ray: not measured here but assumed; {reason}")
-    return found
+        if useful_workers < n_workers:
+            unit = "tree" if self.spec.has_trees else "shard"
+            yield (
+                f"{unit}s: {format_count(useful_workers, 'worker')} would be as fast as "
+                f"{n_workers}, because one {unit} is processed by one worker"
+            )
+        if self.work.images and self.work.n_shards < n_workers:
+            yield (
+                f"images: {n_workers} workers share {self.work.n_shards} shards, and one shard is "
+                "embedded by one worker; smaller shards (--rows-per-shard) keep more of them busy"
+            )
+        if self.work.images and not self.cost.images:
+            yield 'images: embedding is not counted; install "evergrow[vision]" to measure it'

@@ -1,11 +1,22 @@
-"""What is to be learnt, and where."""
+"""What is to be trained, on what data, and on which machines."""
 
 from __future__ import annotations
 
-import functools
+import math
 import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
+from evergrow import _core
+from evergrow.estimators.forest import (
+    AxisForestClassifier,
+    LinearForestClassifier,
+    NCMForestClassifier,
+    SVMForestClassifier,
+)
+from evergrow.estimators.linear import RLSClassifier
+from evergrow.estimators.means import NCMClassifier
 from evergrow.foundation.params import (
     Choice,
     Flag,
@@ -16,40 +27,40 @@ from evergrow.foundation.params import (
     Rule,
     check_parameters,
 )
+from evergrow.storage.shards.writing import SHARD_BYTES
+from evergrow.vision.words import ERCForest
 
-__all__ = ["CLUSTER_RULES", "WORKLOAD_RULES", "Cluster", "Workload", "cache_bytes", "this_machine"]
+__all__ = ["CLUSTER_RULES", "ESTIMATORS", "Cluster", "EstimatorSpec", "Workload", "this_machine"]
 
-# The core counts samples with 28 bits and classes with 31; more features are no image's.
-_MOST_ROWS, _MOST_CLASSES, _MOST_FEATURES = 2**40, 2**31 - 1, 2**24
-
-WORKLOAD_RULES: dict[str, list[Rule]] = {
-    "rows": [Integer(1, _MOST_ROWS)],
-    "features": [Integer(1, _MOST_FEATURES)],
-    "classes": [Integer(1, _MOST_CLASSES)],
+_WORKLOAD_RULES: dict[str, list[Rule]] = {
+    "rows": [Integer(1, 2**40)],
+    "features": [Integer(1, 2**24)],
+    "classes": [Integer(1, 2**31 - 1)],
     "trees": [Integer(1, 2**16)],
     "min_samples_leaf": [Integer(1, 2**28)],
     "dtype": [Choice(("float16", "float32", "float64"))],
     "images": [Flag()],
 }
-
 CLUSTER_RULES: dict[str, list[Rule]] = {
     "nodes": [Integer(1, 2**16)],
     "cores_per_node": [Integer(1, 2**12)],
-    "workers": [Nothing(), Integer(1, 2**20)],
     "memory_per_node": [MemorySize()],
+    "workers": [Nothing(), Integer(1, 2**20)],
     "memory_limit": [Nothing(), MemorySize()],
     "network": [MemorySize()],
     "storage": [MemorySize()],
     "core_speed": [Number(0.0, 1000.0, open_low=True)],
 }
 
-_USUAL_CACHE_BYTES = 32 << 20
 _ITEM_BYTES = {"float16": 2, "float32": 4, "float64": 8}
+_LABEL_BYTES = 4
+# Images in a shard, unless fewer already fill it.
+_IMAGES_PER_SHARD = 2048
 
 
 @dataclass(frozen=True)
 class Workload:
-    """How much there is to learn.
+    """Size of the training data and of the model.
 
     ``images`` tells that rows are images that have to be embedded first.
     """
@@ -63,7 +74,7 @@ class Workload:
     images: bool = False
 
     def __post_init__(self) -> None:
-        check_parameters(asdict(self), WORKLOAD_RULES)
+        check_parameters(asdict(self), _WORKLOAD_RULES)
         if self.classes > self.rows:
             raise ValueError(
                 f"classes must be at most the number of rows, {self.rows}, got {self.classes}"
@@ -71,8 +82,8 @@ class Workload:
 
     @property
     def width(self) -> int:
-        """Features of a row as the core keeps it: padded to whole lines of the cache."""
-        return -(-self.features // 16) * 16
+        """Features of a row as the core stores it, padded to whole cache lines."""
+        return _core.padded_width(self.features)
 
     @property
     def given_bytes(self) -> int:
@@ -80,9 +91,20 @@ class Workload:
         return self.rows * self.features * _ITEM_BYTES[self.dtype]
 
     @property
-    def kept_bytes(self) -> int:
-        """Bytes of the standardised rows that trees are grown from."""
+    def stored_bytes(self) -> int:
+        """Bytes of the standardised rows that a forest is grown from."""
         return self.rows * self.width * 4
+
+    @property
+    def shard_bytes(self) -> int:
+        """Bytes of the features and labels as shards."""
+        return self.given_bytes + _LABEL_BYTES * self.rows
+
+    @property
+    def n_shards(self) -> int:
+        """Number of shards of the usual size."""
+        by_bytes = math.ceil(self.given_bytes / SHARD_BYTES)
+        return max(by_bytes, -(-self.rows // _IMAGES_PER_SHARD)) if self.images else by_bytes
 
 
 @dataclass(frozen=True)
@@ -103,9 +125,6 @@ class Cluster:
     storage: int = 1_000_000_000
     core_speed: float = 1.0
 
-    def __post_init__(self) -> None:
-        check_parameters(asdict(self), CLUSTER_RULES)
-
     @property
     def cores(self) -> int:
         """Cores of all machines."""
@@ -113,7 +132,7 @@ class Cluster:
 
     @property
     def n_workers(self) -> int:
-        """Workers at the same time: no more than there are cores."""
+        """Workers at the same time: at most one per core."""
         return self.cores if self.workers is None else min(self.workers, self.cores)
 
     @property
@@ -131,16 +150,48 @@ def this_machine() -> tuple[int, int]:
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
-        # Where the system does not tell, as on Windows: what is common there.
+        # Not known on Windows: a common size.
         memory = 16 << 30
     return cores, memory
 
 
-@functools.cache
-def cache_bytes() -> int:
-    """Bytes of the last cache before memory, as far as the system tells."""
-    try:
-        found = os.sysconf("SC_LEVEL3_CACHE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        found = 0
-    return found if found > 0 else _USUAL_CACHE_BYTES
+@dataclass(frozen=True)
+class EstimatorSpec:
+    """An estimator that can be planned, and the powers by which its training time grows.
+
+    ``features`` and ``classes`` are exponents. Time is linear in rows, and trees also take
+    ``log2(rows / min_samples_leaf)`` levels. ``once`` is the exponent of features for the work that
+    is not divided among trees or rows. Trees may store vectors as wide as a row.
+    """
+
+    name: str
+    kind: Literal["forest", "codebook", "sums"]
+    estimator: Callable[..., Any]
+    features: float = 1.0
+    classes: float = 0.0
+    once: float = 1.0
+    stores_vectors: bool = True
+
+    @property
+    def has_trees(self) -> bool:
+        """Forests and codebooks grow trees."""
+        return self.kind != "sums"
+
+    def make(self, work: Workload) -> Any:
+        """The estimator with the workload's parameters and defaults for all others."""
+        if not self.has_trees:
+            return self.estimator()
+        leaf = {"min_samples_leaf": work.min_samples_leaf} if self.kind == "forest" else {}
+        return self.estimator(work.trees, n_jobs=1, random_state=0, **leaf)
+
+
+_SPECS = (
+    EstimatorSpec("ncm_forest", "forest", NCMForestClassifier, classes=0.5),
+    EstimatorSpec("axis", "forest", AxisForestClassifier, 0.5, stores_vectors=False),
+    EstimatorSpec("linear", "forest", LinearForestClassifier, features=1.5),
+    EstimatorSpec("svm", "forest", SVMForestClassifier),
+    EstimatorSpec("least_squares", "sums", RLSClassifier, features=2.0, once=3.0),
+    EstimatorSpec("means", "sums", NCMClassifier),
+    EstimatorSpec("erc", "codebook", ERCForest, features=0.5),
+)
+ESTIMATORS = {spec.name: spec for spec in _SPECS}

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.classifier.learner import GrowingClassifier
-from evergrow.foundation.engine import Arrays, engine_in_use
+from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.foundation.params import Integer, check_parameters
 from evergrow.storage.shards.row_parts import RowPart, gathered, row_parts
 
@@ -49,7 +49,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         Many rows are answered part by part where the engine in use runs its tasks. ``scores`` are
         others than those that decide.
         """
-        engine = engine_in_use()
+        engine = current_engine()
         parts = [] if engine is None else row_parts(X)
         if engine is not None and len(parts) > 1:
             travelling = self._travelling_scores() if scores is None else scores

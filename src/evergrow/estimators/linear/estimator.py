@@ -29,7 +29,7 @@ from evergrow.estimators.linear.scores import LinearScores, as_probabilities
 from evergrow.estimators.linear.selection import Wish, default_penalty, normalising_factors, recode
 from evergrow.estimators.sums.held_out import HeldOut
 from evergrow.estimators.sums.moments import Moments
-from evergrow.foundation.engine import engine_in_use
+from evergrow.foundation.engine import current_engine
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import (
     Choice,
@@ -277,12 +277,12 @@ class LeastSquaresClassifier(ScoringClassifier):
 
     def _seed(self, X: npt.NDArray[Any]) -> int:
         drawn = check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64)
-        engine = engine_in_use()
+        engine = current_engine()
         if engine is None or self.random_state is not None:
             return int(drawn)
         # Work that is resumed goes on with the random features and held-out examples it began with.
         name = f"seed of {type(self).__name__} for {X.shape[0]} x {X.shape[1]}"
-        return int(engine.remember(name, lambda: {"seed": np.array([drawn])})["seed"][0])
+        return int(engine.restore_or_make(name, lambda: {"seed": np.array([drawn])})["seed"][0])
 
     def _recipe(self) -> teach.Recipe:
         return teach.Recipe(

@@ -15,6 +15,7 @@ from evergrow.foundation.errors import ModelFileError
 from evergrow.foundation.params import Number, Rule, check_parameters
 
 __all__ = [
+    "BLOCK_BYTES",
     "RFF",
     "FeatureMap",
     "FeatureMapping",
@@ -27,7 +28,7 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 
 # Bytes of features computed at once.
-_BLOCK_BYTES = 64 << 20
+BLOCK_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ class FeatureMapping:
     @property
     def max_rows(self) -> int:
         """How many rows are mapped at once."""
-        return max(256, _BLOCK_BYTES // (8 * (self.features.n_features + self.constant)))
+        return max(256, BLOCK_BYTES // (8 * (self.features.n_features + self.constant)))
 
     def __call__(self, block: npt.NDArray[Any]) -> Floats:
         """Features of a block of rows."""

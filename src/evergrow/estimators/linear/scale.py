@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.blocks import float_blocks
-from evergrow.foundation.engine import Arrays, engine_in_use
+from evergrow.foundation.engine import Arrays, Job, current_engine
 from evergrow.foundation.version import __version__
 from evergrow.storage.shards.row_parts import RowPart, content_name, row_parts, rows_to_share
 
@@ -30,14 +30,14 @@ def inverse_spread(X: npt.NDArray[Any], weights: Floats) -> float:
 
 
 def _sums(X: npt.NDArray[Any], weights: Floats) -> Floats:
-    engine = engine_in_use()
+    engine = current_engine()
     parts = [] if engine is None else row_parts(X)
     if engine is None or len(parts) < 2:
         return _sums_of(X, weights)
-    name = content_name("spread", __version__, X, weights) if engine.keeps_results else None
-    shared = [engine.share(value) for value in (rows_to_share(X), weights)]
-    what = "measuring the spread"
-    return engine.fold(spread_of_part, parts, added_spreads, shared, what=what, name=name)["sums"]
+    name = content_name("spread", __version__, X, weights) if engine.has_checkpoints else None
+    shared = (rows_to_share(X), weights)
+    job = Job(spread_of_part, parts, shared, "measuring the spread", name=name)
+    return engine.reduce(job, added_spreads)["sums"]
 
 
 def _sums_of(X: npt.NDArray[Any], weights: Floats) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.blocks import float_blocks
-from evergrow.foundation.engine import Arrays, engine_in_use
+from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.storage.shards.row_parts import RowPart, gathered, row_parts
 
 __all__ = ["project_part", "projected"]
@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 def projected(X: npt.NDArray[Any], components: Floats) -> Floats:
     """``X @ components.T``, a block of rows at a time."""
-    engine = engine_in_use()
+    engine = current_engine()
     parts = [] if engine is None else row_parts(X)
     if engine is not None and len(parts) > 1:
         return gathered(engine, parts, project_part, X, (components,), what="projecting")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.engine import Engine, Task
+from evergrow.foundation.engine import Engine, Job, Task
 from evergrow.storage.shards.reading import ShardPart, Shards
 from evergrow.storage.shards.rows import StoredRows
 
@@ -102,9 +102,9 @@ def gathered(
 
     ``task`` gets a part, what :func:`rows_to_share` gave, and the values.
     """
-    shared = [engine.share(value) for value in (rows_to_share(X), *values)]
+    job = Job(task, parts, (rows_to_share(X), *values), what, verbose)
     whole: npt.NDArray[Any] | None = None
-    for place, found in engine.run(task, parts, shared, what=what, verbose=verbose):
+    for place, found in engine.run(job):
         rows = found["rows"]
         if whole is None:
             whole = np.empty((parts[-1].last, *rows.shape[1:]), dtype=rows.dtype)

@@ -2,7 +2,7 @@
 
 This is the one path from an image file to its vector and thumbnail, for the command line and for
 :meth:`evergrow.workspace.Workspace.teach_images`. The service decodes in processes of its own, by
-the same :mod:`evergrow.vision.images.thumbnails`.
+the same functions.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from typing import cast
 from joblib import effective_n_jobs
 
 from evergrow.foundation.errors import BadImage, BadImageWarning, ImageError, WorkspaceError
+from evergrow.foundation.naming import name_of
 from evergrow.foundation.params import check_parameters
 from evergrow.vision.embedding import Embedder
 from evergrow.vision.images import find_labelled
-from evergrow.vision.images.ahead import in_groups, in_order_ahead
-from evergrow.vision.images.finding import found_images, raise_first
-from evergrow.vision.images.many import JOBS, ON_ERROR, warn_of
-from evergrow.vision.images.sources import DEFAULT_LIMITS, content_of, name_of
-from evergrow.vision.images.thumbnails import encode_thumbnail, inspect_image
+from evergrow.vision.images.decoder import decode_image
+from evergrow.vision.images.folders import raise_first, search_images
+from evergrow.vision.images.parameters import JOBS, ON_ERROR
+from evergrow.vision.images.prefetch import group_by_size, prefetch
+from evergrow.vision.images.results import warn_about
+from evergrow.vision.images.sources import DEFAULT_LIMITS, read_content
+from evergrow.vision.images.thumbnails import THUMBNAIL_SIDE, make_thumbnail
 from evergrow.workspace.names import normalise_name
 from evergrow.workspace.records import NewExample, Picture, Request
 from evergrow.workspace.store.store import Store
@@ -69,7 +72,7 @@ def find_labelled_paths(
             raise WorkspaceError("fine_folders needs a folder per class: leave out the label")
         name = normalise_name(label)
         fine_name = None if fine is None else normalise_name(fine, "fine")
-        files = found_images(images)
+        files = search_images(images)
         _report([*files.unreadable, *files.ignored], files.unreadable, on_error)
         return [LabelledPath(path, name, fine_name) for path in files.paths]
     if fine is not None:
@@ -111,8 +114,8 @@ def read_batches(
 def _batches(
     embedder: Embedder, labelled: Sequence[LabelledPath], on_error: str, request: Request
 ) -> Iterator[ImageBatch]:
-    ahead = in_order_ahead(_read, labelled, effective_n_jobs(embedder.n_jobs))
-    for group in in_groups(ahead, _n_bytes, most_items=_MOST_IMAGES, most_bytes=_MOST_BYTES):
+    ahead = prefetch(_read, labelled, effective_n_jobs(embedder.n_jobs))
+    for group in group_by_size(ahead, _n_bytes, max_items=_MOST_IMAGES, max_bytes=_MOST_BYTES):
         problems = [one for _, one in group if isinstance(one, BadImage)]
         read = [(one, picture) for one, picture in group if isinstance(picture, Picture)]
         examples, more = _embed(read, embedder)
@@ -125,7 +128,7 @@ def _batches(
 def _report(problems: Sequence[BadImage], unreadable: Sequence[BadImage], on_error: str) -> None:
     if on_error == "raise":
         raise_first(unreadable)
-    warn_of(problems)
+    warn_about(problems)
 
 
 def _fine_name(root: Path, path: Path) -> str | None:
@@ -137,14 +140,14 @@ def _fine_name(root: Path, path: Path) -> str | None:
 def _read(one: LabelledPath) -> tuple[LabelledPath, Picture | BadImage]:
     try:
         # The content of a path is bytes.
-        content = cast(bytes, content_of(one.path, DEFAULT_LIMITS))
-        image = inspect_image(content)
+        content = cast(bytes, read_content(one.path, DEFAULT_LIMITS))
+        image = decode_image(content, DEFAULT_LIMITS, THUMBNAIL_SIDE)
     except ImageError as error:
         return one, BadImage(None, name_of(one.path), error.reason)
     except ValueError as error:
         return one, BadImage(None, name_of(one.path), str(error))
     # Made here, in threads, so that the gallery does not have to wait for it.
-    thumbnail = encode_thumbnail(image.pixels)
+    thumbnail = make_thumbnail(image.pixels)
     return one, Picture(content, image.media_type, image.width, image.height, thumbnail)
 
 

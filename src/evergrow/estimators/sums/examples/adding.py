@@ -18,7 +18,7 @@ from evergrow.estimators.sums.examples.passing import (
     mapped_batches,
 )
 from evergrow.estimators.sums.moments import FEW, Moments
-from evergrow.foundation.engine import engine_in_use
+from evergrow.foundation.engine import current_engine
 from evergrow.foundation.progress import progress_bar
 from evergrow.storage.shards.row_parts import row_parts
 
@@ -63,7 +63,7 @@ def add_picking(
     ValueError
         For numbers that are too large to add up.
     """
-    engine, n_rows = engine_in_use(), new.rows.shape[0]
+    engine, n_rows = current_engine(), new.rows.shape[0]
     squared = moments.settled is not None or moments.class_settled is not None
     parts = [] if engine is None or n_rows < FEW else row_parts(new.rows, squared=squared)
     if engine is not None and len(parts) > 1:

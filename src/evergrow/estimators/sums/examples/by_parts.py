@@ -21,7 +21,7 @@ from evergrow.estimators.sums.examples.passing import (
     mapped_batches,
 )
 from evergrow.estimators.sums.moments import Moments
-from evergrow.foundation.engine import Arrays, Engine
+from evergrow.foundation.engine import Arrays, Engine, Job
 from evergrow.foundation.version import __version__
 from evergrow.storage.shards.row_parts import RowPart, content_name, rows_to_share
 
@@ -59,22 +59,22 @@ def add_by_parts(
     shared = [rows_to_share(new.rows), new.codes, weights, wanted]
     edges = np.searchsorted(places, [part.last for part in parts])
     own_places = np.split(places, edges[:-1])
-    found = engine.fold(
+    job = Job(
         sums_of_part,
         list(zip(parts, own_places, strict=True)),
-        joined_sums,
-        [engine.share(value) for value in shared],
-        what="adding examples",
-        verbose=verbose,
+        shared,
+        "adding examples",
+        verbose,
         name=_name(engine, new, wanted, places),
     )
+    found = engine.reduce(job, joined_sums)
     theirs = _moments(found, wanted)
     return moments.merged(theirs, found["columns"].tolist(), moments.n_classes), found["picked"]
 
 
 def _name(engine: Engine, new: Batch, wanted: _Wanted, places: Places) -> str | None:
     # To hash all rows takes about as long as to add them up: only for those who keep results.
-    if not engine.keeps_results:
+    if not engine.has_checkpoints:
         return None
     arrays = (new.rows, new.codes, new.weights, places)
     return content_name("sums", __version__, wanted, *arrays)

@@ -1,0 +1,103 @@
+"""The functions that Ray calls on workers."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from typing import Any
+
+from evergrow.distributed.versions import Versions, check_here, local_versions
+from evergrow.foundation.engine import Arrays, Change, Join, Task
+
+# Constants of malloc.h. By default the threshold follows the largest array that was freed, and
+# later arrays fragment the heap.
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
+_LARGE_BYTES = 128 << 10
+
+
+def perform(expected: Versions, task: Task, part: Any, *shared: Any) -> tuple[int, Arrays]:
+    """Run one part; return the size of its result in bytes, and the result.
+
+    They are two objects, so that the driver can learn that a part is done without fetching it.
+    """
+    check_here(expected)
+    _trim_memory()
+    result = task(part, *shared)
+    return _n_bytes(result), result
+
+
+def join_two(expected: Versions, join: Join, first: Arrays, second: Arrays) -> tuple[int, Arrays]:
+    """Join two results."""
+    check_here(expected)
+    result = join(first, second)
+    return _n_bytes(result), result
+
+
+class ResidentValue:
+    """An actor that holds versions of one value, by name."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+        self._errors: dict[str, Exception] = {}
+
+    def load(self, expected: Versions, name: str, make: Any, *values: Any) -> None:
+        """Make the value of a version; an error is raised by the call that needs it."""
+        try:
+            check_here(expected)
+            _trim_memory()
+            self._values[name] = make(*values)
+        except Exception as error:  # noqa: BLE001
+            self._errors[name] = error
+
+    def change(
+        self, expected: Versions, change: Change, names: tuple[str, str], part: Any, *shared: Any
+    ) -> tuple[int, Arrays]:
+        """Make one version from another and hold both; returns what :func:`perform` returns."""
+        check_here(expected)
+        before, after = names
+        if before in self._errors:
+            raise self._errors.pop(before)
+        self._values[after], result = change(self._values[before], part, *shared)
+        return _n_bytes(result), result
+
+    def release(self, names: list[str]) -> None:
+        """Drop versions."""
+        for name in names:
+            self._values.pop(name, None)
+
+
+def report_versions() -> Versions:
+    """Return the versions of the process that runs this."""
+    return local_versions()
+
+
+def submit_to_node(ray: Any, node: dict[str, Any], function: Any, *values: Any) -> Any:
+    """Submit a function to one node; return the reference to its result."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+    options = {"num_cpus": 0, "max_retries": 0, "scheduling_strategy": there}
+    return ray.remote(**options)(function).remote(*values)
+
+
+def _trim_memory() -> None:
+    """Return freed memory to the system: workers live long, and many share a machine."""
+    library = _c_library()
+    if library is not None:
+        library.malloc_trim(0)
+
+
+@functools.cache
+def _c_library() -> Any:
+    """The GNU C library, set to hold on to little freed memory; None for other libraries."""
+    library = ctypes.CDLL(None) if sys.platform == "linux" else None
+    if library is None or not hasattr(library, "malloc_trim"):
+        return None
+    library.mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
+    library.mallopt(_M_ARENA_MAX, 1)
+    return library
+
+
+def _n_bytes(result: Arrays) -> int:
+    return sum(array.nbytes for array in result.values())

@@ -1,0 +1,316 @@
+"""Plans: what costs more, what helps, what limits, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any
+
+import pytest
+
+import evergrow
+from evergrow.distributed.planning import planner
+from evergrow.distributed.planning.answer import format_bytes, format_seconds
+from evergrow.distributed.planning.workload import ESTIMATORS
+from evergrow.foundation.params import bytes_of
+from tests.distributed.planning.conftest import IMAGE_SECONDS
+
+pytestmark = pytest.mark.usefixtures("known_speed")
+
+SIZE: dict[str, Any] = {"rows": 100_000, "features": 256, "classes": 100}
+NODE: dict[str, Any] = {"cores_per_node": 16, "memory_per_node": "64GiB"}
+
+
+def make(**options: Any) -> evergrow.Plan:
+    return evergrow.plan(**{**SIZE, **NODE, **options})
+
+
+def training(**options: Any) -> float:
+    return next(part.seconds for part in make(**options).parts if part.name == "training")
+
+
+@pytest.mark.parametrize("estimator", sorted(ESTIMATORS))
+@pytest.mark.parametrize("more", [{"rows": 200_000}, {"features": 512}])
+def test_more_data_cost_more_of_everything(estimator: str, more: dict[str, int]) -> None:
+    less, greater = make(estimator=estimator, nodes=2), make(estimator=estimator, nodes=2, **more)
+    for time in ("one_core_seconds", "here_seconds", "cluster_seconds"):
+        assert getattr(greater, time) > getattr(less, time)
+    for size in ("shard_bytes", "network_bytes", "driver_bytes", "model_bytes"):
+        assert getattr(greater, size) >= getattr(less, size)
+
+
+# Time.
+
+
+def test_twice_the_trees_take_twice_the_time() -> None:
+    assert training(trees=64) == pytest.approx(2 * training(trees=32))
+
+
+def test_more_workers_up_to_the_trees_are_faster() -> None:
+    times = [make(trees=48, workers=n).cluster_seconds for n in (1, 2, 4, 8, 16)]
+    assert times == sorted(times, reverse=True)
+
+
+def test_workers_beyond_the_trees_do_not_help() -> None:
+    eight, sixteen = make(trees=8, workers=8), make(trees=8, workers=16)
+    assert sixteen.cluster_seconds == pytest.approx(eight.cluster_seconds)
+    assert sixteen.useful_workers == 8
+    assert any("8 workers would be as fast as 16" in limit for limit in sixteen.limits)
+    assert any("1 worker would be as fast" in limit for limit in make(trees=1).limits)
+
+
+def test_a_last_round_of_few_trees_needs_fewer_workers() -> None:
+    assert make(trees=50, nodes=3, workers=48).useful_workers == 25
+
+
+def test_small_trees_are_grown_in_groups() -> None:
+    assert make(rows=1000, trees=64, workers=16).useful_workers == 8
+
+
+def test_the_parts_add_up_to_the_whole() -> None:
+    found = make(nodes=4)
+    assert sum(part.seconds for part in found.parts) == pytest.approx(found.cluster_seconds)
+
+
+def test_a_faster_core_is_faster_where_cores_limit() -> None:
+    assert training(core_speed=1.0) == pytest.approx(2 * training(core_speed=2.0))
+
+
+def test_all_cores_of_this_machine_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "this_machine", lambda: (4, 64 << 30))
+    found = make(trees=8)
+    assert found.one_core_seconds > 3.9 * found.here_seconds > found.one_core_seconds / 2
+
+
+def test_codebooks_are_trained_on_one_node() -> None:
+    one, four = (make(estimator="erc", trees=32, nodes=n, workers=16 * n) for n in (1, 4))
+    assert four.cluster_seconds == pytest.approx(one.cluster_seconds)
+
+
+def test_images_are_embedded_first() -> None:
+    found = make(images=True)
+    assert found.parts[0].name == "embedding images"
+    assert found.one_core_seconds - make().one_core_seconds == pytest.approx(
+        IMAGE_SECONDS * SIZE["rows"]
+    )
+
+
+def test_no_more_workers_embed_images_than_there_are_shards() -> None:
+    found = make(images=True, nodes=50)
+    assert found.parts[0].seconds == pytest.approx(IMAGE_SECONDS * SIZE["rows"] / 49)
+    assert any(limit.startswith("images: 800 workers share 49 shards") for limit in found.limits)
+
+
+def test_a_limit_says_that_images_could_not_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "measure_images", lambda: None)
+    assert any("evergrow[vision]" in limit for limit in make(images=True).limits)
+
+
+# Memory, disk and network.
+
+
+def test_a_worker_holds_the_trees_that_it_grows_and_the_driver_all() -> None:
+    few, many = make(trees=16, workers=2), make(trees=64, workers=2)
+    assert many.worker_bytes == few.worker_bytes
+    assert many.worker_bytes < few.driver_bytes < many.driver_bytes
+
+
+def test_a_memory_limit_bounds_a_worker_apart_from_its_trees() -> None:
+    options: dict[str, Any] = {"rows": 5_000_000, "min_samples_leaf": 1000}
+    one, two = (make(**options, memory_limit=limit) for limit in ("1GiB", "2GiB"))
+    assert two.worker_bytes - one.worker_bytes == 1 << 30
+    assert one.scratch_bytes == 5_000_000 * 256 * 4
+
+
+def test_only_shards_within_a_memory_limit_need_scratch() -> None:
+    limited = make(rows=50_000_000, shards=True, memory_limit="20GiB")
+    free = make(rows=50_000_000, shards=True)
+    assert (limited.scratch_bytes > 0, free.scratch_bytes) == (True, 0)
+    assert free.driver_bytes - limited.driver_bytes == 50_000_000 * 256 * 4
+
+
+@pytest.mark.parametrize(("dtype", "width"), [("float16", 2), ("float32", 4), ("float64", 8)])
+def test_shards_hold_features_and_labels(dtype: str, width: int) -> None:
+    assert make(dtype=dtype).shard_bytes == 100_000 * (256 * width + 4)
+
+
+def test_rows_of_least_squares_do_not_go_to_every_node() -> None:
+    options: dict[str, Any] = {"estimator": "least_squares", "shards": True, "rows": 10_000_000}
+    two, eight = make(nodes=2, **options), make(nodes=8, **options)
+    assert eight.network_bytes == pytest.approx(two.network_bytes, rel=0.01)
+
+
+@pytest.mark.parametrize("shards", [True, False])
+def test_nodes_without_work_receive_no_rows(shards: bool) -> None:
+    ten, fifty = (make(trees=10, rows=10**6, nodes=n, shards=shards) for n in (10, 50))
+    assert ten.network_bytes == fifty.network_bytes
+    assert make(nodes=1, shards=shards).network_bytes == 0
+
+
+def test_no_more_workers_add_up_rows_than_there_are_shards() -> None:
+    found = make(estimator="means", nodes=50, shards=True)
+    assert found.useful_workers == 2
+    assert any(limit.startswith("shards: 2 workers") for limit in found.limits)
+
+
+def test_workers_are_spread_over_the_nodes() -> None:
+    packed, spread = make(trees=8, rows=10**6), make(trees=8, rows=10**6, nodes=4)
+    assert spread.node_bytes - spread.shared_bytes == 2 * spread.worker_bytes
+    assert packed.node_bytes - packed.shared_bytes - packed.driver_bytes == 8 * spread.worker_bytes
+
+
+def test_the_driver_shares_its_node_with_workers() -> None:
+    one, two = make(trees=16), make(trees=16, nodes=2)
+    assert one.node_bytes == one.driver_node_bytes
+    assert two.driver_node_bytes == two.node_bytes + two.driver_bytes
+    needed = one.driver_node_bytes
+    for memory, fits in ((needed, True), (needed - 1, False)):
+        found = make(trees=16, memory_per_node=memory, shards=False)
+        assert found.fits == fits
+        assert found.limits[0].startswith("driver: ") != fits
+
+
+def test_codebooks_need_no_memory_of_workers() -> None:
+    found = make(estimator="erc", shards=True)
+    assert found.node_bytes == found.driver_bytes
+
+
+def test_larger_leaves_make_smaller_models() -> None:
+    assert make(min_samples_leaf=40).model_bytes < make(min_samples_leaf=10).model_bytes
+
+
+# What limits.
+
+
+@pytest.mark.parametrize(
+    ("options", "limit"),
+    [
+        ({"rows": 50_000_000, "memory_per_node": "4GiB", "shards": False}, r"memory: .*shards"),
+        ({"rows": 50_000_000, "memory_limit": "100MiB"}, r"memory_limit: 100\.0 MiB is too small"),
+        ({"rows": 2**28 + 1}, "rows: a tree holds at most 268435456"),
+        ({"rows": 5_000_000, "trees": 1000, "nodes": 50, "workers": 50}, "driver: "),
+    ],
+    ids=str,
+)
+def test_what_stops_the_work_is_the_first_limit(options: dict[str, Any], limit: str) -> None:
+    found = make(**options)
+    assert not found.fits
+    assert re.match(limit, found.limits[0])
+
+
+def test_workers_beyond_the_cores_are_a_limit() -> None:
+    found = make(workers=17).limits
+    assert any(limit.startswith("workers: 17 were requested") for limit in found)
+    assert not any(limit.startswith("workers: ") for limit in make(workers=16).limits)
+
+
+# This machine.
+
+
+def plan_for_memory(memory: int, monkeypatch: pytest.MonkeyPatch, **options: Any) -> evergrow.Plan:
+    monkeypatch.setattr(planner, "this_machine", lambda: (2, memory))
+    return make(**options)
+
+
+@pytest.mark.parametrize("estimator", ["ncm_forest", "means", "erc"])
+def test_an_array_that_does_not_fit_here_is_planned_from_shards(
+    monkeypatch: pytest.MonkeyPatch, estimator: str
+) -> None:
+    options: dict[str, Any] = {"rows": 2_000_000, "trees": 2, "estimator": estimator}
+    large = plan_for_memory(64 << 30, monkeypatch, **options)
+    small = plan_for_memory(large.here_bytes - 1, monkeypatch, **options)
+    assert (large.fits_here, small.fits_here) == (True, True)
+    assert large.how_here == ""
+    assert small.here_bytes < large.here_bytes
+    assert small.here_seconds > large.here_seconds
+    limit = r" with memory_limit='\d+MiB'" if estimator == "ncm_forest" else ""
+    assert re.search(f", from shards{limit}$", dict(small.fields())["time on this machine"])
+
+
+def test_a_model_that_does_not_fit_here_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = plan_for_memory(1 << 30, monkeypatch, rows=2_000_000, trees=500)
+    assert not found.fits_here
+    text = dict(found.fields())["time on this machine"]
+    assert text.startswith("does not fit: ")
+    assert "fewer trees" in text
+
+
+# The answer.
+
+
+def test_a_printed_plan_names_every_resource() -> None:
+    text = str(make(nodes=2))
+    for word in ("time on one core", "memory of each worker", "disk for shards", "network"):
+        assert word in text
+
+
+def test_a_plan_cannot_be_changed() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        make().fits = False  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("n_bytes", [1, 1023, 1024, 10**6, 3 << 30, 5 << 40])
+def test_formatted_bytes_can_be_read_again(n_bytes: int) -> None:
+    assert bytes_of(format_bytes(n_bytes)) == pytest.approx(n_bytes, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "under 0.01 ms"), (7.3e-5, "0.073 ms"), (0.5, "0.5 s"), (119, "119 s"), (121, "2 min")],
+)
+def test_seconds_are_formatted_in_a_fitting_unit(seconds: float, text: str) -> None:
+    assert format_seconds(seconds) == text
+
+
+# The question.
+
+
+def test_numbers_may_be_floats_and_rates_may_name_the_second() -> None:
+    assert make(rows=1e5) == make(rows=100_000)
+    assert make(network="2GB/s", storage="3GB/s") == make(network="2GB", storage=3 * 10**9)
+
+
+def test_a_number_that_is_far_too_large_is_shown_in_few_digits() -> None:
+    with pytest.raises(ValueError, match=r"rows must be .* to 1099511627776, got 1e\+300"):
+        make(rows=1e300)
+
+
+BAD: list[dict[str, Any]] = [
+    {"rows": 0},
+    {"rows": -5},
+    {"rows": 1.5},
+    {"rows": float("inf")},
+    {"rows": float("nan")},
+    {"rows": "many"},
+    {"rows": True},
+    {"rows": 2**41},
+    {"features": 0},
+    {"classes": 0},
+    {"classes": 100_001},
+    {"trees": 0},
+    {"min_samples_leaf": -1},
+    {"dtype": "int8"},
+    {"images": "yes"},
+    {"nodes": 0},
+    {"cores_per_node": 0},
+    {"workers": 0},
+    {"core_speed": 0.0},
+    {"core_speed": float("inf")},
+    {"memory_per_node": "lots"},
+    {"memory_limit": "-1GiB"},
+    {"network": "fast"},
+    {"storage": 0},
+    {"network": "1.25GB/h"},
+    {"shards": "yes"},
+    {"memory_limit": "1GiB", "estimator": "least_squares"},
+    {"estimator": "oracle"},
+]
+
+
+@pytest.mark.parametrize("wrong", BAD, ids=str)
+def test_wrong_input_is_refused_by_name_before_the_trial(
+    monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any]
+) -> None:
+    monkeypatch.delattr(planner, "run_trial")
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        make(**wrong)

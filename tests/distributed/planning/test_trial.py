@@ -1,0 +1,132 @@
+"""Trial runs: what they train, how they are split, and how they scale."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from evergrow.distributed.planning import trial as module
+from evergrow.distributed.planning.trial import Trial, generate, measure_images, run_trial
+from evergrow.distributed.planning.workload import ESTIMATORS, Workload
+
+RAN = Workload(1000, 100, 25, trees=1, min_samples_leaf=10)
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fast rather than exact."""
+    monkeypatch.setattr(module, "_MOST_REPEATS", 1)
+    monkeypatch.setattr(module, "_FIRST_ROWS", dict.fromkeys(module._FIRST_ROWS, 500))
+    monkeypatch.setattr(module, "_SECONDS", 0.01)
+
+
+@pytest.mark.parametrize("name", sorted(ESTIMATORS))
+def test_every_estimator_can_be_tried(name: str) -> None:
+    work = Workload(800, 16, 10, trees=2)
+    trial = run_trial(ESTIMATORS[name], work)
+    assert trial.work == replace(work, trees=1)
+    assert trial.unit_seconds > 0
+    assert trial.once_seconds >= 0
+    assert (trial.tree_bytes > 0) == (ESTIMATORS[name].kind == "forest")
+
+
+def test_a_trial_of_large_data_is_small() -> None:
+    work = run_trial(ESTIMATORS["ncm_forest"], Workload(10**9, 64, 10**6)).work
+    assert work.rows <= 20_000
+    assert work.rows > 9 * work.classes
+    assert (work.features, work.trees) == (64, 1)
+
+
+def test_large_leaves_are_made_smaller_so_that_the_trial_has_nodes() -> None:
+    trial = run_trial(ESTIMATORS["means"], Workload(10**6, 8, 2, min_samples_leaf=50_000))
+    assert trial.work.min_samples_leaf <= trial.work.rows / 50
+
+
+@pytest.mark.parametrize("rows", [1, 2, 60])
+@pytest.mark.parametrize("name", sorted(ESTIMATORS))
+def test_data_of_a_few_rows_can_be_tried(name: str, rows: int) -> None:
+    assert run_trial(ESTIMATORS[name], Workload(rows, 1, 1)).unit_seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "factor"),
+    [
+        ("ncm_forest", {"classes": 100}, 2),
+        ("ncm_forest", {"features": 200}, 2),
+        ("axis", {"features": 400}, 2),
+        ("linear", {"features": 400}, 8),
+        ("svm", {"features": 200}, 2),
+        ("svm", {"trees": 3}, 3),
+        ("means", {"rows": 3000}, 3),
+        ("means", {"features": 200}, 2),
+        ("least_squares", {"features": 200}, 4),
+        ("erc", {"features": 400}, 2),
+        # A hundred leaves have log2(100) levels, ten thousand twice as many.
+        ("ncm_forest", {"rows": 100_000}, 200),
+    ],
+    ids=str,
+)
+def test_shared_work_grows_by_known_powers(name: str, more: dict[str, int], factor: float) -> None:
+    trial = Trial(ESTIMATORS[name], RAN, unit_seconds=1.0, once_seconds=0.0)
+    grown = trial.cost(replace(RAN, **more)).shared
+    assert grown == pytest.approx(factor * trial.cost(RAN).shared)
+
+
+def test_solving_grows_with_the_cube_of_features_and_not_with_rows() -> None:
+    trial = Trial(ESTIMATORS["least_squares"], RAN, unit_seconds=0.0, once_seconds=1.0)
+    assert trial.cost(replace(RAN, features=200, rows=10**6)).once == pytest.approx(8)
+
+
+def test_preparing_rows_of_a_forest_is_done_once_for_all_trees() -> None:
+    trial = Trial(ESTIMATORS["axis"], RAN, unit_seconds=0.0, once_seconds=1.0)
+    assert trial.cost(replace(RAN, rows=2000, trees=50)).once == pytest.approx(2)
+
+
+def test_trees_grow_with_their_leaves() -> None:
+    trial = Trial(ESTIMATORS["axis"], RAN, 1.0, 0.0, tree_bytes=1000.0)
+    assert trial.scaled_tree_bytes(replace(RAN, rows=2000)) == 4 * 2000 + 2 * 1000
+    assert trial.scaled_tree_bytes(replace(RAN, min_samples_leaf=20)) == 4 * 1000 + 500
+
+
+@pytest.mark.parametrize(
+    ("seconds", "unit", "once"),
+    [((1.0, 2.0), 0.5, 0.5), ((1.0, 3.0), 1.0, 0.0), ((1, 4), 4 / 3, 0)],
+)
+def test_two_runs_tell_shared_work_from_work_that_is_done_once(
+    seconds: tuple[float, float], unit: float, once: float
+) -> None:
+    found = module._split(ESTIMATORS["axis"], RAN, (1, seconds[0]), (3, seconds[1]))
+    assert (found.unit_seconds, found.once_seconds) == (pytest.approx(unit), pytest.approx(once))
+
+
+def test_trees_of_eight_times_the_rows_are_as_large_as_planned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_SECONDS", 60.0)
+    spec, work = ESTIMATORS["ncm_forest"], Workload(32_000, 32, 40, trees=1)
+    trial = run_trial(spec, replace(work, rows=4000))
+    forest = spec.make(work).fit(*generate(work.rows, work.features, work.classes))._fitted.forest
+    assert trial.scaled_tree_bytes(work) == pytest.approx(forest.nbytes, rel=0.3)
+
+
+def test_generated_data_are_repeatable_and_balanced() -> None:
+    (X, y), (again, _) = generate(5003, 10, 7), generate(5003, 10, 7)
+    assert np.array_equal(X, again)
+    assert X.dtype == np.float32
+    assert np.ptp(np.bincount(y)) <= 1
+
+
+def test_images_are_not_measured_without_their_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    assert measure_images() is None
+
+
+def test_images_are_measured(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    monkeypatch.setenv("EVERGROW_CACHE", str(tmp_path))
+    seconds = measure_images()
+    assert seconds is not None
+    assert 0 < seconds < 10

@@ -1,0 +1,162 @@
+"""Clusters that are not there, not the right ones, or need something."""
+
+from __future__ import annotations
+
+import socket
+import sys
+
+import pytest
+
+import evergrow
+from evergrow.distributed import connection
+from evergrow.distributed.versions import local_versions
+from evergrow.foundation.engine import Job
+from evergrow.foundation.errors import ClusterError
+
+_CONNECT = """
+import evergrow, ray, time
+for address in {addresses!r}:
+    start = time.monotonic()
+    try:
+        with evergrow.cluster(address, connect_timeout=1):
+            pass
+    except evergrow.ClusterError as error:
+        print(error)
+    print(time.monotonic() - start < 20)
+"""
+
+
+def test_an_address_where_no_ray_answers_is_named_in_time(needs_ray, run_script):
+    with socket.socket() as deaf, socket.socket() as another:
+        for service in (deaf, another):
+            service.bind(("127.0.0.1", 0))
+        # Something listens there, but does not speak as Ray does.
+        another.listen()
+        first, second = (f"127.0.0.1:{one.getsockname()[1]}" for one in (deaf, another))
+        addresses = [first, f"ray://{first}", second]
+        done = run_script(_CONNECT.format(addresses=addresses))
+    lines = done.stdout.splitlines()
+    assert len(lines) == 6, done.stderr
+    for address, line in zip(addresses, lines[::2], strict=True):
+        assert f"no Ray cluster answers at {address} within 1 seconds" in line
+    assert lines[1::2] == ["True"] * 3
+
+
+@pytest.mark.parametrize(
+    "address", ["", "nonsense", "host:", "host:99999", "http://a:1", 7, b"a:1"]
+)
+def test_what_is_no_address_is_refused(address):
+    with (
+        pytest.raises(ValueError, match="address must be None, 'auto', 'local', 'host:port' or"),
+        evergrow.cluster(address),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_workers": 0},
+        {"threads_per_worker": 1.5},
+        {"connect_timeout": 0},
+        {"retries": -1},
+        {"task_timeout": float("nan")},
+        {"verbose": "yes"},
+    ],
+)
+def test_wrong_options_are_named(options):
+    (name,) = options
+    with pytest.raises(ValueError, match=f"^{name} must be"), evergrow.cluster(None, **options):
+        pass
+
+
+def test_without_ray_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with (
+        pytest.raises(ImportError, match=r'pip install "evergrow\[cluster\]"'),
+        evergrow.cluster("auto"),
+    ):
+        pass
+
+
+def test_without_ray_there_is_still_no_cluster(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with evergrow.cluster(None):
+        pass
+
+
+@pytest.mark.parametrize("thing", ["Python", "Evergrow", "NumPy", "instruction set"])
+def test_a_node_with_another_version_is_named_before_any_work(two_nodes, monkeypatch, thing):
+    versions_of = connection._versions_of
+
+    def with_an_odd_one(*args):
+        return {**versions_of(*args), "odd (10.0.0.7)": {**local_versions(), thing: "0.0"}}
+
+    monkeypatch.setattr(connection, "_versions_of", with_an_odd_one)
+    with (
+        pytest.raises(ClusterError, match=rf"odd \(10.0.0.7\) has {thing} 0.0"),
+        evergrow.cluster("auto"),
+    ):
+        pass
+
+
+def test_a_worker_of_a_node_that_joined_later_is_checked_too(engine, monkeypatch):
+    from evergrow.distributed import ray_engine
+    from tests.distributed import work
+
+    monkeypatch.setattr(
+        ray_engine, "local_versions", lambda: {**local_versions(), "Evergrow": "999"}
+    )
+    with pytest.raises(ClusterError, match=r"here is Evergrow 999, but\n  node .* has Evergrow"):
+        list(engine.run(Job(work.shifted, range(1), [1], "adding")))
+
+
+def test_more_threads_than_a_node_has_are_refused(two_nodes):
+    with (
+        pytest.raises(ClusterError, match="no node has threads_per_worker=64"),
+        evergrow.cluster("auto", threads_per_worker=64),
+    ):
+        pass
+
+
+_CLIENT = """
+import evergrow, numpy as np
+from evergrow.foundation.engine import Job, current_engine
+random = np.random.default_rng(0)
+X, y = random.normal(size=(300, 8)), random.integers(0, 5, 300)
+here = evergrow.NCMForestClassifier(8, random_state=1).fit(X, y)
+with evergrow.cluster({address!r}):
+    assert current_engine().capacity.is_remote
+    there = evergrow.NCMForestClassifier(8, random_state=1).fit(X, y)
+    try:
+        list(current_engine().run(Job(evergrow.cluster, [1], description="nothing")))
+    except Exception as error:
+        print(type(error).__name__)
+print(np.array_equal(here.predict_proba(X), there.predict_proba(X)))
+"""
+
+
+def test_a_cluster_may_be_elsewhere(two_nodes, run_script):
+    address = f"ray://127.0.0.1:{two_nodes.client_port}"
+    done = run_script(_CLIENT.format(address=address))
+    assert done.stdout.endswith("True\n"), done.stderr
+
+
+_LOCAL = """
+import os, signal, evergrow
+before = dict(os.environ), signal.getsignal(signal.SIGTERM)
+with evergrow.cluster("local", n_workers=1):
+    import ray
+after = dict(os.environ), signal.getsignal(signal.SIGTERM)
+print(ray.is_initialized(), after == before)
+os.environ["RAY_ADDRESS"] = "local"
+with evergrow.cluster("auto", n_workers=1):
+    print(ray.is_initialized())
+"""
+
+
+def test_a_cluster_that_was_started_is_gone_after_the_block(needs_ray, run_script):
+    done = run_script(_LOCAL)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "False True\nTrue\n"
+    assert "uthentication" not in done.stderr
