@@ -37,7 +37,7 @@ def picture(seed: object) -> Picture:
 
 
 def new_example(label: str, seed: object = 0, **options: Any) -> NewExample:
-    """A new_example whose embedding follows from the label and a seed."""
+    """A new example whose embedding follows from the label and a seed."""
     return NewExample(row((label, seed)), label, **options)
 
 

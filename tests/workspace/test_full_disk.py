@@ -48,7 +48,7 @@ def test_a_full_disk_at_any_write_teaches_nothing_and_says_so(tmp_path, taught_b
                 continue
             if steps.n_done < step:
                 break
-            # Where only a thumbnail was lost, the new_example counts.
+            # Where only a thumbnail was lost, the example counts.
             workspace.forget("mug")
             there = files(tmp_path)
         assert refused > 5

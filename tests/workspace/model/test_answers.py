@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import evergrow
+from evergrow import InvalidInputError
 from evergrow.vision import Embedder
 from evergrow.workspace import ConflictError, NewExample, Workspace
 from evergrow.workspace.model.fine_classes import PRECISION, FineModel
@@ -128,13 +129,13 @@ def test_merged_classes_are_as_if_taught_as_one(tmp_path: Path) -> None:
 
 def test_wrong_embeddings_are_refused_in_words(tmp_path: Path) -> None:
     with taught(tmp_path / "w") as workspace:
-        with pytest.raises(ValueError, match="rows of 12 numbers"):
+        with pytest.raises(InvalidInputError, match="rows of 12 numbers"):
             workspace.predict([[1.0, 2.0]])
-        with pytest.raises(ValueError, match="finite"):
+        with pytest.raises(InvalidInputError, match="finite"):
             workspace.predict([[np.nan] * 12])
-        with pytest.raises(ValueError, match="top"):
+        with pytest.raises(InvalidInputError, match="top"):
             workspace.predict(np.ones((1, 12)), top=0)
-        with pytest.raises(ValueError, match="model"):
+        with pytest.raises(InvalidInputError, match="model"):
             workspace.predict(np.ones((1, 12)), model="oracle")
         with pytest.raises(ConflictError, match="no trained forest"):
             workspace.predict(np.ones((1, 12)), model="forest")

@@ -90,7 +90,7 @@ def test_what_is_undone_never_happened(life: list[Step], kind: str, seed: int) -
         live(workspace, life)
         expected, version = answers(workspace), workspace.version
         take(workspace, Step(kind, seed))
-        # Every new_example is an event of its own.
+        # Every example is an event of its own.
         while (newest := workspace.undoable()) is not None and newest.seq > version:
             workspace.undo()
         assert_same(answers(workspace), expected)

@@ -231,8 +231,8 @@ def _mistakes(
     most = np.sort(np.argsort(-counts, kind="stable")[:_MOST_PAIRS])
     named = class_ids[found[most]]
     return tuple(
-        (true, said, n)
-        for (true, said), n in zip(named.tolist(), counts[most].tolist(), strict=True)
+        (true, predicted, n)
+        for (true, predicted), n in zip(named.tolist(), counts[most].tolist(), strict=True)
     )
 
 

@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from evergrow.foundation.atomic import sync_folder
-from evergrow.foundation.errors import WorkspaceError
+from evergrow.foundation.errors import InvalidInputError, WorkspaceError
 from evergrow.foundation.locks import HeldLock
 from evergrow.vision.embedding import Embedder
 from evergrow.workspace.errors import WorkspaceLockedError
@@ -51,7 +51,7 @@ def create_folder(
     )
     try:
         manifest.check()
-    except ValueError as error:
+    except InvalidInputError as error:
         raise WorkspaceError(str(error)) from error
     with translate_disk_errors(layout.folder):
         _prepare(layout)

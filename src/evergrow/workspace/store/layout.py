@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evergrow.foundation.atomic import written_whole
-from evergrow.foundation.errors import WorkspaceError
+from evergrow.foundation.errors import InvalidInputError, WorkspaceError
 from evergrow.foundation.params import Flag, Integer, Nothing, Number, Rule, check_parameters
 from evergrow.workspace.errors import NewerWorkspaceError
 
@@ -196,7 +196,7 @@ def manifest_of(layout: Layout, values: Mapping[str, Any]) -> Manifest:
     manifest = Manifest(**values)
     try:
         manifest.check()
-    except ValueError as error:
+    except InvalidInputError as error:
         raise _damaged(layout, str(error)) from error
     return manifest
 

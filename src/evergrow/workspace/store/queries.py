@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from evergrow.foundation.errors import WorkspaceError
+from evergrow.foundation.errors import InvalidInputError, WorkspaceError
 from evergrow.foundation.params import Integer, check_parameters
 from evergrow.workspace.errors import NoSuchClassError, NoSuchExampleError
 from evergrow.workspace.records import Event, Example, FineEntry, Page
@@ -82,7 +82,7 @@ def check_limit(limit: int) -> None:
     """Raise a ``WorkspaceError`` for a page size that is not allowed."""
     try:
         check_parameters({"limit": limit}, {"limit": [Integer(1, MOST_ITEMS)]})
-    except ValueError as error:
+    except InvalidInputError as error:
         raise WorkspaceError(str(error)) from error
 
 
