@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.workspace import Event, Lesson, Page, Picture, Workspace
+from evergrow.workspace import Event, NewExample, Page, Picture, Workspace
 from evergrow.workspace.tokens import Tokens as TokenFile
 from tests.harness.teaching_clients import row_digest
 
@@ -78,7 +78,7 @@ def fill_workspace(folder: Path, n_examples: int, n_classes: int) -> None:
         while (n_known := workspace.status().n_examples) < n_examples:
             n = min(_BATCH, n_examples - n_known)
             X, labels = vectors(n, n_features, n_classes, seed=n_known)
-            workspace.teach([Lesson(row, label) for row, label in zip(X, labels, strict=True)])
+            workspace.teach([NewExample(row, label) for row, label in zip(X, labels, strict=True)])
         workspace.assess()
         workspace.save_snapshot()
 
@@ -137,9 +137,9 @@ def _repeat(event: Event, original: Workspace, other: Workspace) -> None:
                 example.width or 0,
                 example.height or 0,
             )
-        other.teach([Lesson(original.embedding(example.id), example.label, picture=picture)])
+        other.teach([NewExample(original.embedding(example.id), example.label, picture=picture)])
     elif event.kind == "choose":
-        other.record("choose", event.body)
+        other._writer.record("choose", event.body)
     else:
         raise ValueError(f"an event of kind {event.kind!r} was not expected")
 

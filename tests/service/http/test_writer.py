@@ -11,7 +11,7 @@ import pytest
 
 from evergrow.service.http.responses import ProblemError
 from evergrow.service.http.writer import BackgroundThread, Writer
-from evergrow.workspace import Change, Lesson, Workspace
+from evergrow.workspace import Change, NewExample, Workspace
 from evergrow.workspace import Request as Identity
 from tests.service.conftest import A, Served
 
@@ -77,7 +77,7 @@ class SlowWorkspace:
         self.calls: list[list[str]] = []
         self.go = threading.Event()
 
-    def teach(self, examples: list[Lesson]) -> list[Any]:
+    def teach(self, examples: list[NewExample]) -> list[Any]:
         self.go.wait()
         labels = [example.label for example in examples]
         self.calls.append(labels)
@@ -86,8 +86,8 @@ class SlowWorkspace:
         return labels
 
 
-def new_example(label: str, key: str | None = None) -> Lesson:
-    return Lesson(np.zeros(4, np.float32), label, request=Identity("teacher", key))
+def new_example(label: str, key: str | None = None) -> NewExample:
+    return NewExample(np.zeros(4, np.float32), label, request=Identity("teacher", key))
 
 
 def test_queued_examples_are_written_together_and_fail_alone() -> None:

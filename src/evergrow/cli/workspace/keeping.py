@@ -45,10 +45,10 @@ def check(folder: str, mend: bool, as_json: bool, quiet: bool) -> None:
     what it is, and what mends it. The exit code is 1 if damage is left. Without --mend it can be
     run while the workspace is served.
     """
-    from evergrow.workspace.check.unopened import check_workspace
+    from evergrow.workspace import check_workspace
 
     with shielded():
-        findings = check_workspace(folder, mend=mend)
+        findings = check_workspace(folder, repair=mend)
     for finding in findings:
         if as_json:
             write_json(asdict(finding))

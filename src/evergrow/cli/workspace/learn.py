@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,7 +13,7 @@ from evergrow.cli.said import several
 from evergrow.cli.workspace.opening import changed_workspace, say_workspace, shielded
 
 if TYPE_CHECKING:
-    from evergrow.workspace import Workspace
+    from evergrow.workspace import TaughtImages
 
 __all__ = ["learn"]
 
@@ -31,9 +29,15 @@ class _Tally:
     kept: int = 0
     left_out: int = 0
 
-    @property
-    def done(self) -> int:
-        return self.taught + self.known + self.left_out
+    def add(self, batch: TaughtImages) -> None:
+        """Count a batch, and name the images that were left out."""
+        self.known += sum(one.duplicate for one in batch.results)
+        self.taught += sum(not one.duplicate for one in batch.results)
+        self.finer += sum(one.known_fine == "taken" for one in batch.results)
+        self.kept += sum(one.known_fine == "kept" for one in batch.results)
+        self.left_out += len(batch.problems)
+        for problem in batch.problems:
+            click.echo(f"Warning: left out {problem}", err=True)
 
 
 @click.command(
@@ -61,16 +65,20 @@ def learn(workspace: str, folder: str, fine: bool, on_error: str, jobs: int, qui
     when more pictures came; with --fine they get finer names that they lack. What was taught when
     it is interrupted stays taught.
     """
-    from evergrow.cli.workspace.lessons import labelled_paths
-
     began = time.monotonic()
-    labelled = labelled_paths(folder, fine=fine, on_error=on_error)
     tally = _Tally()
     with changed_workspace(workspace) as opened:
-        embedder = _embedder(opened, workspace, jobs)
         first = opened.version + 1
         try:
-            _teach_all(opened, embedder, labelled, tally, on_error, verbosity(quiet))
+            opened.teach_images(
+                folder,
+                fine_folders=fine,
+                on_error=on_error,
+                n_jobs=jobs,
+                verbose=verbosity(quiet),
+                on_batch=tally.add,
+                guard=shielded,
+            )
         finally:
             if not quiet:
                 _say(tally, time.monotonic() - began)
@@ -81,48 +89,6 @@ def learn(workspace: str, folder: str, fine: bool, on_error: str, jobs: int, qui
             opened.save_snapshot()
         if not quiet:
             say_workspace(opened, workspace)
-
-
-def _embedder(workspace: Workspace, path: str, jobs: int) -> Any:
-    embedder = workspace.embedder
-    if embedder is None:
-        raise click.ClickException(
-            f"{click.format_filename(path)!r} takes embeddings, not images: send them with "
-            "evergrow.Client"
-        )
-    return embedder.set_params(n_jobs=jobs, verbose=0)
-
-
-def _teach_all(
-    workspace: Workspace,
-    embedder: Any,
-    labelled: Sequence[Any],
-    tally: _Tally,
-    on_error: str,
-    verbose: int,
-) -> None:
-    from joblib import effective_n_jobs
-
-    from evergrow import BadImageWarning
-    from evergrow.cli.workspace.lessons import lessons_of
-    from evergrow.foundation.progress import progress_bar
-
-    threads = effective_n_jobs(embedder.n_jobs)
-    with progress_bar("Learning", len(labelled), verbose) as show, warnings.catch_warnings():
-        # Each is named below, a warning of the embedder names its number of bytes.
-        warnings.simplefilter("ignore", BadImageWarning)
-        for lessons in lessons_of(labelled, embedder, on_error=on_error, n_threads=threads):
-            with shielded():
-                taught = workspace.teach(lessons.ready) if lessons.ready else []
-                tally.known += sum(one.duplicate for one in taught)
-                tally.taught += sum(not one.duplicate for one in taught)
-                tally.finer += sum(one.known_fine == "taken" for one in taught)
-                tally.kept += sum(one.known_fine == "kept" for one in taught)
-            tally.left_out += len(lessons.problems)
-            for problem in lessons.problems:
-                click.echo(f"Warning: left out {problem}", err=True)
-            if show is not None:
-                show(tally.done)
 
 
 def _say(tally: _Tally, seconds: float) -> None:

@@ -104,12 +104,12 @@ def list_tokens(folder: str, as_json: bool) -> None:
 
 
 def _shown(record: TokenRecord) -> dict[str, Any]:
-    from evergrow.workspace.store.clock import now, text_of
+    from evergrow.workspace.store.clock import format_time, now
 
     return {
         "name": record.name,
         "scope": record.scope,
-        "state": record.refusal(text_of(now())) or "valid",
+        "state": record.refusal(format_time(now())) or "valid",
         "created": record.created,
         "expires": record.expires,
     }

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
-from evergrow.workspace.changes.edits import MOST_TOGETHER
+from evergrow.workspace.changes.transaction import MOST_TOGETHER
 from evergrow.workspace.names import NAME_PATTERN
 
 LARGEST_NUMBER = 2**63 - 1

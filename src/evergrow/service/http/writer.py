@@ -15,9 +15,7 @@ from functools import partial
 from typing import Any, Protocol, Self
 
 from evergrow.service.http.responses import unavailable
-from evergrow.workspace.records import Change
-from evergrow.workspace.records import Lesson as NewExample
-from evergrow.workspace.records import Taught as TeachResult
+from evergrow.workspace.records import Change, NewExample, TeachResult
 
 # Examples written in one transaction: enough to be fast, few enough to respond soon.
 _MAX_BATCH = 64

@@ -48,12 +48,9 @@ from evergrow.service.http.responses import (
 )
 from evergrow.service.http.service import Service
 from evergrow.workspace.errors import ConflictError
-from evergrow.workspace.names import NAME_PATTERN
-from evergrow.workspace.names import checked_name as normalise_name
-from evergrow.workspace.records import Example
-from evergrow.workspace.records import Lesson as NewExample
+from evergrow.workspace.names import NAME_PATTERN, normalise_name
+from evergrow.workspace.records import Example, NewExample, TeachResult
 from evergrow.workspace.records import Request as Identity
-from evergrow.workspace.records import Taught as TeachResult
 from evergrow.workspace.workspace import Workspace
 
 router = APIRouter(prefix="/v1/examples", tags=["examples"])
@@ -134,7 +131,7 @@ async def _find_earlier_result(service: Service, identity: Identity) -> TeachRes
     if identity.key is None:
         return None
     workspace = service.workspace
-    found = await service.read(lambda: workspace.taught_with(identity))
+    found = await service.read(lambda: workspace.stored_answer(identity))
     return found if isinstance(found, TeachResult) else None
 
 
