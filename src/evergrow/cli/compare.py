@@ -107,7 +107,7 @@ def compare(
     from evergrow.research.comparison import choose
     from evergrow.research.comparison import compare as compare_learners
     from evergrow.research.datasets import load_dataset
-    from evergrow.research.experiments.running import check_folder
+    from evergrow.research.experiments.runner import check_folder
 
     contenders = choose(only, skip)
     check_folder(out)
