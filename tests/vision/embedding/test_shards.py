@@ -1,4 +1,4 @@
-"""Folders of images into shards of their embeddings."""
+"""Shards of embeddings from folders of images."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_an_image_that_was_bad_is_added_once_it_is_mended(
     assert shard(tmp_path, photos, network) == Sharded(1, 14)
 
 
-def test_nothing_is_made_of_images_of_which_none_can_be_read(tmp_path: Path, network: Path) -> None:
+def test_an_error_if_no_image_can_be_read(tmp_path: Path, network: Path) -> None:
     photos = folder_of(tmp_path / "photos", "red", n=2)
     for file in (photos / "red").iterdir():
         file.write_bytes(b"x")
@@ -179,9 +179,7 @@ def test_vectors_of_another_network_do_not_go_into_one_folder(
         shard(tmp_path, photos, other)
 
 
-def test_half_precision_is_kept_where_it_is_asked_for(
-    tmp_path: Path, photos: Path, network: Path
-) -> None:
+def test_half_precision_is_stored_if_requested(tmp_path: Path, photos: Path, network: Path) -> None:
     shard(tmp_path, photos, network, dtype="float16")
     assert open_shards(tmp_path / "shards").dtype == np.float16
 
