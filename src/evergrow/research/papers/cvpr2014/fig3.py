@@ -68,11 +68,8 @@ def _draw(figure: Figure, table: Table) -> None:
 def _judge(table: Table) -> list[Finding]:
     """More means are more accurate and slower; the square root is a good trade-off."""
     found: list[Finding] = []
-    for data in table.values("data"):
-        chosen = table.where(data=data)
-        end = max(chosen.values("n_classes"))
-        last = chosen.where(n_classes=end)
-        where = f"On {protocol.DATA_NAMES[data]}, {end} classes"
+    for data, end, last in protocol.last_rows(table):
+        where = f"On {data}, {end} classes"
         found += [_accuracy(last, where), _test_time(last, where), _trade_off(last, where)]
     return found
 

@@ -60,11 +60,10 @@ def _draw(figure: Figure, table: Table) -> None:
 def _judge(table: Table) -> list[Finding]:
     """Small leaves are more accurate and slower; for RUST they matter little."""
     found: list[Finding] = []
-    for data in table.values("data"):
-        chosen = table.where(data=data)
-        where = f"On {protocol.DATA_NAMES[data]}, {max(chosen.values('n_classes'))} classes"
-        found += [_small_leaves(chosen.where(strategy=protocol.BASELINE), where)]
-        found += [_limited(chosen.where(strategy="rust"), where)]
+    for data, end, last in protocol.last_rows(table):
+        where = f"On {data}, {end} classes"
+        found += [_small_leaves(last.where(strategy=protocol.BASELINE), where)]
+        found += [_limited(last.where(strategy="rust"), where)]
     return found
 
 

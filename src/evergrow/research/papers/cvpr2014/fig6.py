@@ -76,11 +76,9 @@ def _draw(figure: Figure, table: Table) -> None:
 def _judge(table: Table) -> list[Finding]:
     """From IGT at 0 towards the baseline at 1, which RUST does not reach."""
     found: list[Finding] = []
-    for data in table.values("data"):
-        chosen = table.where(data=data)
-        end = max(chosen.values("n_classes"))
-        where = f"On {protocol.DATA_NAMES[data]}, {INITIAL} to {end} classes"
-        found += [judge_one(chosen, where) for judge_one in (_as_igt, _rising, _ends, _cheaper)]
+    for data, end, last in protocol.last_rows(table):
+        where = f"On {data}, {INITIAL} to {end} classes"
+        found += [judge_one(last, where) for judge_one in (_as_igt, _rising, _ends, _cheaper)]
     return found
 
 

@@ -62,10 +62,7 @@ def _judge(table: Table) -> list[Finding]:
     """More initial classes help, but only a little."""
     found: list[Finding] = []
     few, many = PAPER_RELATIVE
-    for data in table.values("data"):
-        chosen = table.where(data=data, strategy="rust")
-        end = max(chosen.values("n_classes"))
-        last = chosen.where(n_classes=end)
+    for data, end, last in protocol.last_rows(table.where(strategy="rust")):
         gained = compare_values(last, "relative", "initial", few, many)
         shown = ", ".join(
             f"{format_mean(last, 'relative', initial=n)} from {n}" for n in last.values("initial")
@@ -75,7 +72,7 @@ def _judge(table: Table) -> list[Finding]:
                 f"In the paper RUST gains little from more initial classes, at {MEASURED[-1]} from "
                 f"88.1 % of the retrained accuracy with {few} to 92.7 % with {many}; a gain of up "
                 f"to {LIMITED} points counts as little.",
-                f"On {protocol.DATA_NAMES[data]}, {end} classes: {shown} (%).",
+                f"On {data}, {end} classes: {shown} (%).",
                 # With fewer classes, nearly all of them would be initial ones.
                 combine_verdicts([gained.verdict, gained.below(LIMITED / 100)])
                 if end == MEASURED[-1]

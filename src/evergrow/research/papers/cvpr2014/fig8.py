@@ -70,9 +70,7 @@ def _draw(figure: Figure, table: Table) -> None:
 def _judge(table: Table) -> list[Finding]:
     """The standard deviation over the orders, relative to the mean."""
     found: list[Finding] = []
-    for data in table.values("data"):
-        grown = table.where(data=data, strategy="rust")
-        last = grown.where(n_classes=max(grown.values("n_classes")))
+    for data, end, last in protocol.last_rows(table.where(strategy="rust")):
         n_orders = len(last.values("seed"))
         spreads = {
             name: max(
@@ -86,9 +84,8 @@ def _judge(table: Table) -> list[Finding]:
             Finding(
                 "In the paper the deviation over ten orders of the classes never exceeds a tenth "
                 "of the mean.",
-                f"On {protocol.DATA_NAMES[data]}, {max(last.values('n_classes'))} classes, "
-                f"{n_orders} orders, the largest over the numbers of initial "
-                f"classes are: {shown}.",
+                f"On {data}, {end} classes, {n_orders} orders, the largest over the numbers of "
+                f"initial classes are: {shown}.",
                 max(spreads.values()) <= LIMITED if n_orders >= FEWEST_ORDERS else None,
             )
         )

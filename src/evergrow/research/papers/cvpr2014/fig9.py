@@ -64,11 +64,8 @@ def _draw(figure: Figure, table: Table) -> None:
 def _judge(table: Table) -> list[Finding]:
     """Chunks save time; only large ones gain accuracy."""
     found: list[Finding] = []
-    for data in table.values("data"):
-        grown = table.where(data=data, strategy="rust")
-        end = max(grown.values("n_classes"))
-        last = grown.where(n_classes=end)
-        where = f"On {protocol.DATA_NAMES[data]}, {INITIAL} to {end} classes"
+    for data, end, last in protocol.last_rows(table.where(strategy="rust")):
+        where = f"On {data}, {INITIAL} to {end} classes"
         found += [_accuracy(last, where), _time(last, where)]
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
@@ -18,10 +17,10 @@ _FEW_LEAVES = (10, 25, 50, 100, 200, 400)
 
 
 def _runs(context: ExperimentContext) -> list[Run]:
-    return [{"data": name, "seed": seed} for name in context.names for seed in context.seeds()]
+    return context.grid(data=context.names, seed=context.seeds())
 
 
-def _measure(context: ExperimentContext, run: Run) -> Sequence[Row]:
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     size, seed = sweeps.sizes(context), int(run["seed"])
     variants = [
         sweeps.Variant({"leaves": leaves}, sweeps.forest(leaves, seed, context), size.n_training)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import inf, log
 from typing import Any
 
@@ -21,15 +20,11 @@ _FEW_LEAVES = (20, 60, 200, 600)
 
 
 def _runs(context: ExperimentContext) -> list[Run]:
-    return [
-        {"data": name, "seed": seed, "descriptors": n}
-        for name in context.names
-        for seed in context.seeds()
-        for n in context.scaled(_DESCRIPTORS, _FEW_DESCRIPTORS)
-    ]
+    descriptors = context.scaled(_DESCRIPTORS, _FEW_DESCRIPTORS)
+    return context.grid(data=context.names, seed=context.seeds(), descriptors=descriptors)
 
 
-def _measure(context: ExperimentContext, run: Run) -> Sequence[Row]:
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     seed, n = int(run["seed"]), int(run["descriptors"])
     variants = [
         sweeps.Variant(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
 from evergrow.research.experiments.plots import BLUE, Figure
 from evergrow.research.papers.nips2006 import photographs, sweeps
@@ -17,10 +15,10 @@ _TELLING = 2.0
 
 
 def _runs(context: ExperimentContext) -> list[Run]:
-    return [{"data": name, "seed": s} for name in context.names for s in context.seeds(_N_SEEDS, 3)]
+    return context.grid(data=context.names, seed=context.seeds(_N_SEEDS, 3))
 
 
-def _measure(context: ExperimentContext, run: Run) -> Sequence[Row]:
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     size, seed = sweeps.sizes(context), int(run["seed"])
     variants = [
         sweeps.Variant(

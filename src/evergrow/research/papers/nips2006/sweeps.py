@@ -77,6 +77,13 @@ def forest(n_words: int | None, seed: int, context: ExperimentContext, **options
     )
 
 
+def descriptors(
+    context: ExperimentContext, task: photographs.Photographs, seed: int, n: int
+) -> histograms.Descriptors:
+    """About ``n`` descriptors of the training images."""
+    return histograms.training_descriptors(task, DESCRIPTOR, seed, n, n_jobs=context.n_jobs)
+
+
 def time_codebook(codebook: Any, given: histograms.Descriptors) -> dict[str, float]:
     """Train a codebook; returns the seconds of training and of coding 10 000 descriptors."""
     learning = histograms.time_call(codebook.fit, given.rows, given.classes)
@@ -100,7 +107,7 @@ def forest_rows(context: ExperimentContext, run: Run, variants: Sequence[Variant
     name = data.objects[0]
     task = data.against_background(name)
     most = max(variant.n_training for variant in variants)
-    given = histograms.training_descriptors(task, DESCRIPTOR, seed, most, n_jobs=context.n_jobs)
+    given = descriptors(context, task, seed, most)
     seconds = [time_codebook(v.forest, given.some(v.n_training)) for v in variants]
     windows = sizes(context).n_windows
     codings = {str(k): histograms.Coding(v.forest, windows) for k, v in enumerate(variants)}
