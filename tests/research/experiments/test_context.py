@@ -34,9 +34,7 @@ def test_files_of_the_data_folder_come_first(sources, folder, monkeypatch):
     assert ExperimentContext(sources).dataset("features").X_train.shape[1] == 3
 
 
-def test_a_missing_file_is_replaced_by_built_in_data(
-    sources, folder, monkeypatch
-):
+def test_a_missing_file_is_replaced_by_built_in_data(sources, folder, monkeypatch):
     monkeypatch.setenv("EVERGROW_DATA", str(folder))
     assert ExperimentContext(sources).dataset("other").name == "mixture"
 
@@ -65,7 +63,7 @@ def test_a_full_run_lists_the_files_that_built_in_data_replace(sources, folder, 
 
 
 def test_an_experiment_without_sources_takes_no_data():
-    with pytest.raises(ValueError, match="makes its own data"):
+    with pytest.raises(ValueError, match="generates its own data"):
         ExperimentContext({}, data="features.npz")
 
 

@@ -44,7 +44,7 @@ class ExperimentContext:
 
     def __post_init__(self) -> None:
         if self.data is not None and not self.sources:
-            raise ValueError("this experiment makes its own data: it takes no others")
+            raise ValueError("this experiment generates its own data: leave data=None")
 
     @property
     def missing_files(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
 from evergrow.research.experiments.plots import BLUE, GREEN, RED, Figure, add_legend
 from evergrow.research.experiments.verdicts import (
     compare_seeds,
@@ -127,18 +127,16 @@ def _trade_off(last: Table, where: str) -> Finding:
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = protocol.make_experiment(
     name="cvpr2014-fig3",
     title="Fig. 3 of Ristin et al. 2014: classes per node",
     shows="Accuracy and test time of forests by the number of class means in a node.",
-    sources=protocol.SOURCES,
     runs=_runs,
     measure=_measure,
     draw=_draw,
     judge=_judge,
     keys=KEYS,
     exact=("accuracy", "comparisons"),
-    timed=("seconds",),
     size=(7.5, 3.0),
     notes=(*protocol.NOTES, "The logarithm is to base two; the paper does not say which it took."),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Run, Table
 from evergrow.research.experiments.plots import Figure, add_legend, set_log_ticks
 from evergrow.research.experiments.verdicts import (
     FEW_SEEDS_NOISE,
@@ -99,18 +99,16 @@ def _limited(table: Table, where: str) -> Finding:
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = protocol.make_experiment(
     name="cvpr2014-fig4",
     title="Fig. 4 of Ristin et al. 2014: samples in a leaf",
     shows="Accuracy and test time by the least samples of a leaf, trained at once and with RUST.",
-    sources=protocol.SOURCES,
     runs=_runs,
     measure=partial(protocol.measure_strategy, keys=KEYS),
     draw=_draw,
     judge=_judge,
     keys=KEYS,
     exact=("accuracy", "newest", "comparisons", "n_distances"),
-    timed=("seconds",),
     size=(7.5, 3.0),
     notes=(
         *protocol.NOTES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Run, Table
 from evergrow.research.experiments.plots import BLUE, GREEN, RED, Figure, add_legend
 from evergrow.research.experiments.verdicts import combine_verdicts, compare_values, format_mean
 from evergrow.research.papers.cvpr2014 import plots, protocol
@@ -82,24 +82,20 @@ def _judge(table: Table) -> list[Finding]:
     return found
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = protocol.make_relative_experiment(
     name="cvpr2014-fig7",
     title="Fig. 7 of Ristin et al. 2014: initial classes",
     shows="Accuracy and test time of RUST by the number of classes it begins with.",
-    sources=protocol.SOURCES,
     runs=_runs,
     measure=partial(protocol.measure_in_sweep, keys=KEYS),
     draw=_draw,
     judge=_judge,
     keys=KEYS,
-    exact=protocol.MEASURES,
-    timed=("seconds",),
     published=tuple(
         {"data": data, "strategy": "rust", "initial": n, "n_classes": MEASURED[-1], "relative": r}
         for data in protocol.SOURCES
         for n, r in PAPER_RELATIVE.items()
     ),
-    complete=protocol.relative_to_baseline,
     size=(7.5, 3.0),
     notes=protocol.NOTES,
 )

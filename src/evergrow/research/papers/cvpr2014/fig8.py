@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evergrow.research.datasets import Dataset
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
 from evergrow.research.experiments.plots import BLUE, Figure
 from evergrow.research.papers.cvpr2014 import plots, protocol
 from evergrow.research.streams import ClassStream
@@ -92,19 +92,15 @@ def _judge(table: Table) -> list[Finding]:
     return found
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = protocol.make_relative_experiment(
     name="cvpr2014-fig8",
     title="Fig. 8 of Ristin et al. 2014: orders of the classes",
     shows="Accuracy, test time and training time of RUST over random orders of the same classes.",
-    sources=protocol.SOURCES,
     runs=_runs,
     measure=_measure,
     draw=_draw,
     judge=_judge,
     keys=KEYS,
-    exact=protocol.MEASURES,
-    timed=("seconds",),
-    complete=protocol.relative_to_baseline,
     size=(9.5, 3.0),
     notes=(
         protocol.NOTES[0],

@@ -11,7 +11,7 @@ import numpy as np
 
 from evergrow.estimators.forest import NCMForestClassifier
 from evergrow.research.datasets import Dataset, mixture
-from evergrow.research.experiments import ExperimentContext, Row, Run, Source, Table
+from evergrow.research.experiments import Experiment, ExperimentContext, Row, Run, Source, Table
 from evergrow.research.streams import ClassStream, Learner, Measured, Retrained, follow
 
 N_TREES, N_TREES_QUICK = 50, 10
@@ -196,3 +196,8 @@ def last_rows(table: Table) -> Iterator[tuple[str, int, Table]]:
         chosen = table.where(data=data)
         end = max(chosen.values("n_classes"))
         yield DATA_NAMES[data], end, chosen.where(n_classes=end)
+
+
+# What the experiments of this paper have in common.
+make_experiment = partial(Experiment, sources=SOURCES, timed=("seconds",))
+make_relative_experiment = partial(make_experiment, exact=MEASURES, complete=relative_to_baseline)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
 from evergrow.research.experiments.plots import (
     BLUE,
     GREEN,
@@ -254,18 +254,16 @@ def _faster(table: Table) -> Finding:
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = sweeps.make_experiment(
     name="nips2006-fig4a",
     title="Figure 4 a of Moosmann et al.: ERC forests against other codebooks",
     shows="rate at equal error over windows per image, for three codebooks, and their times",
-    sources=photographs.SOURCES,
     runs=_runs,
     measure=_measure,
     draw=_draw,
     judge=_judge,
     keys=("data", "object", "seed", "codebook", "pooling", "windows"),
     exact=("rate", "filled"),
-    timed=sweeps.TIMED,
     published=({"codebook": ERC, "pooling": BINARY, "windows": 8000, "rate": sweeps.PAPER_RATE},),
     size=(10.5, 4.2),
     notes=(
@@ -273,5 +271,4 @@ EXPERIMENT = Experiment(
         "k-means codes at most 1000 windows per image, 20 000 in the paper, where going further "
         "took too long.",
     ),
-    extras=("vision",),
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from evergrow import ERCForest
-from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
 from evergrow.research.experiments.plots import BLACK, Axes
 from evergrow.research.experiments.verdicts import Difference, compare_means
 from evergrow.research.papers.nips2006 import histograms, photographs
@@ -171,3 +172,7 @@ def draw_published(axes: Axes, x: float, measured: Iterable[float]) -> None:
         color=BLACK,
         label="paper: bikes of GRAZ-02",
     )
+
+
+# What the parts of figure 4 have in common.
+make_experiment = partial(Experiment, sources=photographs.SOURCES, timed=TIMED, extras=("vision",))
