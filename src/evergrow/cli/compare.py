@@ -143,7 +143,7 @@ def _list(ctx: click.Context) -> None:
 def _write(found: Comparison) -> None:
     from rich.console import Console
 
-    from evergrow.vision.images.sources import printable
+    from evergrow.foundation.naming import printable
 
     # A file or a pipe has no width of its own: lines are not to be broken there.
     console = Console(highlight=False, markup=False)
@@ -184,8 +184,8 @@ def _table(title: str, standings: Sequence[Standing]) -> Table:
 
 
 def _write_notes(standings: Sequence[Standing]) -> None:
+    from evergrow.foundation.naming import printable
     from evergrow.research.comparison.columns import said_of
-    from evergrow.vision.images.sources import printable
 
     said = dict.fromkeys((each.contender.title, said_of(each)) for each in standings)
     for title, note in said:

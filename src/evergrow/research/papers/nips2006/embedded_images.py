@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.research.experiments.plots import Axes
-from evergrow.vision.images.extras import vision_module
+from evergrow.vision.images.extras import import_extra
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -26,14 +26,14 @@ def encode(pixels: Pixels) -> str:
     [[0, 1, 2], [3, 4, 5]]
     """
     content = io.BytesIO()
-    vision_module("PIL.Image").fromarray(pixels).save(content, "PNG", optimize=True)
+    import_extra("PIL.Image").fromarray(pixels).save(content, "PNG", optimize=True)
     return base64.b64encode(content.getvalue()).decode("ascii")
 
 
 def decode(text: str) -> Pixels:
     """Decode the pixels of an encoded image."""
     content = io.BytesIO(base64.b64decode(text))
-    with vision_module("PIL.Image").open(content, formats=("PNG",)) as image:
+    with import_extra("PIL.Image").open(content, formats=("PNG",)) as image:
         return np.asarray(image)
 
 
@@ -42,7 +42,7 @@ def shrink(pixels: Pixels, width: int, height: int) -> Pixels:
 
     The reduced levels are hardly visible, and the file is half as large.
     """
-    image = vision_module("PIL.Image").fromarray(pixels)
+    image = import_extra("PIL.Image").fromarray(pixels)
     image.thumbnail((width, height))
     return np.asarray(np.asarray(image) // 8 * 8 + 4)
 

@@ -15,9 +15,9 @@ from scipy import sparse
 from evergrow.foundation.threads import one_blas_thread
 from evergrow.research.papers.nips2006.photographs import BACKGROUND, Photographs
 from evergrow.vision.descriptors import LocalFeatures, RandomPatches
-from evergrow.vision.words.counting import word_offsets
+from evergrow.vision.words.bag.pooling import POOLINGS, mutual_information_thresholds
+from evergrow.vision.words.codebooks.counts import word_offsets
 from evergrow.vision.words.evaluation import equal_error_rate
-from evergrow.vision.words.pooling import POOLINGS, mutual_information_thresholds
 
 # Number of descriptors that codebooks are learnt from.
 N_TRAINING = 20_000

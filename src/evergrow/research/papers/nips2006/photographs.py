@@ -13,8 +13,8 @@ import numpy.typing as npt
 from evergrow.research.datasets import Dataset
 from evergrow.research.experiments import ExperimentContext, Source
 from evergrow.research.papers.nips2006 import scenes
-from evergrow.vision.descriptors.describing import smaller_image
-from evergrow.vision.images.many import read_images
+from evergrow.vision.descriptors.describer import shrink_image
+from evergrow.vision.images.reader import read_images
 
 BACKGROUND = scenes.BACKGROUND
 # Preferred objects: the paper's bikes, then its cars.
@@ -79,11 +79,11 @@ def split_even_odd(data: Dataset) -> Dataset:
     _check_images(data)
     if data.X_train.ndim > 1 or not _folders(data.X_train) & _folders(data.X_test):
         return data
-    from evergrow.vision.images.walking import natural
+    from evergrow.vision.images.walk import natural_key
 
     X = np.concatenate([data.X_train, data.X_test])
     y = np.concatenate([data.y_train, data.y_test])
-    order = np.array(sorted(range(len(X)), key=lambda k: natural(str(X[k]))), dtype=np.int64)
+    order = np.array(sorted(range(len(X)), key=lambda k: natural_key(str(X[k]))), dtype=np.int64)
     X, y = X[order], y[order]
     trains = every_other(y)
     return replace(data, X_train=X[trains], y_train=y[trains], X_test=X[~trains], y_test=y[~trains])
@@ -189,4 +189,4 @@ def _spread(rows: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
 
 
 def _read(sources: Sequence[Any], n_jobs: int) -> list[RGB]:
-    return [smaller_image(i, _LARGEST_SIDE) for i in read_images(sources, n_jobs=n_jobs).images]
+    return [shrink_image(i, _LARGEST_SIDE) for i in read_images(sources, n_jobs=n_jobs).images]

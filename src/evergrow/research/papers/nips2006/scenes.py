@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.research.datasets import Dataset
-from evergrow.vision.images.extras import vision_module
+from evergrow.vision.images.extras import import_extra
 
 BACKGROUND, BICYCLE, CAR = "background", "bicycle", "car"
 
@@ -183,7 +183,7 @@ def _gradient(random: Random) -> RGB:
 
 
 def _generate(kind: str, number: int) -> Scene:
-    image, draw = vision_module("PIL.Image"), vision_module("PIL.ImageDraw")
+    image, draw = import_extra("PIL.Image"), import_extra("PIL.ImageDraw")
     random = np.random.default_rng([zlib.crc32(kind.encode()), number])
     scene = image.fromarray(_gradient(random))
     mask = image.new("L", scene.size)
