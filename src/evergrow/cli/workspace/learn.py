@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evergrow.cli.options import FOLDER, JOBS, ON_ERROR, QUIET, examples, verbosity
-from evergrow.cli.said import several
-from evergrow.cli.workspace.opening import changed_workspace, say_workspace, shielded
+from evergrow.cli.summaries import pluralize
+from evergrow.cli.workspace.access import delay_interrupt, open_workspace, report_workspace
 
 if TYPE_CHECKING:
     from evergrow.workspace import Workspace
-
-__all__ = ["learn"]
 
 
 @dataclass
@@ -66,7 +64,7 @@ def learn(workspace: str, folder: str, fine: bool, on_error: str, jobs: int, qui
     began = time.monotonic()
     labelled = labelled_paths(folder, fine=fine, on_error=on_error)
     tally = _Tally()
-    with changed_workspace(workspace) as opened:
+    with open_workspace(workspace) as opened:
         embedder = _embedder(opened, workspace, jobs)
         first = opened.version + 1
         try:
@@ -76,11 +74,11 @@ def learn(workspace: str, folder: str, fine: bool, on_error: str, jobs: int, qui
                 _say(tally, time.monotonic() - began)
                 if tally.taught or tally.finer:
                     _say_way_back(workspace, first)
-        with shielded():
+        with delay_interrupt():
             opened.maintain()
             opened.save_snapshot()
         if not quiet:
-            say_workspace(opened, workspace)
+            report_workspace(opened, workspace)
 
 
 def _embedder(workspace: Workspace, path: str, jobs: int) -> Any:
@@ -112,7 +110,7 @@ def _teach_all(
         # Each is named below, a warning of the embedder names its number of bytes.
         warnings.simplefilter("ignore", BadImageWarning)
         for lessons in lessons_of(labelled, embedder, on_error=on_error, n_threads=threads):
-            with shielded():
+            with delay_interrupt():
                 taught = workspace.teach(lessons.ready) if lessons.ready else []
                 tally.known += sum(one.duplicate for one in taught)
                 tally.taught += sum(not one.duplicate for one in taught)
@@ -126,7 +124,7 @@ def _teach_all(
 
 
 def _say(tally: _Tally, seconds: float) -> None:
-    parts = [f"Taught {several(tally.taught, 'image')} in {seconds:.1f} s"]
+    parts = [f"Taught {pluralize(tally.taught, 'image')} in {seconds:.1f} s"]
     if tally.known:
         parts.append(f"{tally.known} known already")
     if tally.finer:
@@ -138,7 +136,7 @@ def _say(tally: _Tally, seconds: float) -> None:
         keep = "keeps the other finer name it was" if tally.kept == 1 else "keep other finer names"
         given = "given before" if tally.kept == 1 else "that they were given before"
         click.echo(
-            f"Warning: {several(tally.kept, 'image')} {keep} {given}: correct examples on the page",
+            f"Warning: {pluralize(tally.kept, 'image')} {keep} {given}: correct it on the page",
             err=True,
         )
 

@@ -18,8 +18,6 @@ from evergrow.workspace.names import checked_name
 from evergrow.workspace.records import Lesson, Picture
 from evergrow.workspace.store.images import THUMBNAIL_SIDE, thumbnail_of
 
-__all__ = ["LabelledPath", "Lessons", "labelled_paths", "lessons_of"]
-
 # Taught in one transaction: few enough that an interruption costs little and memory stays small,
 # enough to keep all processors busy.
 _MOST_IMAGES = 64
