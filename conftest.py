@@ -26,7 +26,7 @@ PATH_TIERS = {
     "tests/distributed/test_": "ray",
     "tests/research/papers": "papers",
     "tests/estimators/forest/test_endurance.py": "process",
-    "tests/estimators/forest/test_memory_limit_processes.py": "process",
+    "tests/estimators/forest/storage/test_memory_limit_processes.py": "process",
     "tests/estimators/forest/test_threads.py": "process",
     "tests/service/page": "browser",
     "tests/service/http/test_serving.py": "process",

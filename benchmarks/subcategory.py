@@ -13,11 +13,11 @@ import numpy as np
 
 from benchmarks.data import Array
 from benchmarks.measure import THREADS, Figure, report, show_table
-from evergrow.research import Lab
-from evergrow.research.papers.cvpr2015.contenders import CONTENDERS
+from evergrow.research import ExperimentContext
+from evergrow.research.papers.cvpr2015.data import SOURCES
+from evergrow.research.papers.cvpr2015.evaluation import evaluate
+from evergrow.research.papers.cvpr2015.learners import LEARNERS
 from evergrow.research.papers.cvpr2015.levels import MISSING, Draw, TwoLevels, draw
-from evergrow.research.papers.cvpr2015.sources import SOURCES
-from evergrow.research.papers.cvpr2015.trials import attempt
 
 # Points above the plain forest, share of its comparisons, and times its time to fit.
 BARS = {"features": (0.5, 0.8, 3.0), "birds": (0.0, 1.0, None)}
@@ -34,16 +34,16 @@ THRESHOLDS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 def regularised(quick: bool) -> None:
     """Fit time, comparisons and accuracy of regularised forests next to the plain one."""
-    lab, n_trees = Lab(SOURCES, quick), 5 if quick else 50
-    for source in _sources(lab):
-        data = TwoLevels.of(lab.dataset(source))
+    context, n_trees = ExperimentContext(SOURCES, quick), 5 if quick else 50
+    for source in _sources(context):
+        data = TwoLevels.of(context.dataset(source))
         runs: dict[str, list[dict[str, float]]] = {name: [] for name in REGULARISED}
         for seed in range(2 if quick else 3):
             shown = draw(data, seed, 1.0, 0.0)
             # In turns, so that a busy spell of the machine hits all.
             for name, (contender, changed) in REGULARISED.items():
                 sizes = {"n_trees": n_trees, "seed": seed, "n_jobs": THREADS}
-                runs[name].append(attempt(contender, shown, data, **sizes, parameters=changed))
+                runs[name].append(evaluate(contender, shown, data, **sizes, parameters=changed))
         rows = [
             (
                 name,
@@ -67,14 +67,14 @@ def regularised(quick: bool) -> None:
             Figure("regularised: comparisons / plain", saved, share, "at most"),
             Figure("regularised: fit time / plain", rows[1][3] / rows[0][3], times, "at most"),
         ]
-        bars_hold = not quick and not lab.is_built_in(source)
+        bars_hold = not quick and not context.is_built_in(source)
         report("subcategory", data.name, figures, bars=bars_hold)
 
 
 def refine(quick: bool) -> None:
     """Tell all fine labels of one coarse class to a running model, and to a new one."""
-    lab, n_trees = Lab(SOURCES, quick), 5 if quick else 50
-    data = TwoLevels.of(lab.dataset("features"))
+    context, n_trees = ExperimentContext(SOURCES, quick), 5 if quick else 50
+    data = TwoLevels.of(context.dataset("features"))
     coarse, n_children = np.unique(data.parents, return_counts=True)
     chosen = np.random.default_rng(0).permutation(coarse[n_children > 1])[: 2 if quick else 6]
     found = np.mean(
@@ -96,7 +96,7 @@ def refine(quick: bool) -> None:
         Figure("refined / refitted: accuracy on that class", accuracy, 0.97),
         Figure("refine / fit again: time", seconds, 0.1, "at most"),
     ]
-    report("subcategory", title, figures, bars=not quick and not lab.is_built_in("features"))
+    report("subcategory", title, figures, bars=not quick and not context.is_built_in("features"))
 
 
 def refined_and_refitted(data: TwoLevels, divided: int, seed: int, n_trees: int) -> Array:
@@ -120,18 +120,18 @@ def refined_and_refitted(data: TwoLevels, divided: int, seed: int, n_trees: int)
 
 def _hierarchical(shown: Draw, known: Array, seed: int, n_trees: int) -> Any:
     labels = np.column_stack([shown.coarse, np.where(known, shown.fine, MISSING)])
-    model = CONTENDERS["hierarchical"].make(n_trees, seed, THREADS)
+    model = LEARNERS["hierarchical"].make(n_trees, seed, THREADS)
     return model.fit(shown.X, labels)
 
 
 def back_off(quick: bool) -> None:
     """Right answers, and answers that name a fine class, over thresholds of ``back_off``."""
-    lab, columns = Lab(SOURCES, quick), {}
-    for source in _sources(lab):
-        data = TwoLevels.of(lab.dataset(source))
+    context, columns = ExperimentContext(SOURCES, quick), {}
+    for source in _sources(context):
+        data = TwoLevels.of(context.dataset(source))
         for share in (0.1, 0.5):
             shown = draw(data, 0, share, 0.5)
-            model = CONTENDERS["ridge-h"].make(5 if quick else 50, 0, THREADS)
+            model = LEARNERS["ridge-h"].make(5 if quick else 50, 0, THREADS)
             model.fit(shown.X, shown.labels)
             given = [answers(model, data, threshold) for threshold in THRESHOLDS]
             columns[f"{source}, {share:.0%} fine"] = [
@@ -148,9 +148,9 @@ def answers(model: Any, data: TwoLevels, threshold: float) -> tuple[float, float
     return float(right.mean()), float(np.isin(given, data.fine).mean())
 
 
-def _sources(lab: Lab) -> list[str]:
-    """Built-in data are the same under every name: one name will do."""
-    return [name for name in BARS if not lab.is_built_in(name)] or [*BARS][:1]
+def _sources(context: ExperimentContext) -> list[str]:
+    """Built-in data are the same under every name: one name is enough."""
+    return [name for name in BARS if not context.is_built_in(name)] or [*BARS][:1]
 
 
 def _mean(runs: list[dict[str, float]], name: str) -> float:

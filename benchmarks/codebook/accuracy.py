@@ -7,10 +7,10 @@ import numpy as np
 from benchmarks.codebook.pictures import pictures
 from benchmarks.measure import THREADS, Figure, report, show_table
 from evergrow import ERCForest
-from evergrow.research.papers.nips2006.coding import (
+from evergrow.research.papers.nips2006.histograms import (
     Coding,
+    count_words,
     equal_error_score,
-    histograms,
     training_descriptors,
 )
 from evergrow.research.papers.nips2006.photographs import Photographs
@@ -48,7 +48,7 @@ def _rates(
     if kmeans:
         means = KMeansCodebook(5 * n_words, start="random", random_state=seed).fit(given.rows)
         codings[KMEANS] = Coding(means, n_patches)
-    counts = histograms(task, descriptor, codings, seed)
+    counts = count_words(task, descriptor, codings, seed)
     return {kind: equal_error_score(task, name, counts[kind]) for kind in codings}
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from benchmarks.codebook.pictures import RGB, as_jpeg, pictures
 from benchmarks.measure import THREADS, Figure, report, show_table
 from evergrow.vision import Embedder
-from evergrow.vision.embedding.pretrained import PRETRAINED
+from evergrow.vision.embedding.model_zoo import PRETRAINED
 
 
 def run(quick: bool) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.measure import THREADS
-from evergrow.research import Lab
-from evergrow.research.papers.nips2006.photographs import SOURCES, Photographs, photographs
+from evergrow.research import ExperimentContext
+from evergrow.research.papers.nips2006.photographs import SOURCES, Photographs, load
 
 RGB = npt.NDArray[np.uint8]
 
@@ -18,9 +18,9 @@ RGB = npt.NDArray[np.uint8]
 @cache
 def pictures(quick: bool) -> Photographs:
     """The folder ``caltech_images`` of EVERGROW_DATA; quickly, or without it, drawn scenes."""
-    lab = Lab(SOURCES, quick=quick, n_jobs=THREADS)
+    context = ExperimentContext(SOURCES, quick=quick, n_jobs=THREADS)
     everything = 10_000
-    return photographs(lab, "photographs", everything, 10 if quick else everything)
+    return load(context, "photographs", everything, 10 if quick else everything)
 
 
 def as_jpeg(image: RGB) -> bytes:

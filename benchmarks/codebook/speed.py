@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.codebook.pictures import as_jpeg, pictures
 from benchmarks.measure import THREADS, Figure, median_seconds, report, show_table
 from evergrow import ERCForest
-from evergrow.research.papers.nips2006.coding import training_descriptors
+from evergrow.research.papers.nips2006.histograms import training_descriptors
 from evergrow.research.papers.nips2006.photographs import Photographs
 from evergrow.vision import (
     HierarchicalKMeans,

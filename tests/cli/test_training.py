@@ -13,7 +13,7 @@ import evergrow
 from evergrow import ImageClassifier, NCMForestClassifier
 from evergrow.cli.fit import fit
 from evergrow.foundation.locks import lock_path, locked
-from evergrow.vision.classifier.choices import FEATURES, LEARNERS
+from evergrow.vision.classifier.components import FEATURES, LEARNERS
 from tests.cli.conftest import Run
 from tests.vision.classifier.pictures import folder_of
 
@@ -120,9 +120,9 @@ def bad_image(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (empty, "put the pictures of each class in a folder of its own"),
-        (flat, "put the pictures of each class in a folder of its own"),
-        (no_images, "holds images"),
+        (empty, "put the images of each class into a folder of their own"),
+        (flat, "put the images of each class into a folder of their own"),
+        (no_images, "has images"),
         (nothing, "there is no folder"),
         (a_file, "is not a folder"),
         (bad_image, "bad.jpg"),

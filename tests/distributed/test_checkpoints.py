@@ -12,7 +12,7 @@ import pytest
 import evergrow
 from evergrow import NCMForestClassifier
 from evergrow.distributed.checkpoints import CheckpointedEngine, CheckpointStore
-from evergrow.estimators.forest import by_groups
+from evergrow.estimators.forest.cluster import driver_grow
 from evergrow.foundation.engine import Job, LocalEngine, current_engine
 from evergrow.foundation.errors import CacheWarning
 from evergrow.storage.files import read_model, write_model
@@ -24,13 +24,13 @@ from tests.distributed.conftest import same_trees
 def grown(monkeypatch):
     """The groups of trees that are grown in this process."""
     groups = []
-    grow = by_groups.grow_over
+    grow = driver_grow.grow_over
 
     def noted(group, *shared):
         groups.append(group)
         return grow(group, *shared)
 
-    monkeypatch.setattr(by_groups, "grow_over", noted)
+    monkeypatch.setattr(driver_grow, "grow_over", noted)
     return groups
 
 

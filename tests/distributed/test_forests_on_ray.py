@@ -12,8 +12,8 @@ import pytest
 
 import evergrow
 from evergrow import NCMForestClassifier, SubcategoryForestClassifier
-from evergrow.estimators.forest import by_groups
-from evergrow.estimators.forest.scratch import scratch_folder
+from evergrow.estimators.forest.cluster import driver_grow
+from evergrow.estimators.forest.storage.scratch_file import scratch_folder
 from evergrow.foundation.engine import current_engine
 from evergrow.foundation.errors import ShardError
 from tests.conftest import FORESTS
@@ -87,8 +87,10 @@ def test_shards_beyond_the_memory_limit_are_one_file_on_a_node(
     X, y = np.tile(rows[0], (12, 1)), np.tile(rows[1], 12)
     shards = evergrow.write_shards(tmp_path / "shards", [(X, y)])
     removed = []
-    remove = by_groups.remove_rows
-    monkeypatch.setattr(by_groups, "remove_rows", lambda name: removed.append(name) or remove(name))
+    remove = driver_grow.remove_node_file
+    monkeypatch.setattr(
+        driver_grow, "remove_node_file", lambda name: removed.append(name) or remove(name)
+    )
     options = {"random_state": 1, "n_jobs": 1}
     here = NCMForestClassifier(16, **options).fit(X, y)
     with evergrow.cluster("auto"):

@@ -111,7 +111,7 @@ def compare(
     from evergrow.research.comparison import choose
     from evergrow.research.comparison import compare as compare_learners
     from evergrow.research.datasets import load_dataset
-    from evergrow.research.experiments.running import check_folder
+    from evergrow.research.experiments.runner import check_folder
 
     contenders = choose(only, skip)
     check_folder(out)
@@ -147,7 +147,7 @@ def _list(ctx: click.Context) -> None:
 def _write(found: Comparison) -> None:
     from rich.console import Console
 
-    from evergrow.vision.images.sources import printable
+    from evergrow.foundation.naming import printable
 
     # A file or a pipe has no width; lines must not be wrapped there.
     console = Console(highlight=False, markup=False)
@@ -188,8 +188,8 @@ def _table(title: str, standings: Sequence[Standing]) -> Table:
 
 
 def _write_notes(standings: Sequence[Standing]) -> None:
+    from evergrow.foundation.naming import printable
     from evergrow.research.comparison.columns import said_of
-    from evergrow.vision.images.sources import printable
 
     said = dict.fromkeys((each.contender.title, said_of(each)) for each in standings)
     for title, note in said:

@@ -60,9 +60,9 @@ def experiment(
         return
     if not names:
         raise click.UsageError("name an experiment, or use --list")
-    from evergrow.research.experiments import Lab, find_experiments, perform
-    from evergrow.research.experiments.index import write_index
-    from evergrow.research.experiments.running import check_folder
+    from evergrow.research.experiments import ExperimentContext, find_experiments, run_experiment
+    from evergrow.research.experiments.pages import write_index
+    from evergrow.research.experiments.runner import check_folder
 
     out = out or ("results-quick" if quick else "results")
     found = find_experiments(names)
@@ -70,11 +70,13 @@ def experiment(
         found = _taking_data(found)
     check_folder(out)
     for each in found:
-        lab = Lab(each.sources, quick=quick, data=data, n_seeds=seeds, n_jobs=jobs)
-        for file in lab.stand_ins:
+        context = ExperimentContext(
+            each.sources, quick=quick, data=data, n_seeds=seeds, n_jobs=jobs
+        )
+        for file in context.missing_files:
             click.echo(f"{each.name}: built-in data stand in for {file}", err=True)
         try:
-            outcome = perform(each, out, lab, fresh=fresh, verbose=verbosity(quiet))
+            outcome = run_experiment(each, out, context, fresh=fresh, verbose=verbosity(quiet))
         except KeyboardInterrupt:
             click.echo("Finished runs are cached; run the same command again to resume.", err=True)
             raise

@@ -133,9 +133,9 @@ def _told(answers: Answers) -> tuple[WorkspaceAnswer, ...] | None:
 
 def _find_images(images: tuple[str, ...]) -> tuple[list[str], tuple[Any, ...]]:
     """Return the images, and the files among them that cannot be read."""
-    from evergrow.vision.images.finding import found_images
-    from evergrow.vision.images.many import warn_of
+    from evergrow.vision.images.folders import search_images
+    from evergrow.vision.images.results import warn_about
 
-    found = found_images(list(images))
-    warn_of(found.ignored)
+    found = search_images(list(images))
+    warn_about(found.ignored)
     return [os.fspath(path) for path in found.paths], found.unreadable

@@ -17,7 +17,7 @@ RAN = Workload(1000, 100, 25, trees=1, min_samples_leaf=10)
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fast rather than exact."""
-    monkeypatch.setattr(module, "_REPEATS", 1)
+    monkeypatch.setattr(module, "_MOST_REPEATS", 1)
     monkeypatch.setattr(module, "_FIRST_ROWS", dict.fromkeys(module._FIRST_ROWS, 500))
     monkeypatch.setattr(module, "_SECONDS", 0.01)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from evergrow import NCMForestClassifier, _core
-from evergrow.estimators.forest.fitted import FittedForest
+from evergrow.estimators.forest.value.fitted import FittedForest
 
 N_COARSE, N_FINE = 4, 20
 # Fine classes first, then the coarse class of each.

@@ -63,7 +63,7 @@ def test_other_folders_beside_train_and_test_are_named(tmp_path: Path) -> None:
 
 def test_what_is_not_taken_is_named(tmp_path: Path) -> None:
     put(tmp_path, "a/1.png", "a/2.png", "stray.png")
-    with pytest.warns(BadImageWarning, match="it lies in no class folder") as said:
+    with pytest.warns(BadImageWarning, match="it is not in a class folder") as said:
         load_dataset(tmp_path)
     assert said[0].filename == __file__
 

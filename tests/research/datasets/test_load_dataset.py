@@ -86,7 +86,7 @@ def test_a_name_stands_before_a_folder_of_that_name(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "digits").mkdir()
     assert len(load_dataset("digits").X_train) == 1347
-    with pytest.raises(ValueError, match="'digits' holds no folders"):
+    with pytest.raises(ValueError, match="'digits' has no subfolders"):
         load_dataset(Path("digits"))
 
 

@@ -23,8 +23,8 @@ def model_of(**options: Any) -> ImageClassifier:
     [
         ({"features": "pixels"}, r"features must be one of \['embed', 'haar', 'hsl', 'sift'\] or"),
         ({"features": MeanColours}, "features must be"),
-        ({"features": 7}, "a transformer of images or a function"),
-        ({"learner": "svm"}, r"learner must be one of \['forest', 'rls'\] or a growing"),
+        ({"features": 7}, "a transformer or a function of images"),
+        ({"learner": "svm"}, r"learner must be one of \['forest', 'rls'\] or a classifier"),
         ({"learner": MeanColours()}, "learner must be"),
         ({"on_error": "ignore"}, r"on_error must be one of \['raise', 'skip'\]"),
         ({"n_jobs": 0}, "n_jobs must be"),
@@ -42,7 +42,7 @@ def test_a_wrong_parameter_says_what_is_allowed(options: dict[str, Any], message
     [
         ([], [], ValueError, "at least one image"),
         ("photos", ["red"], TypeError, "must be a list of sources"),
-        (IMAGES, None, ValueError, "one folder per class"),
+        (IMAGES, None, ValueError, "one subfolder per class"),
         (IMAGES, LABELS[1:], ValueError, "one label per image, 12"),
         (IMAGES, LABELS[None], ValueError, "one label per image, 12"),
         (IMAGES[:2], [1, "red"], TypeError, "all strings or all numbers"),
@@ -113,7 +113,7 @@ def test_only_some_of_the_known_classes_can_be_forgotten(classes: Any, message: 
 def test_an_empty_class_folder_is_warned_of(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, "red", "green", n=2)
     (folder / "empty").mkdir()
-    with pytest.warns(BadImageWarning, match="the folder holds no images"):
+    with pytest.warns(BadImageWarning, match="the folder has no images"):
         model = model_of().fit(folder)
     assert model.classes_.tolist() == ["green", "red"]
     assert len(model.report_.problems) == 1
@@ -131,7 +131,7 @@ class Short(MeanColours):
 
 @pytest.mark.parametrize("features", [Flat(), Short()])
 def test_features_must_be_a_row_per_image(features: Any) -> None:
-    with pytest.raises(ValueError, match="must give a row per image, 12"):
+    with pytest.raises(ValueError, match="must return one row per image, 12"):
         ImageClassifier(features).fit(IMAGES, LABELS)
 
 

@@ -192,7 +192,7 @@ def test_a_function_sees_patches_as_they_are() -> None:
     ],
 )
 def test_a_function_that_gives_no_matrix_is_refused(wrong: Any) -> None:
-    with pytest.raises(ValueError, match="descriptor must give a matrix of numbers"):
+    with pytest.raises(ValueError, match="descriptor must return a matrix of numbers"):
         custom_descriptor(wrong)
 
 

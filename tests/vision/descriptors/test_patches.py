@@ -139,7 +139,7 @@ def test_a_wrong_mask_is_refused(mask: Any) -> None:
         (RandomPatches(max_size=0), "max_size must be"),
         (RandomPatches(min_size=20, max_size=10), "max_size must be at least min_size, 20"),
         (DensePatches(step=0), "step must be"),
-        (DensePatches(size=()), "at least one size"),
+        (DensePatches(size=()), "at least one value"),
         (DensePatches(size=(3, 0.5)), "size must be an integer"),  # type: ignore[arg-type]
         (DensePatches(n=0), "n must be an integer"),
     ],

@@ -20,9 +20,9 @@ from onnx.reference import ReferenceEvaluator
 import evergrow
 from evergrow import CacheWarning, Embedder
 from evergrow.vision import find_images
-from evergrow.vision.embedding import efficientnet, pretrained
-from evergrow.vision.embedding.checkpoint import read_checkpoint
+from evergrow.vision.embedding import efficientnet, model_zoo
 from evergrow.vision.embedding.efficientnet import Stage, fold_batch_norm, same_padding
+from evergrow.vision.embedding.torch_weights import read_torch_weights
 from tests.reference.inverted_residual import convolve, inverted_residual, normalise
 from tests.vision.images.drawn import noise
 
@@ -31,9 +31,9 @@ NORM = ("weight", "bias", "running_mean", "running_var")
 
 @pytest.fixture(scope="module")
 def weights() -> dict[str, Any]:
-    module = importlib.import_module(pretrained._LITE0.package)
-    with open(pretrained._LITE0.weights_path(module), "rb") as file:
-        return read_checkpoint(file)
+    module = importlib.import_module(model_zoo._LITE0.package)
+    with open(model_zoo._LITE0.weights_path(module), "rb") as file:
+        return read_torch_weights(file)
 
 
 def random_weights(shapes: dict[str, tuple[int, ...]]) -> dict[str, Any]:
@@ -139,20 +139,20 @@ def legacy(named: Any) -> bytes:
 )
 def test_a_pickle_that_is_more_than_weights_is_refused(content: bytes, capfd: Any) -> None:
     with pytest.raises(ValueError, match="the weights cannot be read"):
-        read_checkpoint(io.BytesIO(content))
+        read_torch_weights(io.BytesIO(content))
     assert "harm" not in capfd.readouterr().out
 
 
 def test_truncated_weights_are_refused() -> None:
-    module = importlib.import_module(pretrained._LITE0.package)
-    content = Path(pretrained._LITE0.weights_path(module)).read_bytes()
+    module = importlib.import_module(model_zoo._LITE0.package)
+    content = Path(model_zoo._LITE0.weights_path(module)).read_bytes()
     for share in (0.001, 0.5, 0.99):
         with pytest.raises(ValueError, match="the weights cannot be read"):
-            read_checkpoint(io.BytesIO(content[: int(len(content) * share)]))
+            read_torch_weights(io.BytesIO(content[: int(len(content) * share)]))
 
 
 def test_the_converted_network_is_kept_and_a_spoilt_one_made_again(tmp_path: Path) -> None:
-    network = pretrained.PRETRAINED["efficientnet-lite0"]
+    network = model_zoo.PRETRAINED["efficientnet-lite0"]
     content = network.onnx(tmp_path)
     (path,) = tmp_path.iterdir()
     path.write_bytes(content[:-1])
@@ -161,7 +161,7 @@ def test_the_converted_network_is_kept_and_a_spoilt_one_made_again(tmp_path: Pat
 
 
 def test_a_network_that_someone_put_into_the_cache_is_not_believed(tmp_path: Path) -> None:
-    network = pretrained.PRETRAINED["efficientnet-lite0"]
+    network = model_zoo.PRETRAINED["efficientnet-lite0"]
     content = network.onnx(tmp_path)
     (path,) = tmp_path.iterdir()
     forged = onnx.load_model_from_string(content)
@@ -173,7 +173,7 @@ def test_a_network_that_someone_put_into_the_cache_is_not_believed(tmp_path: Pat
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
 def test_a_pipe_in_the_cache_is_not_waited_for(tmp_path: Path) -> None:
-    network = pretrained.PRETRAINED["efficientnet-lite0"]
+    network = model_zoo.PRETRAINED["efficientnet-lite0"]
     content = network.onnx(tmp_path)
     (path,) = tmp_path.iterdir()
     path.unlink()
@@ -182,7 +182,7 @@ def test_a_pipe_in_the_cache_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_network_that_is_not_the_known_one_is_not_kept(tmp_path: Path) -> None:
-    network = replace(pretrained.PRETRAINED["efficientnet-lite0"], onnx_sha256="other")
+    network = replace(model_zoo.PRETRAINED["efficientnet-lite0"], onnx_sha256="other")
     assert network.onnx(tmp_path) == network.onnx(None)
     assert not list(tmp_path.iterdir())
 
@@ -190,7 +190,7 @@ def test_a_network_that_is_not_the_known_one_is_not_kept(tmp_path: Path) -> None
 def test_a_folder_that_cannot_be_written_is_told_and_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     embedder = Embedder(cache=tmp_path / "file")
-    with pytest.warns(CacheWarning, match="nothing is kept there") as told:
+    with pytest.warns(CacheWarning, match="nothing is cached there") as told:
         assert embedder.transform([noise()]).shape == (1, 1280)
     assert len(told) == 1
 
@@ -200,7 +200,7 @@ def test_a_saved_embedder_names_its_weights(tmp_path: Path, monkeypatch: Any) ->
     assert (tmp_path / "model.evergrow").stat().st_size < 10_000
     loaded = evergrow.load(tmp_path / "model.evergrow")
     np.testing.assert_array_equal(loaded.transform([noise()]), Embedder().transform([noise()]))
-    monkeypatch.setattr(pretrained.Pretrained, "weights_sha256", lambda self: "other")
+    monkeypatch.setattr(model_zoo.Pretrained, "weights_sha256", lambda self: "other")
     with pytest.raises(ValueError, match="used with other weights"):
         evergrow.load(tmp_path / "model.evergrow").transform([noise()])
 

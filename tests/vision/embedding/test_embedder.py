@@ -23,8 +23,7 @@ import evergrow
 from evergrow import BadImageWarning, CacheWarning, Embedder, ImageError, ModelFileError
 from evergrow.storage.files import read_model, write_model
 from evergrow.vision import OnnxModel, Preprocessing, ReadLimits
-from evergrow.vision.embedding import networks
-from evergrow.vision.embedding import vectors as embedding
+from evergrow.vision.embedding import networks, pipeline
 from tests.vision.embedding.models import KERNEL, channels_last_model, onnx_model
 from tests.vision.images.drawn import encoded, noise
 
@@ -177,7 +176,7 @@ def test_a_callable_gets_few_large_images_at_once(monkeypatch: pytest.MonkeyPatc
         sizes.append(len(images))
         return [image.mean(axis=(0, 1)) for image in images]
 
-    monkeypatch.setattr("evergrow.vision.embedding.vectors.MOST_BYTES", 3 * IMAGES[0].nbytes)
+    monkeypatch.setattr("evergrow.vision.embedding.pipeline.MAX_GROUP_BYTES", 3 * IMAGES[0].nbytes)
     Embedder(mean).transform(FILES)
     # The first tells how many features there are.
     assert sizes == [1, 3, 3, 1]
@@ -189,7 +188,7 @@ def test_few_images_are_read_ahead_for_a_callable(
 ) -> None:
     read: list[int] = []
     ahead: list[int] = []
-    pixels = embedding.pixels_of
+    pixels = pipeline.to_rgb
 
     def counting(*arguments: Any, **options: Any) -> Any:
         read.append(1)
@@ -201,7 +200,7 @@ def test_few_images_are_read_ahead_for_a_callable(
         return [image.mean(axis=(0, 1)) for image in images]
 
     done: list[int] = []
-    monkeypatch.setattr(embedding, "pixels_of", counting)
+    monkeypatch.setattr(pipeline, "to_rgb", counting)
     Embedder(mean, batch_size=4, n_jobs=n_jobs).transform(FILES * 8)
     assert max(ahead) <= 4 + 1 + 2 * n_jobs
 
@@ -211,7 +210,7 @@ def test_known_images_are_neither_decoded_nor_computed_again(
 ) -> None:
     first = Embedder(model).transform([*FILES, IMAGES[0]])
     assert counted == [8]
-    monkeypatch.setattr("evergrow.vision.images.reading.decode", None)
+    monkeypatch.setattr("evergrow.vision.images.reader.decode_image", None)
     again = Embedder(model).transform([*FILES, IMAGES[0]])
     assert counted == [8]
     np.testing.assert_array_equal(again, first)
@@ -250,7 +249,7 @@ def test_a_cache_that_cannot_be_written_is_told_once_and_does_no_harm(
     model: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "cache").write_text("in the way")
-    with pytest.warns(CacheWarning, match="nothing is kept there") as told:
+    with pytest.warns(CacheWarning, match="nothing is cached there") as told:
         first = Embedder(model).transform(FILES)
     assert len(told) == 1
     # Warnings are errors here: a second one would be raised.
@@ -444,7 +443,7 @@ def test_a_file_chooses_neither_threads_nor_wider_limits(model: Path, tmp_path: 
 
 
 def test_an_embedder_with_a_callable_refuses_to_be_saved(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="a file holds no code"):
+    with pytest.raises(TypeError, match="a model file contains no code"):
         Embedder(lambda images: np.zeros((len(images), 2))).save(tmp_path / "model.evergrow")
 
 

@@ -152,14 +152,14 @@ def test_images_in_memory_are_coded_part_by_part(monkeypatch: pytest.MonkeyPatch
 
 def test_training_descriptors_do_not_travel() -> None:
     forest = ERCForest(3, n_words=15, random_state=0).fit(IMAGES, LABELS)
-    assert forest._fitted.kept is not None
-    assert forest._travelling()._fitted.kept is None
-    assert forest._fitted.kept is not None
+    assert forest._fitted.descriptors is not None
+    assert forest._coding_copy()._fitted.descriptors is None
+    assert forest._fitted.descriptors is not None
 
 
 def test_shards_are_no_images(ragged: Shards) -> None:
     bag = BagOfWords(features=LocalFeatures())
-    with pytest.raises(TypeError, match="shards hold descriptors"):
+    with pytest.raises(TypeError, match="shards contain descriptors"):
         bag.fit(ragged, ragged.labels)
 
 

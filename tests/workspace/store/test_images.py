@@ -9,8 +9,9 @@ import pytest
 from PIL import Image
 
 from evergrow import ImageError
+from evergrow.vision.images.thumbnails import THUMBNAIL_SIDE, make_thumbnail
 from evergrow.workspace import Picture, Workspace
-from evergrow.workspace.store.images import THUMBNAIL_SIDE, Images, small_picture
+from evergrow.workspace.store.images import Images
 from tests.workspace.builders import lesson, made, picture
 
 
@@ -24,7 +25,7 @@ def drawn(width, height, kind="PNG", **options):
 
 @pytest.mark.parametrize(("width", "height"), [(640, 480), (480, 640), (8, 8), (1000, 2)])
 def test_a_thumbnail_fits_its_square_and_keeps_the_shape(width, height):
-    small = Image.open(io.BytesIO(small_picture(drawn(width, height))))
+    small = Image.open(io.BytesIO(make_thumbnail(drawn(width, height))))
     assert small.format == "JPEG"
     assert max(small.size) == min(max(width, height), THUMBNAIL_SIDE)
     assert small.width / small.height == pytest.approx(width / height, rel=0.2) or height < 3
@@ -33,7 +34,7 @@ def test_a_thumbnail_fits_its_square_and_keeps_the_shape(width, height):
 def test_a_thumbnail_is_turned_as_the_camera_says():
     exif = Image.Exif()
     exif[0x0112] = 6
-    small = Image.open(io.BytesIO(small_picture(drawn(400, 200, "JPEG", exif=exif))))
+    small = Image.open(io.BytesIO(make_thumbnail(drawn(400, 200, "JPEG", exif=exif))))
     assert small.height == 2 * small.width
 
 
@@ -53,7 +54,7 @@ def test_a_missing_or_empty_thumbnail_is_made_again(tmp_path, left):
             path.parent.mkdir()
             path.write_bytes(left)
         small = workspace.thumbnail(1)
-        assert small == small_picture(content)
+        assert small == make_thumbnail(content)
         assert path.read_bytes() == small
 
 

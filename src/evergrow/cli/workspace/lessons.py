@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from evergrow.foundation.errors import BadImage, ImageError
+from evergrow.foundation.naming import name_of
 from evergrow.vision.images import find_labelled
-from evergrow.vision.images.ahead import in_groups, in_order_ahead
-from evergrow.vision.images.decoding import decode_with_size, header_of
-from evergrow.vision.images.finding import raise_first
-from evergrow.vision.images.many import warn_of
-from evergrow.vision.images.sources import DEFAULT_LIMITS, content_of, name_of
+from evergrow.vision.images.decoder import decode_image
+from evergrow.vision.images.folders import raise_first
+from evergrow.vision.images.prefetch import group_by_size, prefetch
+from evergrow.vision.images.results import warn_about
+from evergrow.vision.images.sources import DEFAULT_LIMITS, read_content
+from evergrow.vision.images.thumbnails import THUMBNAIL_SIDE, make_thumbnail
 from evergrow.workspace.names import checked_name
 from evergrow.workspace.records import Lesson, Picture
-from evergrow.workspace.store.images import THUMBNAIL_SIDE, thumbnail_of
 
 # Taught in one transaction: few enough that an interruption costs little and memory stays small,
 # enough to keep all processors busy.
@@ -46,7 +47,7 @@ def labelled_paths(folder: str, *, fine: bool, on_error: str) -> list[LabelledPa
     found = find_labelled(folder)
     if on_error == "raise":
         raise_first(found.unreadable)
-    warn_of(found.problems)
+    warn_about(found.problems)
     root = Path(folder)
     return [
         LabelledPath(path, checked_name(label), _fine_name(root, path) if fine else None)
@@ -64,8 +65,8 @@ def lessons_of(
     labelled: Sequence[LabelledPath], embedder: Any, *, on_error: str, n_threads: int
 ) -> Iterator[Lessons]:
     """Lessons of all images, as many at a time as are taught together."""
-    ahead = in_order_ahead(_read, labelled, n_threads)
-    for group in in_groups(ahead, _n_bytes, most_items=_MOST_IMAGES, most_bytes=_MOST_BYTES):
+    ahead = prefetch(_read, labelled, n_threads)
+    for group in group_by_size(ahead, _n_bytes, max_items=_MOST_IMAGES, max_bytes=_MOST_BYTES):
         problems = [one for _, one in group if isinstance(one, BadImage)]
         read = [(one, what) for one, what in group if isinstance(what, Picture)]
         ready, more = _embedded(read, embedder)
@@ -78,15 +79,15 @@ def lessons_of(
 def _read(one: LabelledPath) -> tuple[LabelledPath, Picture | BadImage]:
     try:
         # Of a path it is bytes.
-        content: Any = content_of(one.path, DEFAULT_LIMITS)
-        media_type = header_of(content).media_type
-        pixels, (width, height) = decode_with_size(content, DEFAULT_LIMITS, THUMBNAIL_SIDE)
+        content: Any = read_content(one.path, DEFAULT_LIMITS)
+        image = decode_image(content, DEFAULT_LIMITS, THUMBNAIL_SIDE)
     except ImageError as error:
         return one, BadImage(None, name_of(one.path), error.reason)
     except ValueError as error:
         return one, BadImage(None, name_of(one.path), str(error))
     # Made here, in threads, so that nobody who looks at the gallery waits for it.
-    return one, Picture(content, media_type, width, height, thumbnail_of(pixels))
+    thumbnail = make_thumbnail(image.pixels)
+    return one, Picture(content, image.media_type, image.width, image.height, thumbnail)
 
 
 def _n_bytes(read: tuple[LabelledPath, Picture | BadImage]) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from evergrow.distributed.planning.workload import Cluster, EstimatorSpec, Workload
-from evergrow.estimators.forest.by_groups import groups_of
-from evergrow.estimators.forest.room import SAMPLE_BYTES, Work
+from evergrow.estimators.forest.cluster.driver_grow import tree_groups
+from evergrow.estimators.forest.storage.budget import SAMPLE_BYTES, MemoryDemand
 from evergrow.estimators.linear.feature_map import BLOCK_BYTES
 
 __all__ = ["Footprint", "compute_footprint", "footprint_here"]
@@ -89,9 +89,9 @@ def footprint_here(
     return needs, limit
 
 
-def _growth_of(spec: EstimatorSpec, work: Workload, n_threads: int = 1) -> Work:
+def _growth_of(spec: EstimatorSpec, work: Workload, n_threads: int = 1) -> MemoryDemand:
     """The work of one process, as the forest itself counts its memory."""
-    return Work(
+    return MemoryDemand(
         kind="fit",
         n_rows=work.rows,
         n_new=work.rows,
@@ -107,7 +107,7 @@ def _growth_of(spec: EstimatorSpec, work: Workload, n_threads: int = 1) -> Work:
 def _forest_footprint(
     spec: EstimatorSpec, work: Workload, tree_bytes: float, limit: int | None, from_shards: bool
 ) -> Footprint:
-    groups = groups_of(work.trees, work.rows * work.features, n_threads=1)
+    groups = tree_groups(work.trees, work.rows * work.features, n_threads=1)
     group = round(groups[0][1] * tree_bytes)
     trees, samples = round(work.trees * tree_bytes), work.rows * SAMPLE_BYTES
     growth = _growth_of(spec, work)

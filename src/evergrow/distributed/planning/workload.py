@@ -28,7 +28,7 @@ from evergrow.foundation.params import (
     check_parameters,
 )
 from evergrow.storage.shards.writing import SHARD_BYTES
-from evergrow.vision.words.erc import ERCForest
+from evergrow.vision.words import ERCForest
 
 __all__ = ["CLUSTER_RULES", "ESTIMATORS", "Cluster", "EstimatorSpec", "Workload", "this_machine"]
 

@@ -1,10 +1,10 @@
-from .axis import AxisForestClassifier
-from .explain import AxisStep, Explanation, LinearStep, Step, TreePath
-from .linear import LinearForestClassifier
-from .ncm import NCMForestClassifier
-from .report import UpdateReport
+from .axis_forest import AxisForestClassifier
+from .explanation import AxisStep, Explanation, LinearStep, Step, TreePath
+from .linear_forest import LinearForestClassifier
+from .ncm_forest import NCMForestClassifier
 from .strategies import IGT, RTST, RUST, ULS
-from .svm import SVMForestClassifier
+from .svm_forest import SVMForestClassifier
+from .value.report import UpdateReport
 
 __all__ = [
     "IGT",

@@ -9,19 +9,6 @@ import numpy as np
 
 from evergrow.foundation.params import Choice, Number, Rule, check_parameters
 
-__all__ = [
-    "IGT",
-    "RTST",
-    "RUST",
-    "STRATEGIES",
-    "ULS",
-    "NodeSampling",
-    "Strategy",
-    "resolve_strategy",
-    "strategy_from_json",
-    "strategy_to_json",
-]
-
 NodeSampling: TypeAlias = Literal["size", "uniform", "quality"]
 
 CHOICE_RULES: dict[str, list[Rule]] = {

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from evergrow.estimators.forest.growth import (
+from evergrow.estimators.forest.request import ForestRequest, check_updates
+from evergrow.estimators.forest.splits import (
     FOREST_RULES,
     NCM_RULES,
     assignments_per_subset,
@@ -15,7 +16,6 @@ from evergrow.estimators.forest.growth import (
     scoring_samples,
     subsets_per_node,
 )
-from evergrow.estimators.forest.recipe import Recipe, check_updates
 from evergrow.estimators.forest.strategies import NodeSampling, Strategy
 from evergrow.estimators.subcategory.filling import Guess
 from evergrow.estimators.subcategory.growing import GrowingSubcategories
@@ -295,11 +295,11 @@ default="auto"
     def _guess(self, way: str | Guesser, seed: int) -> Guess:
         return Guess(guesser_of(way), seed, self.n_jobs, self.verbose)
 
-    def _recipe(self, tree: LabelTree) -> Recipe:
+    def _recipe(self, tree: LabelTree) -> ForestRequest:
         def rules(n_classes: int, n_features: int) -> dict[str, Any]:  # noqa: ARG001
             return self._split_rules(tree, METHODS[self.method])
 
-        return Recipe.of(self, "ncm", rules)
+        return ForestRequest.of(self, "ncm", rules)
 
     def _split_rules(self, tree: LabelTree, method: Method) -> dict[str, Any]:
         coarse_means = method.coarse_means and self.class_means == "both"

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.forest.fitted import FittedForest
+from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.subcategory.hierarchy import LabelTree
 from evergrow.estimators.subcategory.label_columns import listed
 from evergrow.estimators.subcategory.methods import METHODS

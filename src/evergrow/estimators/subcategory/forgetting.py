@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.forest.recipe import Recipe
-from evergrow.estimators.forest.unlearn import forget as forget_of_forest
+from evergrow.estimators.forest.change.removal import forget as forget_of_forest
+from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.subcategory.fitted import FittedSubcategories
 from evergrow.estimators.subcategory.hierarchy import LabelTree
 from evergrow.estimators.subcategory.learning import Lesson, Plan, reguess
@@ -44,7 +44,7 @@ def _forget(
     return Lesson(fitted, report, guesses)
 
 
-def _recipe_of_both(plan: Plan, before: LabelTree, after: LabelTree) -> Recipe:
+def _recipe_of_both(plan: Plan, before: LabelTree, after: LabelTree) -> ForestRequest:
     """Rules for the classes as they were and as they are, which differ in their number."""
     recipes = {len(tree): plan.recipe(tree) for tree in (before, after)}
 

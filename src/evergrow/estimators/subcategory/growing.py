@@ -12,9 +12,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
 from evergrow.estimators.classifier.learner import checked_rows
-from evergrow.estimators.forest.by_groups import seed_of_work
-from evergrow.estimators.forest.recipe import check_growable, check_has_rows
-from evergrow.estimators.forest.unlearn import as_ids, check_stored
+from evergrow.estimators.forest.change.removal import as_ids, check_stored
+from evergrow.estimators.forest.cluster.driver_grow import resumed_seed
+from evergrow.estimators.forest.request import check_growable, check_has_rows
 from evergrow.estimators.subcategory.answering import AnsweringForest
 from evergrow.estimators.subcategory.fitted import FittedSubcategories
 from evergrow.estimators.subcategory.forgetting import forget
@@ -234,7 +234,7 @@ class GrowingSubcategories(AnsweringForest):
         if self.random_state is None:
             codes = np.stack([labels.coarse, labels.fine]).astype(np.int32)
             recipe = self._plan(seed).recipe(tree)
-            seed = seed_of_work(seed, checked, codes, recipe, len(tree.core_labels))
+            seed = resumed_seed(seed, checked, codes, recipe, len(tree.core_labels))
         lesson = learn_first(checked, tree, labels, seed, self._plan(seed), few=min_samples == 1)
         ids = np.arange(checked.shape[0], dtype=np.int64)
         self._learn(lesson, ids, getattr(learner, "feature_names_in_", None))

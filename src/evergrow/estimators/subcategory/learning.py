@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.forest import UpdateReport
-from evergrow.estimators.forest.fitted import FittedForest
-from evergrow.estimators.forest.recipe import Recipe
-from evergrow.estimators.forest.relabel import relabel, settle
-from evergrow.estimators.forest.standardize import Standardization
-from evergrow.estimators.forest.teach import Batch, begin, extend, regrow_early
+from evergrow.estimators.forest.change.addition import begin, extend, regrow_early
+from evergrow.estimators.forest.change.relabeling import relabel, settle
+from evergrow.estimators.forest.request import ForestRequest
+from evergrow.estimators.forest.storage.placement import ForestBatch
+from evergrow.estimators.forest.value.fitted import FittedForest
+from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.subcategory.filling import Guess, NewSamples, fill_missing
 from evergrow.estimators.subcategory.fitted import FittedSubcategories
 from evergrow.estimators.subcategory.guess_report import GuessReport
@@ -43,7 +44,7 @@ class Plan:
     """How to learn, fixed for one call; ``recipe`` gives that of the forest for a tree."""
 
     name: str
-    recipe: Callable[[LabelTree], Recipe]
+    recipe: Callable[[LabelTree], ForestRequest]
     guess: Guess | None
     refine_share: float
     stack_scale: float
@@ -79,7 +80,7 @@ def learn_first(
     if few:
         recipe = recipe.for_few(int(used.sum()))
     rows = _part(X, used) if stack is None else stack.rows(_part(X, used), recipe.n_threads)
-    batch = Batch(rows, classes[used], ids[used])
+    batch = ForestBatch(rows, classes[used], ids[used])
     open_ = used & (labels.fine == UNKNOWN)
     forest, report = begin(
         tree.core_labels, batch, seed, recipe, n_seen=len(ids), expendable=ids[open_]
@@ -124,7 +125,7 @@ def _learn_more(
     used = _used(finest, tree, plan)
     open_ = used & missing
     unconfirmed = known.unconfirmed.also(ids[open_], labels.coarse[open_])
-    batch = Batch(_part(X, used), finest[used], ids[used])
+    batch = ForestBatch(_part(X, used), finest[used], ids[used])
     forest, report = _extended(forest, batch, tree, plan, unconfirmed.ids)
     history = replace(forest.history, n_seen=int(ids[-1]) + 1)
     forest = replace(forest, history=history)
@@ -229,7 +230,7 @@ def _stack(
     # The file is the second forest's.
     recipe = replace(plan.recipe(flat), memory=None)
     ids = np.flatnonzero(chosen).astype(np.int64)
-    batch = Batch(_part(X, chosen), codes, ids)
+    batch = ForestBatch(_part(X, chosen), codes, ids)
     first, _ = begin(flat.core_labels, batch, seed, recipe.for_few(len(ids)), X.shape[0])
     scaling = Standardization.of_each if recipe.standardize else _unchanged
     return Stack(first, scaling(X), plan.stack_scale)
@@ -273,7 +274,7 @@ def _relabelled(
 
 
 def _extended(
-    forest: FittedForest, batch: Batch, tree: LabelTree, plan: Plan, expendable: Ids
+    forest: FittedForest, batch: ForestBatch, tree: LabelTree, plan: Plan, expendable: Ids
 ) -> tuple[FittedForest, UpdateReport]:
     recipe = plan.recipe(tree)
     if not len(batch.ids):

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.forest.fitted import FittedForest
-from evergrow.estimators.forest.modelfile import forest_parameters, parameters_of_forest
-from evergrow.estimators.forest.standardize import Standardization
+from evergrow.estimators.forest.value.fitted import FittedForest
+from evergrow.estimators.forest.value.serialization import forest_parameters, parameters_of_forest
+from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.subcategory.by_forest import ForestGuesser
 from evergrow.estimators.subcategory.fitted import FittedSubcategories
 from evergrow.estimators.subcategory.hierarchy import LabelTree

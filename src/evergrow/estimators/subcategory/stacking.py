@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.forest.fitted import FittedForest
-from evergrow.estimators.forest.standardize import Standardization
+from evergrow.estimators.forest.value.fitted import FittedForest
+from evergrow.estimators.forest.value.standardization import Standardization
 
 __all__ = ["Stack"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.forest.fitted import FittedForest
+from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.subcategory.hierarchy import UNKNOWN, LabelTree
 
 __all__ = ["StoredSamples", "Unconfirmed"]

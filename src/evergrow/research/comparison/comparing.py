@@ -25,9 +25,9 @@ from evergrow.research.comparison.recommending import (
 from evergrow.research.comparison.result import Result, Standing
 from evergrow.research.comparison.wording import shortened
 from evergrow.research.datasets import Dataset
-from evergrow.research.experiments.kept import KeptRuns
-from evergrow.research.experiments.record import surroundings
-from evergrow.research.experiments.running import check_folder
+from evergrow.research.experiments.environment import describe_environment
+from evergrow.research.experiments.run_cache import RunCache
+from evergrow.research.experiments.runner import check_folder
 
 __all__ = ["Comparison", "compare"]
 
@@ -124,9 +124,9 @@ def compare(
     plan = make_plan(
         data, initial=initial, chunk=chunk, seed=seed, repetitions=repetitions, quick=quick
     )
-    kept = KeptRuns(target / ".runs" / "comparison.jsonl")
+    kept = RunCache(target / ".runs" / "comparison.jsonl")
     if fresh:
-        kept.drop()
+        kept.clear()
     bench = _Bench(kept, n_jobs, time_limit, quick)
     # Our own learners stand beside the slow ones only if there are any.
     sampled = [each for each in chosen if each.on_sample]
@@ -172,7 +172,7 @@ class _FailedError(Exception):
 class _Bench:
     """Measures what is not kept from before."""
 
-    kept: KeptRuns
+    kept: RunCache
     n_jobs: int
     time_limit: float
     quick: bool
@@ -220,7 +220,7 @@ class _Bench:
             "n_jobs": self.n_jobs,
             "version": __version__,
         }
-        known = _sound(self.kept.find(setting), plan)
+        known = _sound(self.kept.get(setting), plan)
         # One that was stopped gets its chance when there is more time.
         if known and (known.stopped_at is None or known.time_limit >= self.time_limit):
             return known
@@ -231,7 +231,7 @@ class _Bench:
         # Whatever somebody else's learner may raise on somebody's data.
         except Exception as error:
             raise _FailedError(_said_by(error)) from error
-        self.kept.keep(setting, [result.to_json()])
+        self.kept.add(setting, [result.to_json()])
         return result
 
 
@@ -280,5 +280,5 @@ def _record(
         "quick": quick,
         "time_limit": time_limit,
         "n_jobs": n_jobs,
-        **surroundings(),
+        **describe_environment(),
     }

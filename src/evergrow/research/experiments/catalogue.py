@@ -1,4 +1,4 @@
-"""Every table and figure of the five papers and our own guide, and where its experiment is."""
+"""All experiments by name: the tables and figures of the five papers, and our own guide."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
+from typing import cast
 
 from evergrow.research.experiments.experiment import Experiment
-
-__all__ = ["PAPERS", "Illustration", "Paper", "experiment_names", "find_experiments"]
 
 
 @dataclass(frozen=True)
 class Illustration:
-    """A figure that shows an idea and no measurement: there is nothing to repeat."""
+    """A figure without measurements: there is nothing to repeat."""
 
     name: str
     why: str
@@ -22,7 +21,7 @@ class Illustration:
 
 @dataclass(frozen=True)
 class Paper:
-    """One of the papers: its experiments by name of the module that holds each."""
+    """One of the papers, with the modules of its experiments."""
 
     name: str
     citation: str
@@ -70,17 +69,7 @@ PAPERS = (
         "cvpr2015",
         "Ristin, Gall, Guillaumin, Van Gool: From Categories to Subcategories: Large-Scale Image "
         "Classification with Partial Class Label Refinement, CVPR 2015",
-        (
-            "table1",
-            "table2",
-            "table3",
-            "table4",
-            "table5",
-            "table6",
-            "fig2",
-            "fig3",
-            "fig4",
-        ),
+        (*(f"table{number}" for number in range(1, 7)), "fig2", "fig3", "fig4"),
         (Illustration("cvpr2015-fig1", "a drawing of coarse classes that get finer ones"),),
     ),
     Paper(
@@ -97,7 +86,7 @@ def experiment_names() -> tuple[str, ...]:
 
 
 def find_experiments(names: Iterable[str]) -> list[Experiment]:
-    """Experiments by name; a paper's name stands for all of its own, "all" for every one.
+    """Find experiments by name; a paper's name means all of its experiments, "all" every one.
 
     Examples
     --------
@@ -107,11 +96,11 @@ def find_experiments(names: Iterable[str]) -> list[Experiment]:
     """
     wanted: dict[str, None] = {}
     for name in names:
-        wanted |= dict.fromkeys(_meant(name))
+        wanted |= dict.fromkeys(_expand(name))
     return [_load(name) for name in wanted]
 
 
-def _meant(name: str) -> tuple[str, ...]:
+def _expand(name: str) -> tuple[str, ...]:
     if name == "all":
         return experiment_names()
     for paper in PAPERS:
@@ -130,5 +119,4 @@ def _meant(name: str) -> tuple[str, ...]:
 def _load(name: str) -> Experiment:
     paper, _, module = name.partition("-")
     found = import_module(f"evergrow.research.papers.{paper}.{module.replace('-', '_')}")
-    experiment: Experiment = found.EXPERIMENT
-    return experiment
+    return cast(Experiment, found.EXPERIMENT)

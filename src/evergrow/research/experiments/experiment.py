@@ -1,4 +1,4 @@
-"""What an experiment is: its runs as data, how one is measured, drawn and judged."""
+"""An experiment as a value: its runs as data, and how they are measured, drawn and judged."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from evergrow.research.experiments.table import Row, Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from evergrow.research.experiments.lab import Lab
-
-__all__ = ["Experiment", "Finding", "Run", "Source"]
+    from evergrow.research.experiments.context import ExperimentContext
 
 Run = Mapping[str, Any]
 
@@ -23,30 +21,30 @@ Run = Mapping[str, Any]
 class Source:
     """Where a data set of an experiment comes from.
 
-    A full run takes ``file`` of the folder in ``EVERGROW_DATA`` when it is there; otherwise, and
-    in quick runs, ``built_in`` makes one that needs no file.
+    A full run reads ``file`` in the folder ``EVERGROW_DATA`` if it exists. Otherwise, and in quick
+    runs, ``built_in`` generates a data set.
     """
 
     file: str | None
     built_in: Callable[[], Dataset]
     prepare: Callable[[Dataset], Dataset] | None = None
-    """What is done to features read from a file before use, as taking square roots of counts."""
+    """Applied to data read from a file, for example to take the square roots of counts."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One claim of the paper beside what was measured here."""
+    """One claim of the paper, and what was measured here."""
 
     claim: str
     """What the paper says, in our words, as a sentence."""
     here: str
     """What was measured, with its numbers, as a sentence."""
     agrees: bool | None
-    """None where this run cannot tell."""
+    """None where this run cannot decide."""
 
     @property
     def verdict(self) -> str:
-        """One word for lists."""
+        """The verdict as one word."""
         return {True: "agrees", False: "differs", None: "open"}[self.agrees]
 
 
@@ -54,20 +52,20 @@ class Finding:
 class Experiment:
     """One table or figure of a paper.
 
-    ``runs`` lists all settings to measure, each a mapping of plain values and each independent of
-    the others; ``measure`` gives the rows of one. Columns in ``keys`` tell rows apart, those in
-    ``exact`` are the same whenever a run is repeated, those in ``timed`` are seconds, which are
-    not. ``published`` are rows of the same shape with the numbers that the paper prints.
+    ``runs`` lists all settings to measure, each a mapping of plain values and independent of the
+    others; ``measure`` returns the rows of one run. Columns in ``keys`` identify a row, columns in
+    ``exact`` are the same when a run is repeated, columns in ``timed`` are times, which are not.
+    ``published`` are rows of the same shape with the numbers that the paper prints.
     """
 
     name: str
     title: str
     shows: str
-    """What there is to see, in one line."""
+    """What the figure shows, in one line."""
     sources: Mapping[str, Source]
-    """Data sets by the name under which runs ask for them."""
-    runs: Callable[[Lab], Sequence[Run]]
-    measure: Callable[[Lab, Run], Sequence[Row]]
+    """Data sets by the name that runs use."""
+    runs: Callable[[ExperimentContext], Sequence[Run]]
+    measure: Callable[[ExperimentContext, Run], Sequence[Row]]
     draw: Callable[[Figure, Table], None]
     judge: Callable[[Table], Sequence[Finding]]
     keys: tuple[str, ...]
@@ -75,13 +73,13 @@ class Experiment:
     timed: tuple[str, ...] = ()
     published: tuple[Row, ...] = ()
     complete: Callable[[Table], Table] | None = None
-    """Adds columns that need the rows of several runs, such as shares of a baseline's accuracy."""
+    """Adds columns that need the rows of several runs, such as accuracy relative to a baseline."""
     size: tuple[float, float] = (9.0, 3.2)
-    """Width and height of the picture in inches."""
+    """Width and height of the figure in inches."""
     notes: tuple[str, ...] = ()
-    """What a reader must know: other data than the paper's, other settings, and why."""
+    """Differences from the paper that a reader must know, and their reasons."""
     extras: tuple[str, ...] = field(default=())
-    """Packages to install beyond the experiments' own, such as "vision"."""
+    """Optional dependencies to install in addition, such as "vision"."""
 
     @property
     def paper(self) -> str:

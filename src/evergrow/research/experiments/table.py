@@ -1,4 +1,4 @@
-"""Rows of measurements, and the means and deviations over seeds that pictures need."""
+"""Rows of measurements, and their means and standard deviations over seeds."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Curve", "Row", "Table"]
-
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One quantity over another: mean and standard deviation over seeds."""
+    """One column over another: mean and standard deviation over seeds."""
 
     x: npt.NDArray[Any]
     mean: npt.NDArray[np.float64]
@@ -56,21 +54,21 @@ class Table:
         return Table(row for row in self.rows if all(row.get(k) == v for k, v in wanted))
 
     def values(self, column: str) -> list[Any]:
-        """The different values of a column, in the order in which they come."""
+        """The distinct values of a column, in order of appearance."""
         return [*dict.fromkeys(row[column] for row in self.rows if column in row)]
 
     def column(self, name: str) -> npt.NDArray[np.float64]:
-        """The numbers of a column, without those that are missing."""
+        """The numbers of a column, without missing ones."""
         found = [row[name] for row in self.rows if row.get(name) is not None]
         return np.array(found, dtype=np.float64)
 
     def mean(self, name: str, **equal: Any) -> float:
-        """Mean of a column over the rows with these values; NaN when there are none."""
+        """Mean of a column over the rows with these values; NaN if there are none."""
         found = self.where(**equal).column(name)
         return float(found.mean()) if len(found) else float("nan")
 
     def deviation(self, name: str, **equal: Any) -> float:
-        """Standard deviation of a column over those rows; 0 for a single one."""
+        """Standard deviation of a column over these rows; 0 for a single row."""
         found = self.where(**equal).column(name)
         return float(found.std(ddof=1)) if len(found) > 1 else 0.0
 
@@ -85,11 +83,11 @@ class Table:
         )
 
     def with_columns(self, names: Sequence[str]) -> Table:
-        """These columns alone."""
+        """These columns only."""
         return Table({name: row[name] for name in names if name in row} for row in self.rows)
 
     def to_csv(self, columns: Sequence[str]) -> str:
-        """The table as text; what is missing is left empty."""
+        """The table as CSV text; missing values are empty."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(columns)
@@ -100,5 +98,5 @@ class Table:
 def _shown(value: Any) -> str:
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return ""
-    # Enough digits to draw from, and none that another compiler's rounding would change.
+    # Enough digits to draw from, and none that the rounding of another compiler would change.
     return f"{value:.6g}" if isinstance(value, float) else str(value)

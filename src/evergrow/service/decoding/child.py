@@ -119,7 +119,7 @@ class DecoderProcess:
         _widen(self._source)
         _widen(self._target)
         setup = {
-            "preprocessing": self._preprocessing.to_plain(),
+            "preprocessing": self._preprocessing.to_json(),
             "limits": asdict(self._limits.reading),
             "memory_bytes": self._limits.memory_bytes,
         }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,14 +10,17 @@ import numpy.typing as npt
 from evergrow.service.decoding.hidden import check_nothing_hidden
 from evergrow.service.decoding.refusals import RefusedImageError
 from evergrow.vision.embedding.preprocessing import Preprocessing
-from evergrow.vision.images.decoding import UnknownFormatError, decode_with_size, header_of
-from evergrow.vision.images.extras import vision_module
+from evergrow.vision.images.decoder import (
+    DecodedImage,
+    UnknownFormatError,
+    decode_image,
+    read_header,
+)
 from evergrow.vision.images.sources import ReadLimits
+from evergrow.vision.images.thumbnails import THUMBNAIL_SIDE, make_thumbnail
 
-__all__ = ["THUMBNAIL_SIDE", "Examined", "examine"]
+__all__ = ["Examined", "examine"]
 
-THUMBNAIL_SIDE = 160
-_THUMBNAIL_QUALITY = 80
 # A line of pixels shows nothing, and what is made of it costs as much as of a picture.
 _MAX_PROPORTION = 100
 
@@ -57,7 +59,7 @@ def examine(
     """
     try:
         limits.check_bytes(len(content))
-        header = header_of(content)
+        header = read_header(content)
     except UnknownFormatError as error:
         raise RefusedImageError("format", str(error)) from error
     except ValueError as error:
@@ -67,21 +69,19 @@ def examine(
         check_nothing_hidden(content, header.format)
     except ValueError as error:
         raise RefusedImageError("hidden", str(error)) from error
-    pixels, (width, height) = _decoded(content, limits, preprocessing.needed_side)
+    image = _decoded(content, limits, preprocessing.min_side)
     return Examined(
-        pixels=preprocessing.fitted(pixels),
-        media_type=header.media_type,
-        width=width,
-        height=height,
-        thumbnail=_thumbnail(content, pixels, limits) if thumbnail else None,
+        pixels=preprocessing.fit_to_input(image.pixels),
+        media_type=image.media_type,
+        width=image.width,
+        height=image.height,
+        thumbnail=_thumbnail(content, image.pixels, limits) if thumbnail else None,
     )
 
 
-def _decoded(
-    content: bytes, limits: ReadLimits, max_side: int
-) -> tuple[npt.NDArray[np.uint8], tuple[int, int]]:
+def _decoded(content: bytes, limits: ReadLimits, max_side: int) -> DecodedImage:
     try:
-        return decode_with_size(content, limits, max_side)
+        return decode_image(content, limits, max_side)
     except ValueError as error:
         if isinstance(error.__cause__, MemoryError):
             raise error.__cause__ from error
@@ -105,11 +105,5 @@ def _check_size(width: int, height: int, limits: ReadLimits) -> None:
 def _thumbnail(content: bytes, pixels: npt.NDArray[np.uint8], limits: ReadLimits) -> bytes:
     if max(pixels.shape) < THUMBNAIL_SIDE:
         # The network wants less than people do.
-        pixels, _ = _decoded(content, limits, THUMBNAIL_SIDE)
-    image = vision_module("PIL.Image").fromarray(pixels)
-    image.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE))
-    file = io.BytesIO()
-    # The formats that are read are registered one by one, and so is the one that is written.
-    vision_module("PIL.JpegImagePlugin")
-    image.save(file, "JPEG", quality=_THUMBNAIL_QUALITY)
-    return file.getvalue()
+        pixels = _decoded(content, limits, THUMBNAIL_SIDE).pixels
+    return make_thumbnail(pixels)

@@ -30,7 +30,7 @@ def main() -> None:
     setup = read_frame(source, max_bytes=_MAX_SETUP_BYTES)
     if setup is None:
         return
-    preprocessing = Preprocessing.from_plain(setup[0]["preprocessing"])
+    preprocessing = Preprocessing.from_json(setup[0]["preprocessing"])
     limits = ReadLimits(**setup[0]["limits"])
     _warm_up(preprocessing)
     _limit(setup[0]["memory_bytes"])

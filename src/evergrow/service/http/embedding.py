@@ -134,7 +134,7 @@ class BatchEmbedder:
             if not images:
                 continue
             try:
-                vectors = self._network.run([self.preprocessing.values(one) for one in images])
+                vectors = self._network.run([self.preprocessing.normalize(one) for one in images])
             # Whatever the runtime raises belongs to the requests of this batch.
             except Exception as error:  # noqa: BLE001
                 for item in batch:

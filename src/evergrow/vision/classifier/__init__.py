@@ -1,8 +1,12 @@
-"""From images to classes in one estimator."""
+"""Image classification in one estimator: features, and a learner that takes new classes.
 
-from evergrow.vision.classifier.answers import Answers
+Start with ``image_classifier`` (prediction and model files) and ``learner`` (training). ``fitted``
+is what was learnt, ``components`` the features and learners by name, and ``extraction`` the path
+from images to a matrix.
+"""
+
 from evergrow.vision.classifier.confusion import draw_confusion
 from evergrow.vision.classifier.image_classifier import ImageClassifier
-from evergrow.vision.classifier.report import ImageReport
+from evergrow.vision.classifier.results import Answers, ImageReport
 
 __all__ = ["Answers", "ImageClassifier", "ImageReport", "draw_confusion"]

@@ -1,4 +1,4 @@
-"""A picture of which classes are taken for which."""
+"""A plot of the confusion matrix."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.atomic import written_whole
-from evergrow.vision.images.sources import printable
+from evergrow.foundation.naming import printable
 
-__all__ = ["draw_confusion"]
-
-# With more classes numbers and names would run into each other.
-_MOST_NUMBERS = 25
-_MOST_NAMES = 80
-_LONGEST_NAME = 30
+# With more classes, the numbers or names would overlap.
+_MAX_NUMBERED = 25
+_MAX_NAMED = 80
+_MAX_NAME_LENGTH = 30
 _REJECTED = "unknown"
 _FORMATS = (".svg", ".png")
 
@@ -31,19 +29,19 @@ def draw_confusion(
     *,
     rejected: npt.ArrayLike | None = None,
 ) -> None:
-    """Draw how often images of each class got which answer.
+    """Plot how often images of each class were predicted as which class.
 
     Parameters
     ----------
     counts : array-like of shape (n_classes, n_classes)
-        Images of the class of the row that were taken for the class of the column.
+        Number of images of the class of the row that were predicted as the class of the column.
     classes : array-like of shape (n_classes,)
         Names of the classes.
     path : path
-        File to write: ``.svg`` or ``.png``; an existing one is replaced, whole or not at all.
+        File to write, ``.svg`` or ``.png``; an existing file is replaced atomically.
     rejected : array-like of shape (n_classes,), default=None
-        Images of each class for which the answer was none of the classes. They get a column
-        "unknown" where there are any, and count in the total.
+        Number of images of each class that were rejected. They get a column "unknown" if there are
+        any, and count in the total.
 
     Examples
     --------
@@ -57,7 +55,7 @@ def draw_confusion(
     """
     target = Path(path)
     if target.suffix.lower() not in _FORMATS:
-        raise ValueError(f"the picture must end in {' or '.join(_FORMATS)}, got {target.name!r}")
+        raise ValueError(f"the file name must end in {' or '.join(_FORMATS)}, got {target.name!r}")
     names = [printable(str(one)) for one in np.asarray(classes)]
     table, answers = np.asarray(counts), names
     if rejected is not None and np.any(rejected):
@@ -66,7 +64,7 @@ def draw_confusion(
     figure = _figure(table, names, answers)
     content = io.BytesIO()
     with warnings.catch_warnings():
-        # Names may be in letters that the font lacks; they are then drawn as boxes.
+        # Letters that the font lacks are drawn as boxes.
         warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
         figure.savefig(content, format=target.suffix.lower()[1:], dpi=150, bbox_inches="tight")
     with written_whole(target) as file:
@@ -77,9 +75,9 @@ def _figure(counts: npt.NDArray[np.int64], names: list[str], answers: list[str])
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError('pictures need matplotlib: pip install "evergrow[plot]"') from error
+        raise ImportError('plots need matplotlib: pip install "evergrow[plot]"') from error
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    side = 3.0 + 0.22 * min(len(names), _MOST_NAMES)
+    side = 3.0 + 0.22 * min(len(names), _MAX_NAMED)
     figure = Figure(figsize=(side + 1, side))
     axes = figure.add_subplot()
     image = axes.imshow(shares, cmap="cividis", vmin=0, vmax=1)
@@ -87,7 +85,7 @@ def _figure(counts: npt.NDArray[np.int64], names: list[str], answers: list[str])
     axes.set(xlabel="answer", ylabel="class", title=f"{np.trace(counts)} of {counts.sum()} right")
     _name_ticks(axes.set_yticks, names)
     _name_ticks(axes.set_xticks, answers, rotation=90)
-    if len(names) <= _MOST_NUMBERS:
+    if len(names) <= _MAX_NUMBERED:
         for (row, column), count in np.ndenumerate(counts):
             if count:
                 shade = "black" if shares[row, column] > 0.5 else "white"
@@ -96,10 +94,9 @@ def _figure(counts: npt.NDArray[np.int64], names: list[str], answers: list[str])
 
 
 def _name_ticks(set_ticks: Any, names: list[str], **options: Any) -> None:
-    if len(names) > _MOST_NAMES:
+    if len(names) > _MAX_NAMED:
         return
-    short = [
-        name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…" for name in names
-    ]
-    # A dollar sign in a name is no formula.
+    most = _MAX_NAME_LENGTH
+    short = [name if len(name) <= most else name[: most - 1] + "…" for name in names]
+    # A dollar sign in a name does not start a formula.
     set_ticks(range(len(names)), short, parse_math=False, **options)

@@ -1,4 +1,4 @@
-"""What a classifier of images has learnt, as one value that never changes."""
+"""What an image classifier has learnt, as one immutable value."""
 
 from __future__ import annotations
 
@@ -16,62 +16,112 @@ from evergrow.foundation.errors import ModelFileError
 from evergrow.foundation.labels import ClassList, as_classes
 from evergrow.storage.modelfile import check_array, class_list, leave_out_machine
 from evergrow.storage.pipelines import from_file, to_file
-from evergrow.vision.classifier.report import ImageReport
-from evergrow.vision.classifier.rows import Rows
-
-__all__ = ["FittedImages", "needs_rows"]
+from evergrow.vision.classifier.results import ImageReport
 
 Tensors = dict[str, npt.NDArray[Any]]
+Codes = npt.NDArray[np.int32]
 
 _FEATURES = "features/"
 _LEARNER = "learner/"
 
 
 @dataclass(frozen=True, eq=False)
-class FittedImages:
-    """Fitted features, the learner behind them, and what was learnt from.
+class ExampleRows:
+    """The features of all training images and their class columns, for forgetting.
 
-    The learner is never changed here: who teaches it teaches a copy, and copies of Evergrow's own
-    estimators share what never changes.
+    One block per call: joining them at every call would copy all earlier examples.
+    """
+
+    blocks: tuple[tuple[npt.NDArray[Any], Codes], ...] = ()
+
+    def extend(self, values: npt.NDArray[Any], codes: Codes) -> ExampleRows:
+        """Append examples."""
+        return ExampleRows((*self.blocks, (values, codes)))
+
+    def select(self, columns: list[int]) -> tuple[npt.NDArray[Any], Codes]:
+        """All examples of some classes."""
+        chosen = [(values, codes, np.isin(codes, columns)) for values, codes in self.blocks]
+        return (
+            np.concatenate([values[mask] for values, _, mask in chosen]),
+            np.concatenate([codes[mask] for _, codes, mask in chosen]),
+        )
+
+    def relabel(self, columns: list[int]) -> ExampleRows:
+        """Class ``k`` becomes class ``columns[k]``; -1 removes it."""
+        new_codes = np.array(columns, dtype=np.int32)
+        changed = [(values, new_codes[codes]) for values, codes in self.blocks]
+        left = [(values[codes >= 0], codes[codes >= 0]) for values, codes in changed]
+        return ExampleRows(tuple((values, codes) for values, codes in left if len(codes)))
+
+    def to_tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays of a model file."""
+        return {
+            "rows.values": np.concatenate([values for values, _ in self.blocks]),
+            "rows.codes": np.concatenate([codes for _, codes in self.blocks]),
+        }
+
+    @classmethod
+    def from_tensors(
+        cls, tensors: dict[str, npt.NDArray[Any]], n_features: int, counts: npt.NDArray[np.int64]
+    ) -> ExampleRows | None:
+        """Rebuild; None if the file has none. There must be one row per counted image."""
+        found = tensors.get("rows.values")
+        if found is None:
+            return None
+        kind = np.float32 if found.dtype == np.float32 else np.float64
+        values = check_array(found, "rows.values", kind, (None, n_features))
+        codes = check_array(tensors.get("rows.codes"), "rows.codes", np.int32, (len(values),))
+        if (codes < 0).any() or (codes >= len(counts)).any():
+            raise ModelFileError("the model file is inconsistent: an example has no class")
+        if not np.array_equal(np.bincount(codes, minlength=len(counts)), counts):
+            raise ModelFileError("the model file is inconsistent: its examples do not match counts")
+        return cls(((values, codes),))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedImages:
+    """Fitted features, the fitted learner, and statistics of the training images.
+
+    The learner is never modified: updates train a deep copy, and copies of Evergrow's estimators
+    share everything that is immutable.
     """
 
     features: Any
     learner: Any
     labels: ClassList
     counts: npt.NDArray[np.int64]
-    rows: Rows | None
+    rows: ExampleRows | None
     report: ImageReport | None = None
 
     @property
     def n_features(self) -> int:
-        """Number of features that the learner takes."""
+        """Number of features of the learner."""
         return int(self.learner.n_features_in_)
 
     @classmethod
-    def first(
-        cls, features: Any, learner: Any, lesson: tuple[npt.NDArray[Any], Any], *, keep: bool
+    def train(
+        cls, features: Any, learner: Any, matrix: npt.NDArray[Any], y: Any, *, keep: bool
     ) -> FittedImages:
-        """Learn from a first matrix and its labels."""
-        matrix, y = lesson
+        """Train an unfitted learner; ``keep`` stores the rows if it needs them to forget."""
         learner.fit(matrix, y)
         labels, codes = ClassList.of(y)
         counts = np.bincount(codes, minlength=len(labels)).astype(np.int64)
-        rows = Rows().extend(matrix, codes) if keep and needs_rows(learner) else None
+        rows = ExampleRows().extend(matrix, codes) if keep and needs_rows(learner) else None
         return cls(features, learner, labels, counts, rows)
 
-    def taught(
-        self, matrix: npt.NDArray[Any], y: npt.NDArray[Any], settle: Callable[[Any], Any]
+    def update(
+        self, matrix: npt.NDArray[Any], y: npt.NDArray[Any], prepare: Callable[[Any], Any]
     ) -> FittedImages:
-        """With more examples, of known and of new classes; ``settle`` prepares the learner."""
-        learner = settle(copy.deepcopy(self.learner)).partial_fit(matrix, y)
+        """Add examples of known and new classes; ``prepare`` sets options of the learner."""
+        learner = prepare(copy.deepcopy(self.learner)).partial_fit(matrix, y)
         labels, codes = self.labels.extend(y)
         counts = np.bincount(codes, minlength=len(labels)).astype(np.int64)
         counts[: len(self.counts)] += self.counts
         rows = None if self.rows is None else self.rows.extend(matrix, codes)
         return FittedImages(self.features, learner, labels, counts, rows)
 
-    def without(self, classes: npt.ArrayLike) -> FittedImages:
-        """Without some classes."""
+    def forget(self, classes: npt.ArrayLike) -> FittedImages:
+        """Remove classes."""
         gone = sorted(set(self.labels.columns_of(as_classes(classes).tolist())))
         if not gone:
             raise ValueError("forget needs at least one class")
@@ -81,14 +131,14 @@ class FittedImages:
         if self.rows is None:
             learner.forget(classes=names)
         else:
-            values, codes = self.rows.of(gone)
+            values, codes = self.rows.select(gone)
             learner.forget(values, self.labels.classes[codes], classes=names)
         labels, columns = self.labels.without(gone)
         rows = None if self.rows is None else self.rows.relabel(columns)
         return FittedImages(self.features, learner, labels, np.delete(self.counts, gone), rows)
 
-    def renamed(self, names: Mapping[Any, Any]) -> FittedImages:
-        """With other names for classes; those that get one name become one."""
+    def rename(self, names: Mapping[Any, Any]) -> FittedImages:
+        """Rename classes; classes that get the same name are merged."""
         labels, columns = self.labels.renamed(names)
         learner = copy.deepcopy(self.learner).rename_classes(names)
         counts = np.zeros(len(labels), dtype=np.int64)
@@ -97,7 +147,7 @@ class FittedImages:
         return FittedImages(self.features, learner, labels, counts, rows)
 
     def to_file(self) -> tuple[dict[str, Any], Tensors]:
-        """Entries of a header and arrays; those of features and learner among them."""
+        """Header entries and arrays of a model file, including those of features and learner."""
         features, feature_arrays = to_file(self.features)
         learner, learner_arrays = to_file(self.learner)
         tensors = {"image_counts": self.counts}
@@ -110,31 +160,31 @@ class FittedImages:
 
     @classmethod
     def from_file(cls, header: dict[str, Any], tensors: Tensors, build: Any) -> FittedImages:
-        """Rebuild from :meth:`to_file`; a ``ModelFileError`` if anything does not fit."""
+        """Rebuild from :meth:`to_file`; a ``ModelFileError`` if anything is inconsistent."""
         labels = class_list(header)
         header = leave_out_machine(header)
         features = from_file(header.get("features"), tensors, build, _FEATURES)
         if not hasattr(features, "transform"):
-            raise ModelFileError("the features inside the model file cannot transform")
+            raise ModelFileError("the features inside the model file have no transform")
         learner = from_file(header.get("learner"), tensors, build, _LEARNER)
         if not isinstance(learner, GrowingClassifier) or not hasattr(learner, "partial_fit"):
-            raise ModelFileError("the learner inside the model file is no growing classifier")
+            raise ModelFileError("the learner inside the model file cannot be updated")
         if learner.classes_.tolist() != labels.classes.tolist():
-            raise ModelFileError("the model file is inconsistent: the learner has its own classes")
+            raise ModelFileError("the model file is inconsistent: the learner has other classes")
         shape = (len(labels),)
         counts = check_array(tensors.get("image_counts"), "image_counts", np.int64, shape)
         if (counts < 0).any():
-            raise ModelFileError("the model file is inconsistent: it counts less than no images")
-        rows = Rows.from_tensors(tensors, int(learner.n_features_in_), counts)
+            raise ModelFileError("the model file is inconsistent: an image count is negative")
+        rows = ExampleRows.from_tensors(tensors, int(learner.n_features_in_), counts)
         if rows is not None and not needs_rows(learner):
-            raise ModelFileError("the model file is inconsistent: its learner has its own examples")
+            raise ModelFileError("the model file is inconsistent: its learner needs no examples")
         return cls(features, learner, labels, counts, rows)
 
 
 def needs_rows(learner: Any) -> bool:
-    """Whether a learner may need the examples of a class to forget it.
+    """Whether a learner needs the examples of a class to forget it.
 
-    Those that can forget examples take them as X and y; forests have kept them.
+    Such learners take the examples as ``X`` and ``y``; forests store them themselves.
     """
     while hasattr(learner, "estimator"):
         learner = learner.estimator

@@ -1,10 +1,10 @@
-"""A classifier of images: features and a learner that grows, in one estimator and one file."""
+"""The image classifier: features and a learner in one estimator and one model file."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,62 +19,59 @@ from evergrow.storage.modelfile import (
     parameters_of,
     plain_parameters,
 )
-from evergrow.vision.classifier.answers import Answers, best_classes
-from evergrow.vision.classifier.extracting import extract, labelled_sources, listed
+from evergrow.vision.classifier.extraction import extract, labelled_sources, list_sources
 from evergrow.vision.classifier.fitted import FittedImages
-from evergrow.vision.classifier.growing import ON_ERROR, GrowingImages
-from evergrow.vision.classifier.report import ImageReport
+from evergrow.vision.classifier.learner import ImageLearner
+from evergrow.vision.classifier.results import Answers, ImageReport
+from evergrow.vision.images.parameters import ON_ERROR
 
-__all__ = ["ImageClassifier"]
 
+class ImageClassifier(ImageLearner):
+    """A classifier of images that accepts new classes and examples at any time.
 
-class ImageClassifier(GrowingImages):
-    """A classifier of images that takes new classes and examples at any time.
-
-    Images are turned into numbers by ``features``, and those are learnt by ``learner``. The file of
-    a saved model holds both.
+    ``features`` turns images into vectors, and ``learner`` classifies the vectors. A model file
+    contains both.
 
     Parameters
     ----------
     features : {"embed", "sift", "hsl", "haar"}, transformer or callable, default="embed"
-        How images become numbers: ``"embed"`` by a network trained on photographs
-        (:class:`~evergrow.vision.Embedder`), the most accurate for photographs of things; the
-        others by visual words that :meth:`fit` learns from patches of the training images
-        (:class:`~evergrow.vision.BagOfWords` of an ERC forest), which needs no network and suits
-        textures and drawings. Any transformer of a list of images may stand here, a scikit-learn
-        pipeline for one, or a function from a list of RGB arrays to a matrix; a model with a
+        How images become vectors. ``"embed"`` uses a network trained on photographs
+        (:class:`~evergrow.vision.Embedder`) and is the most accurate for photographs of objects.
+        The others use visual words that :meth:`fit` learns from patches of the training images
+        (:class:`~evergrow.vision.BagOfWords` with an ERC forest); they need no network and suit
+        textures and drawings. Any other transformer of a list of images is accepted, for example a
+        scikit-learn pipeline, or a function from a list of RGB arrays to a matrix; a model with a
         function cannot be saved.
     learner : {"rls", "forest"} or classifier, default="rls"
-        What learns the classes: :class:`RLSClassifier`, which is fast to teach and chooses its
-        penalty itself, :class:`NCMForestClassifier`, or any growing classifier of Evergrow's, such
-        as a :class:`RejectingClassifier`; it is cloned.
+        The classifier of the vectors: :class:`RLSClassifier`, which is fast to update and chooses
+        its penalty itself, :class:`NCMForestClassifier`, or any classifier of Evergrow with
+        ``partial_fit``, such as a :class:`RejectingClassifier`; it is cloned.
     keep_features : bool, default=True
-        Keep the features of the training images, 4 bytes per number, where the learner may need
-        them to :meth:`forget` a class; forests keep theirs anyway. Switch it off for a smaller
-        model that forgets only what its learner can forget alone.
+        Keep the features of the training images, 4 bytes per number, if the learner needs them to
+        :meth:`forget` a class; forests keep theirs anyway. False makes the model smaller, but it
+        can then only forget what its learner can forget without them.
     on_error : {"raise", "skip"}, default="raise"
-        What training does about an image that cannot be read: raise an error, or leave it out and
-        warn.
+        What training does if an image cannot be read: raise an error, or leave it out and warn.
     n_jobs : int, default=None
-        Threads, for features and learners made by name: None is 1, -1 all processors. What is
-        learnt does not depend on it.
+        Threads of features and learners created by name; None for one, -1 for one per processor.
+        The result does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed, for features and learners made by name.
+        Seed of features and learners created by name.
     verbose : int, default=0
-        Show progress bars when positive, for features and learners made by name.
+        Show progress bars when positive, for features and learners created by name.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes, in the order of the columns of :meth:`predict_proba`.
     class_counts_ : ndarray of shape (n_classes,)
-        Number of images learnt per class.
+        Number of training images per class.
     features_ : transformer
-        The fitted features. They stay as the first :meth:`fit` made them.
+        The fitted features; only :meth:`fit` changes them.
     learner_ : classifier
-        The fitted learner; do not train it on its own.
+        The fitted learner; do not train it directly.
     report_ : ImageReport or None
-        What the last call that trained took; None if it was another call, or loading.
+        Statistics of the last training call; None after any other change, or after loading.
 
     Examples
     --------
@@ -114,28 +111,26 @@ class ImageClassifier(GrowingImages):
 
     @property
     def learner_(self) -> Any:
-        """The fitted learner; do not train it on its own."""
+        """The fitted learner; do not train it directly."""
         return self._learnt("learner_").learner
 
     @property
     def class_counts_(self) -> npt.NDArray[np.int64]:
-        """Number of images learnt per class."""
-        counts: npt.NDArray[np.int64] = self._learnt("class_counts_").counts
-        return counts.copy()
+        """Number of training images per class."""
+        return cast("FittedImages", self._learnt("class_counts_")).counts.copy()
 
     @property
     def report_(self) -> ImageReport | None:
-        """What the last call that trained took."""
-        report: ImageReport | None = self._learnt("report_").report
-        return report
+        """Statistics of the last training call."""
+        return cast("FittedImages", self._learnt("report_")).report
 
     def predict(self, images: Any) -> npt.NDArray[Any]:
-        """The class of each image; an error if one cannot be read.
+        """Predict the class of each image; an error if one cannot be read.
 
         Parameters
         ----------
         images : list of images
-            As in :meth:`fit`. :meth:`answer` leaves out those that cannot be read.
+            As in :meth:`fit`. :meth:`answer` can skip images that cannot be read.
 
         Returns
         -------
@@ -143,39 +138,37 @@ class ImageClassifier(GrowingImages):
             Classes, of the type of ``classes_``.
         """
         reader, matrix = self._matrix(images)
-        labels: npt.NDArray[Any] = reader._fitted.learner.predict(matrix)
-        return labels
+        return cast("npt.NDArray[Any]", reader._fitted.learner.predict(matrix))
 
     def predict_proba(self, images: Any) -> npt.NDArray[np.float64]:
-        """Class probabilities of each image, in the order of ``classes_``."""
+        """Predict class probabilities of each image, in the order of ``classes_``."""
         reader, matrix = self._matrix(images)
-        probabilities: npt.NDArray[np.float64] = reader._fitted.learner.predict_proba(matrix)
-        return probabilities
+        return cast("npt.NDArray[np.float64]", reader._fitted.learner.predict_proba(matrix))
 
     def predict_top_k(self, images: Any, k: int = 5) -> npt.NDArray[Any]:
-        """The ``k`` best classes of each image, best first; at most as many as there are."""
+        """Predict the ``k`` best classes of each image, best first; fewer if there are fewer."""
         check_parameters({"k": k}, {"k": [Integer(1)]})
         return self.answer(images, k=min(k, len(self.classes_))).top_labels
 
     def answer(
         self, images: Any, *, k: int = 1, on_error: Literal["raise", "skip"] = "raise"
     ) -> Answers:
-        """Classes and probabilities of images, some of which may not be readable.
+        """Predict classes and probabilities of those images that can be read.
 
         Parameters
         ----------
         images : list of images
             As in :meth:`fit`.
         k : int, default=1
-            How many classes to name per image, at most the number of classes.
+            Number of classes per image, at most the number of known classes.
         on_error : {"raise", "skip"}, default="raise"
-            What to do about an image that cannot be read: raise an error, or answer the others
-            and list it among the problems.
+            What to do if an image cannot be read: raise an error, or leave it out and list it among
+            the problems.
 
         Returns
         -------
         answers : Answers
-            The answers, the places of the images they belong to, and the problems.
+            The predictions, the indices of their images, and the problems.
 
         Examples
         --------
@@ -192,7 +185,7 @@ class ImageClassifier(GrowingImages):
         known: FittedImages = reader._learnt("answers")
         check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
         check_parameters({"k": k}, {"k": [Integer(1, len(known.labels))]})
-        found = extract(reader._usable_features(), listed(images), on_error)
+        found = extract(reader._usable_features(), list_sources(images), on_error)
         if not len(found.kept):
             nothing = known.labels.classes[:0]
             shares = np.zeros((0, k))
@@ -200,25 +193,25 @@ class ImageClassifier(GrowingImages):
                 nothing, nothing.repeat(k).reshape(0, k), shares, found.kept, found.problems
             )
         labels = known.learner.predict(found.features)
-        best, probabilities = best_classes(known.learner, found.features, k)
+        best, probabilities = _best_classes(known.learner, found.features, k)
         return Answers(labels, best, probabilities, found.kept, found.problems)
 
     def score(self, images: Any, y: npt.ArrayLike | None = None) -> float:
-        """Share of right answers; without ``y`` of a folder that holds a folder per class.
+        """Accuracy on labelled images; without ``y``, of a folder with one subfolder per class.
 
-        An error if an image cannot be read, or something in the folder that may be one.
+        An error if an image, or a file that may be one, cannot be read.
         """
         known: FittedImages = self._learnt("answers")
         sources, labels, _ = labelled_sources(images, y, "raise", known.labels)
         return float(np.mean(self.predict(sources) == labels))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model, features and learner in it, to a file for :func:`evergrow.load`.
+        """Write the model, with features and learner, to a file that :func:`evergrow.load` reads.
 
         Parameters
         ----------
         path : path
-            File to write; an existing one is replaced, whole or not at all.
+            File to write; an existing file is replaced atomically.
         """
         write_model(path, *self._to_file())
 
@@ -229,7 +222,7 @@ class ImageClassifier(GrowingImages):
         learnt, tensors = fitted.to_file()
         parameters = plain_parameters(reader.get_params(deep=False))
         for name in ("features", "learner"):
-            # What is no name is read from what was learnt.
+            # A custom component is read from the fitted value.
             parameters[name] = parameters[name] if isinstance(parameters[name], str) else None
         parameters |= OF_THE_MACHINE
         return {**common_header(reader, parameters, fitted.labels), **learnt}, tensors
@@ -251,10 +244,24 @@ class ImageClassifier(GrowingImages):
     def _matrix(self, images: Any) -> tuple[Self, npt.NDArray[Any]]:
         reader = self._snapshot()
         features = reader._usable_features()
-        return reader, extract(features, listed(images), "raise").features
+        return reader, extract(features, list_sources(images), "raise").features
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that the input is no matrix."""
+        """Tell scikit-learn that the input is not a matrix."""
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         return tags
+
+
+def _best_classes(
+    learner: Any, matrix: npt.NDArray[Any], k: int
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64]]:
+    """The ``k`` best classes of each row and their probabilities."""
+    probabilities = learner.predict_proba(matrix)
+    columns = np.argsort(-probabilities, axis=1, kind="stable")[:, :k]
+    if hasattr(learner, "predict_top_k"):
+        # Probabilities may be equal after rounding although the scores differ.
+        column_of = {label: k for k, label in enumerate(learner.classes_.tolist())}
+        best = learner.predict_top_k(matrix, k).tolist()
+        columns = np.array([[column_of[label] for label in row] for row in best], dtype=np.intp)
+    return learner.classes_[columns], np.take_along_axis(probabilities, columns, axis=1)

@@ -1,4 +1,8 @@
-"""Patches of images as vectors, and Fisher vectors of them."""
+"""Local descriptors: patches of images as vectors, and Fisher vectors of them.
+
+``patches`` chooses where to look, ``kinds`` turns patches into vectors, ``describer`` does both for
+images, and ``local_features`` is the transformer. ``fisher_vectors`` makes one vector per image.
+"""
 
 from lazy_loader import attach_stub
 

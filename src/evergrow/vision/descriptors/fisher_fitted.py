@@ -1,4 +1,4 @@
-"""What Fisher vectors are made with: a mixture, and what describes images."""
+"""What Fisher vectors have learnt: a mixture, with the local features that it belongs to."""
 
 from __future__ import annotations
 
@@ -12,19 +12,16 @@ import numpy.typing as npt
 from evergrow.foundation.errors import BadImage, ModelFileError
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.ragged import RaggedArray
-from evergrow.vision.descriptors.kinds import checked_descriptors
-from evergrow.vision.descriptors.local import LocalFeatures
-from evergrow.vision.descriptors.local_file import features_from_json, features_to_json
-from evergrow.vision.descriptors.mixture import Mixture, improved
-from evergrow.vision.images.extraction import Extraction
-from evergrow.vision.images.many import warn_of
-
-__all__ = ["FittedFisher", "described"]
+from evergrow.vision.descriptors.kinds import check_descriptors
+from evergrow.vision.descriptors.local_features import LocalFeatures
+from evergrow.vision.descriptors.mixture import Mixture, normalize
+from evergrow.vision.descriptors.serialization import features_from_json, features_to_json
+from evergrow.vision.images.results import Extraction, warn_about
 
 Rows = npt.NDArray[np.float32]
 
 
-def described(
+def iterate_descriptors(
     features: LocalFeatures | None,
     X: Any,
     *,
@@ -32,7 +29,7 @@ def described(
     verbose: int,
     n_patches: int | None = None,
 ) -> Iterator[tuple[int, Rows | BadImage]]:
-    """Descriptors of one image after the other; without features they are given."""
+    """Yield the descriptors of each image; without features, the input is descriptors."""
     if features is None:
         yield from enumerate(RaggedArray.of(X))
         return
@@ -46,29 +43,30 @@ def described(
 
 @dataclass(frozen=True, eq=False)
 class FittedFisher:
-    """All that is learnt, as one value that never changes."""
+    """Everything that is learnt, as one immutable value."""
 
     mixture: Mixture
     features: LocalFeatures | None
 
     def extract(self, X: Any, *, on_error: str, verbose: int) -> Extraction:
-        """Vectors of the images that can be described."""
+        """Compute the vectors of the images that can be read."""
         vectors, kept, problems = [], [], []
-        for index, rows in described(self.features, X, on_error=on_error, verbose=verbose):
+        options: dict[str, Any] = {"on_error": on_error, "verbose": verbose}
+        for index, rows in iterate_descriptors(self.features, X, **options):
             if isinstance(rows, BadImage):
                 problems.append(rows)
             else:
-                vectors.append(self.mixture.fisher_vector(checked_descriptors(rows)))
+                vectors.append(self.mixture.fisher_vector(check_descriptors(rows)))
                 kept.append(index)
-        warn_of(problems)
+        warn_about(problems)
         matrix = np.array(vectors).reshape(len(vectors), self.mixture.n_features_out)
         places = np.array(kept, dtype=np.int64)
-        return Extraction(improved(matrix).astype(np.float32), places, tuple(problems))
+        return Extraction(normalize(matrix).astype(np.float32), places, tuple(problems))
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters that say what is learnt, as a model file holds them.
+        """The parameters that were used in fitting, for a model file.
 
-        Others may have been set since for the next fit.
+        The estimator's own may have been changed for the next fit.
         """
         n_components, n_kept = self.mixture.means.shape
         return {
@@ -79,7 +77,7 @@ class FittedFisher:
 
     @classmethod
     def from_file(cls, parameters: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Self:
-        """Rebuild from an untrusted file; a ``ModelFileError`` if anything does not fit."""
+        """Rebuild from an untrusted file; a ``ModelFileError`` if anything is inconsistent."""
         mixture, features = Mixture.from_arrays(tensors), None
         if parameters.get("features") is not None:
             features = features_from_json(LocalFeatures, parameters["features"])
@@ -88,7 +86,7 @@ class FittedFisher:
                     "the model file is inconsistent: its features have another size"
                 )
         fitted = cls(mixture, features)
-        said = fitted.parameters()
-        if any(parameters.get(name) != said[name] for name in ("n_components", "n_pca")):
+        expected = fitted.parameters()
+        if any(parameters.get(name) != expected[name] for name in ("n_components", "n_pca")):
             raise ModelFileError("the model file is inconsistent: its mixture has another size")
         return fitted

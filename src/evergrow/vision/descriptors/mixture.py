@@ -1,33 +1,32 @@
-"""A mixture of Gaussians over projected descriptors, and gradients of its likelihood."""
+"""A Gaussian mixture of projected descriptors, and the gradients of its likelihood."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import ModelFileError
 from evergrow.storage.modelfile import check_array
-from evergrow.vision.descriptors.kinds import LARGEST
-from evergrow.vision.images.extras import vision_module
-
-__all__ = ["Mixture", "fit_mixture", "improved"]
+from evergrow.vision.descriptors.kinds import MAX_VALUE
+from evergrow.vision.images.extras import import_extra
 
 Floats = npt.NDArray[np.float64]
-# How far the weights of a file may add up to something other than one.
+# Tolerance for the sum of the weights in a file.
 _ROUNDING = 1e-6
-# What descriptors of allowed sizes can lead to, with room: projections of a million values each,
-# and variances, which learning keeps well away from zero. Vectors of such mixtures are finite.
-_LARGEST = 1e3 * LARGEST
-_SPREAD = (1e-30, _LARGEST**2)
+# Bounds for means and variances in a file, wider than valid descriptors can lead to: projections of
+# a million values, and variances that fitting keeps away from zero. Fisher vectors within these
+# bounds are finite.
+_MAX_MEAN = 1e3 * MAX_VALUE
+_VARIANCE_RANGE = (1e-30, _MAX_MEAN**2)
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """What is learnt from descriptors; it never changes."""
+    """A projection and a Gaussian mixture, learnt from descriptors; immutable."""
 
     weights: Floats
     means: Floats
@@ -41,13 +40,13 @@ class Mixture:
         return [field.name for field in fields(cls)]
 
     def arrays(self) -> dict[str, Floats]:
-        """The arrays there are, by name."""
+        """The arrays by name, without missing ones."""
         found = {name: getattr(self, name) for name in self.names()}
         return {name: array for name, array in found.items() if array is not None}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Self:
-        """A mixture from an untrusted file; a ``ModelFileError`` unless it is a whole one."""
+        """Rebuild from an untrusted file; a ``ModelFileError`` if anything is invalid."""
 
         def take(name: str, *shape: int | None) -> Floats:
             return check_array(arrays.get(name), name, np.float64, shape)
@@ -57,19 +56,21 @@ class Mixture:
         covariances = take("covariances", *means.shape)
         if not means.size or abs(weights.sum() - 1.0) > _ROUNDING:
             raise ModelFileError("the model file is inconsistent: its mixture is empty")
-        least, most = _SPREAD
+        least, most = _VARIANCE_RANGE
         if not (weights > 0.0).all() or covariances.min() < least or covariances.max() > most:
-            raise ModelFileError("the model file is inconsistent: its mixture has no spread")
-        if np.abs(means).max() > _LARGEST:
-            raise ModelFileError("the model file is inconsistent: its mixture lies too far out")
+            raise ModelFileError(
+                "the model file is inconsistent: its weights or variances are invalid"
+            )
+        if np.abs(means).max() > _MAX_MEAN:
+            raise ModelFileError("the model file is inconsistent: its means are too large")
         if "pca_components" not in arrays and "pca_mean" not in arrays:
             return cls(weights, means, covariances)
         components = take("pca_components", means.shape[1], None)
         if not components.size:
             raise ModelFileError("the model file is inconsistent: its projection is empty")
         pca_mean = take("pca_mean", components.shape[1])
-        # Directions have unit length.
-        if np.abs(components).max() > 1.0 + _ROUNDING or np.abs(pca_mean).max() > _LARGEST:
+        # Components have unit length.
+        if np.abs(components).max() > 1.0 + _ROUNDING or np.abs(pca_mean).max() > _MAX_MEAN:
             raise ModelFileError("the model file is inconsistent: its projection is too large")
         return cls(weights, means, covariances, pca_mean, components)
 
@@ -85,29 +86,26 @@ class Mixture:
         return len(self.weights) + 2 * self.means.size
 
     def project(self, rows: npt.NDArray[Any]) -> Floats:
-        """Descriptors in the space of the Gaussians."""
+        """Project descriptors into the space of the Gaussians."""
         if rows.shape[1] != self.n_features:
             raise ValueError(
                 f"descriptors must have {self.n_features} values as in fit, got {rows.shape[1]}"
             )
         if self.pca_components is None or self.pca_mean is None:
             return rows.astype(np.float64)
-        projected: Floats = (rows - self.pca_mean) @ self.pca_components.T
-        return projected
+        return np.asarray((rows - self.pca_mean) @ self.pca_components.T)
 
     def fisher_vector(self, rows: npt.NDArray[Any]) -> Floats:
-        """Gradients with respect to weights, means and deviations, not yet normalised.
+        """Compute the gradients for weights, means and deviations, not normalised.
 
-        The last have the opposite sign of Perronnin, Sanchez and Mensink's (2010), which is
-        scikit-image's choice and all the same to products of vectors.
+        The sign of the last is opposite to that of Perronnin, Sanchez and Mensink (2010), as in
+        scikit-image; inner products of vectors do not depend on it.
         """
         projected = self.project(rows)
         if not len(rows):
             return np.zeros(self.n_features_out)
-        vector: Floats = vision_module("skimage.feature").fisher_vector(
-            projected, self._gaussian_mixture(), improved=False
-        )
-        return vector
+        compute = import_extra("skimage.feature").fisher_vector
+        return cast("Floats", compute(projected, self._gaussian_mixture(), improved=False))
 
     def _gaussian_mixture(self) -> Any:
         from sklearn.mixture import GaussianMixture
@@ -119,12 +117,11 @@ class Mixture:
         return mixture
 
 
-def improved(vectors: Floats) -> Floats:
-    """Signed square roots, scaled to unit length; zeros stay zeros."""
+def normalize(vectors: Floats) -> Floats:
+    """Take signed square roots and scale to unit length; zeros stay zeros."""
     roots = np.sign(vectors) * np.sqrt(np.abs(vectors))
     lengths = np.linalg.norm(roots, axis=1, keepdims=True)
-    normalised: Floats = roots / np.where(lengths > 0.0, lengths, 1.0)
-    return normalised
+    return np.asarray(roots / np.where(lengths > 0.0, lengths, 1.0))
 
 
 def fit_mixture(
@@ -136,18 +133,18 @@ def fit_mixture(
     tol: float,
     random: np.random.RandomState,
 ) -> Mixture:
-    """Learn the projection, then the mixture of what was projected."""
+    """Learn the projection, then the mixture of the projected descriptors."""
     n_rows, n_features = rows.shape
     if n_pca is not None and n_pca > n_features:
         raise ValueError(
             f"n_pca must be at most the length of a descriptor, {n_features}, got {n_pca}; "
-            "None keeps descriptors as they are"
+            "None uses descriptors without a projection"
         )
     needed = max(n_components, n_pca or 1, 2)
     if n_rows < needed:
         raise ValueError(
-            f"there are too few descriptors to learn from: {n_rows}, "
-            f"{n_components} Gaussians of {n_pca or n_features} components need at least {needed}"
+            f"there are too few descriptors to learn from: {n_components} Gaussians of "
+            f"{n_pca or n_features} components need at least {needed}, got {n_rows}"
         )
     projection, projected = ({}, rows) if n_pca is None else _project(rows, n_pca)
     options = {
@@ -156,13 +153,13 @@ def fit_mixture(
         "tol": tol,
         "random_state": random.randint(2**31 - 1),
     }
-    learn = vision_module("skimage.feature").learn_gmm
+    learn = import_extra("skimage.feature").learn_gmm
     try:
         learnt = learn(np.asarray(projected, np.float64), n_modes=n_components, gm_args=options)
     except ValueError as error:
         raise ValueError(
-            f"no mixture of {n_components} Gaussians fits {n_rows} descriptors, of which many may "
-            f"be the same: take more descriptors or a smaller n_components ({error})"
+            f"no mixture of {n_components} Gaussians fits the {n_rows} descriptors, perhaps "
+            f"because many are equal: use more descriptors or a smaller n_components ({error})"
         ) from error
     return Mixture(learnt.weights_, learnt.means_, learnt.covariances_, **projection)
 
@@ -170,11 +167,11 @@ def fit_mixture(
 def _project(
     rows: npt.NDArray[np.float32], n_pca: int
 ) -> tuple[dict[str, Floats], npt.NDArray[np.float32]]:
-    """The projection to principal components, and the rows after it."""
+    """Learn the projection to principal components; return its arrays and the projected rows."""
     from sklearn.decomposition import PCA
 
     with warnings.catch_warnings():
-        # Descriptors that are all the same have no variance to explain; the mixture tells.
+        # Equal descriptors have no variance; fitting the mixture reports that.
         warnings.filterwarnings("ignore", message="invalid value", category=RuntimeWarning)
         pca = PCA(n_pca, svd_solver="covariance_eigh").fit(rows)
     arrays = {"pca_mean": pca.mean_, "pca_components": pca.components_}

@@ -1,52 +1,42 @@
-"""Where to look in an image: square patches at random or on a grid."""
+"""Square patches of an image, at random or on a grid."""
 
 from __future__ import annotations
 
 import numbers
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.params import Fraction, Integer, Rule, check_parameters
-from evergrow.storage.modelfile import plain_parameters
-
-__all__ = [
-    "PATCHES",
-    "AnyPatches",
-    "DensePatches",
-    "Patches",
-    "RandomPatches",
-    "checked_mask",
-    "patches_from_json",
-    "patches_to_json",
-]
+from evergrow.vision.images.parameters import Instance
 
 Boxes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 
-# More patches or pixels than any picture has.
-_MOST = 1 << 24
+# More patches or pixels than any image has.
+_MAX = 1 << 24
 
 
 @dataclass(frozen=True)
 class RandomPatches:
     """Squares at random positions with log-uniform random sizes.
 
-    The size of a patch is drawn first, then its place among all where it lies inside the image
-    and, with a mask, its centre on the mask. If a size fits nowhere on the mask, the largest that
-    does takes its place. In an image smaller than ``min_size`` patches are as large as its shorter
-    side.
+    The size of a patch is drawn first, then its position: uniformly among those inside the image
+    and, with a mask, with the centre on the mask. A size that fits nowhere on the mask is replaced
+    by the largest size that does. In an image smaller than ``min_size``, patches are as large as
+    its shorter side.
 
     Parameters
     ----------
     n : int, default=1000
-        Patches per image. More give steadier answers and take longer.
+        Patches per image. More patches give more stable results and take longer.
     min_size : int, default=16
-        Side of the smallest patch in pixels. Smaller ones show texture, larger ones parts.
+        Side of the smallest patch in pixels. Small patches show texture, large ones object parts.
     max_size : float or int, default=0.3
-        Side of the largest: a share of the image's shorter side, or an integer in pixels.
+        Side of the largest patch: a share of the shorter side of the image, or pixels if it is an
+        integer.
 
     Examples
     --------
@@ -60,13 +50,13 @@ class RandomPatches:
     max_size: float | int = 0.3
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
-        "n": [Integer(1, _MOST)],
-        "min_size": [Integer(1, _MOST)],
-        "max_size": [Fraction(), Integer(1, _MOST)],
+        "n": [Integer(1, _MAX)],
+        "min_size": [Integer(1, _MAX)],
+        "max_size": [Fraction(), Integer(1, _MAX)],
     }
 
     def check(self) -> None:
-        """Raise a ``ValueError`` for a parameter that is not allowed."""
+        """Raise a ``ValueError`` for an invalid parameter."""
         check_parameters(vars(self), self._rules)
         if self._in_pixels() and self.max_size < self.min_size:
             raise ValueError(
@@ -77,20 +67,20 @@ class RandomPatches:
         return isinstance(self.max_size, numbers.Integral)
 
     def limited(self, n: int) -> RandomPatches:
-        """The same patches, but this many."""
+        """The same, with this many patches."""
         return replace(self, n=n)
 
     def boxes(self, shape: tuple[int, ...], seed: Any, mask: Mask | None = None) -> Boxes:
-        """Draw patches of one image.
+        """Draw the patches of one image.
 
         Parameters
         ----------
         shape : (int, int)
             Height and width of the image.
         seed : int, sequence of int or numpy.random.Generator
-            The same seed draws the same patches.
+            The same seed gives the same patches.
         mask : bool ndarray of shape (height, width), default=None
-            Where the centres of the patches may lie; None for everywhere.
+            Where the centres of the patches may lie; None for anywhere.
 
         Returns
         -------
@@ -100,14 +90,14 @@ class RandomPatches:
         self.check()
         _check_shape(shape)
         random = np.random.default_rng(seed)
-        # A row per patch: fewer patches are the first of more.
+        # One row per patch: a smaller n gives the first of these patches.
         uniform = random.random((self.n, 3))
-        sizes, places = self._sizes(shape, uniform[:, 0]), uniform[:, 1:]
+        sizes, positions = self._sizes(shape, uniform[:, 0]), uniform[:, 1:]
         if mask is None:
             free = np.array(shape[::-1]) - sizes[:, None] + 1
-            corners = np.minimum((places * free).astype(np.int64), free - 1)
+            corners = np.minimum((positions * free).astype(np.int64), free - 1)
             return np.column_stack([corners, sizes]).astype(np.int32)
-        return _on_mask(checked_mask(mask, shape), sizes, places[:, 0])
+        return _place_on_mask(check_mask(mask, shape), sizes, positions[:, 0])
 
     def _sizes(
         self, shape: tuple[int, ...], uniform: npt.NDArray[np.float64]
@@ -116,7 +106,7 @@ class RandomPatches:
         largest = min(int(self.max_size * (1 if self._in_pixels() else side)), side)
         smallest = min(self.min_size, side)
         largest = max(largest, smallest)
-        # Each whole size has the probability of all sizes from it to the next.
+        # Each integer size gets the probability of all real sizes from it to the next.
         sizes = smallest * ((largest + 1) / smallest) ** uniform
         return np.clip(sizes.astype(np.int64), smallest, largest)
 
@@ -125,18 +115,18 @@ class RandomPatches:
 class DensePatches:
     """Squares on a regular grid, of one size or several.
 
-    The grid lies in the middle of the image. In an image smaller than a size, patches of that size
-    are as large as its shorter side.
+    The grid is centred. In an image smaller than a size, patches of that size are as large as the
+    shorter side of the image.
 
     Parameters
     ----------
     step : int, default=10
-        Pixels from one patch to the next. Fewer describe more finely and take longer.
+        Pixels from one patch to the next. A smaller step gives more patches and takes longer.
     size : int or tuple of int, default=20
-        Side of the patches in pixels; several give one grid each.
+        Side of the patches in pixels; several sizes give one grid each.
     n : int, default=None
-        Most patches per image, a random choice of the grid's; None for all. Some are enough to
-        learn a vocabulary from.
+        Maximum number of patches per image, a random sample of the grid; None for all. A sample is
+        enough to learn a vocabulary.
 
     Examples
     --------
@@ -150,38 +140,38 @@ class DensePatches:
     n: int | None = None
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
-        "step": [Integer(1, _MOST)],
-        "size": [Integer(1, _MOST)],
+        "step": [Integer(1, _MAX)],
+        "size": [Integer(1, _MAX)],
     }
 
     def _all_sizes(self) -> tuple[int, ...]:
         return tuple(self.size) if isinstance(self.size, (tuple, list)) else (self.size,)
 
     def check(self) -> None:
-        """Raise a ``ValueError`` for a parameter that is not allowed."""
+        """Raise a ``ValueError`` for an invalid parameter."""
         sizes = self._all_sizes()
         if not sizes:
-            raise ValueError("size must name at least one size, got ()")
+            raise ValueError("size must have at least one value, got ()")
         for size in sizes:
             check_parameters({"step": self.step, "size": size}, self._rules)
         if self.n is not None:
-            check_parameters({"n": self.n}, {"n": [Integer(1, _MOST)]})
+            check_parameters({"n": self.n}, {"n": [Integer(1, _MAX)]})
 
     def limited(self, n: int) -> DensePatches:
-        """A random choice of this many of the patches, or all if there are fewer."""
+        """The same, with a random sample of at most this many patches."""
         return replace(self, n=n)
 
     def boxes(self, shape: tuple[int, ...], seed: Any, mask: Mask | None = None) -> Boxes:
-        """Lay the grid over one image.
+        """Lay out the grid on one image.
 
         Parameters
         ----------
         shape : (int, int)
             Height and width of the image.
         seed : int, sequence of int or numpy.random.Generator
-            Decides which patches stay if there are more than ``n``.
+            Chooses the patches if there are more than ``n``.
         mask : bool ndarray of shape (height, width), default=None
-            Only patches whose centre lies on it stay, which may be none; None for all.
+            Only patches with their centre on the mask are used, perhaps none; None for all.
 
         Returns
         -------
@@ -193,7 +183,7 @@ class DensePatches:
         boxes = np.concatenate([self._grid(shape, size) for size in self._all_sizes()])
         if mask is not None:
             centres = boxes[:, :2] + boxes[:, 2:] // 2
-            boxes = boxes[checked_mask(mask, shape)[centres[:, 1], centres[:, 0]]]
+            boxes = boxes[check_mask(mask, shape)[centres[:, 1], centres[:, 0]]]
         if self.n is not None and self.n < len(boxes):
             random = np.random.default_rng(seed)
             boxes = boxes[np.sort(random.choice(len(boxes), self.n, replace=False))]
@@ -208,42 +198,30 @@ class DensePatches:
 
 Patches = RandomPatches | DensePatches
 
+# The classes by name, for model files.
 PATCHES: dict[str, type[RandomPatches | DensePatches]] = {
     kind.__name__: kind for kind in (RandomPatches, DensePatches)
 }
+IS_PATCHES = Instance(Patches, " or ".join(f"{name}(...)" for name in PATCHES))
 
 
-class AnyPatches:
-    """A value that says where to look, as a rule for parameters."""
+def patches_per_image(patches: Patches, total: int, n_images: int) -> int:
+    """Number of patches to learn from per image, for about ``total`` of them.
 
-    def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
-        return isinstance(value, Patches)
+    Never more than an image is described with later: training patches should be like those in use,
+    and ``patches.n`` is a limit on the work.
 
-    def __str__(self) -> str:
-        """Say what is allowed."""
-        return " or ".join(f"{name}(...)" for name in PATCHES)
-
-
-def patches_to_json(patches: Patches) -> dict[str, Any]:
-    """Patches as a model file holds them."""
-    return {"kind": type(patches).__name__, **plain_parameters(asdict(patches))}
+    >>> patches_per_image(RandomPatches(50), 100, 30)
+    4
+    >>> patches_per_image(RandomPatches(50), 100_000, 30)
+    50
+    """
+    wanted = -(-total // max(1, n_images))
+    return wanted if patches.n is None else min(wanted, patches.n)
 
 
-def patches_from_json(entry: Any) -> Patches:
-    """Patches as a model file describes them; a ``ValueError`` for anything else."""
-    if not isinstance(entry, dict) or entry.get("kind") not in PATCHES:
-        raise ValueError(f"patches must be one of {sorted(PATCHES)}, got {entry!r}")
-    options = {name: value for name, value in entry.items() if name != "kind"}
-    if isinstance(options.get("size"), list):
-        options["size"] = tuple(options["size"])
-    patches = PATCHES[entry["kind"]](**options)
-    patches.check()
-    return patches
-
-
-def checked_mask(mask: npt.ArrayLike, shape: tuple[int, ...]) -> Mask:
-    """The mask of an image of this shape; a ``ValueError`` if it is none or empty."""
+def check_mask(mask: npt.ArrayLike, shape: tuple[int, ...]) -> Mask:
+    """Return the mask as an array; a ``ValueError`` if it is empty or of another shape."""
     checked = np.asarray(mask)
     if checked.dtype != np.bool_ or checked.shape != tuple(shape):
         raise ValueError(
@@ -262,15 +240,17 @@ def _check_shape(shape: tuple[int, ...]) -> None:
         )
 
 
-def _on_mask(mask: Mask, sizes: npt.NDArray[np.int64], uniform: npt.NDArray[np.float64]) -> Boxes:
-    """Patches of these sizes, or the next smaller that fit, with centres on the mask."""
+def _place_on_mask(
+    mask: Mask, sizes: npt.NDArray[np.int64], uniform: npt.NDArray[np.float64]
+) -> Boxes:
+    """Place patches of these sizes, or the largest that fit, with their centres on the mask."""
     ys, xs = np.nonzero(mask)
     height, width = mask.shape
-    # The largest patch around each pixel: its centre has size // 2 pixels before it.
-    room = np.minimum.reduce([2 * xs + 1, 2 * (width - xs), 2 * ys + 1, 2 * (height - ys)])
-    order = np.argsort(-room, kind="stable")
-    sizes = np.minimum(sizes, room[order[0]])
-    n_fitting = np.searchsorted(-room[order], -sizes, side="right")
+    # The largest patch around each pixel: size // 2 pixels lie before its centre.
+    largest = np.minimum.reduce([2 * xs + 1, 2 * (width - xs), 2 * ys + 1, 2 * (height - ys)])
+    order = np.argsort(-largest, kind="stable")
+    sizes = np.minimum(sizes, largest[order[0]])
+    n_fitting = np.searchsorted(-largest[order], -sizes, side="right")
     chosen = order[np.minimum((uniform * n_fitting).astype(np.int64), n_fitting - 1)]
     lefts, tops = xs[chosen] - sizes // 2, ys[chosen] - sizes // 2
     return np.column_stack([lefts, tops, sizes]).astype(np.int32)

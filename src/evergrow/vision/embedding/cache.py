@@ -1,4 +1,4 @@
-"""Embeddings on disk, by the content of images: one SQLite file per network."""
+"""Cache of embeddings on disk, by image content: one SQLite file per network."""
 
 from __future__ import annotations
 
@@ -18,24 +18,22 @@ import numpy.typing as npt
 from evergrow.foundation.errors import CacheWarning
 from evergrow.storage.cache_folder import warn_once
 
-__all__ = ["EmbeddingCache"]
-
 Vector = npt.NDArray[np.float32]
 
-# "Evgr": tells our files from others.
+# "Evgr": identifies our files.
 _APPLICATION = 0x45766772
 _SCHEMA = 1
-# Another process may be writing.
-_WAIT_SECONDS = 30.0
+# Another process may hold the write lock.
+_TIMEOUT_SECONDS = 30.0
 _STORED = np.dtype("<f4")
 
 
 class EmbeddingCache:
-    """Vectors of one length, found by the hash of what they were computed from.
+    """Vectors of one length, by the hash of the image content.
 
-    A file that is damaged or not ours is renamed and a new one begun; an entry of the wrong length
-    or with values that are not finite counts as absent. Where nothing can be kept the cache is
-    empty and a warning says so: work goes on.
+    A damaged file, or one of another application, is renamed and a new one is created. An entry of
+    the wrong length or with values that are not finite counts as missing. If the file cannot be
+    written, the cache is empty and a warning says so; the caller continues without it.
 
     Parameters
     ----------
@@ -49,11 +47,11 @@ class EmbeddingCache:
         self.path = path
         self.n_features = n_features
         self._connection: sqlite3.Connection | None = None
-        # Threads that decode ask, the one that computes writes.
+        # Several threads look up vectors, one writes.
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
-        """Open or begin the file."""
+        """Open or create the file."""
         with self._lock:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -62,9 +60,9 @@ class EmbeddingCache:
                 except sqlite3.OperationalError:
                     raise
                 except sqlite3.DatabaseError as error:
-                    self._start_again(str(error))
+                    self._replace_file(str(error))
             except (OSError, sqlite3.Error) as error:
-                self._give_up(error)
+                self._disable(error)
         return self
 
     def __exit__(
@@ -78,7 +76,7 @@ class EmbeddingCache:
             self._close()
 
     def get(self, key: bytes) -> Vector | None:
-        """The vector kept under a key, or None."""
+        """Look up a vector; None if it is missing."""
         rows = self._run("SELECT vector FROM embeddings WHERE key = ?", [(key,)])
         if not rows:
             return None
@@ -91,7 +89,7 @@ class EmbeddingCache:
         return None
 
     def put(self, keys: Sequence[bytes], vectors: Vector) -> None:
-        """Keep vectors, all of them or none."""
+        """Store vectors, all of them or none."""
         rows = [
             (key, np.ascontiguousarray(vector, dtype=_STORED).tobytes())
             for key, vector in zip(keys, vectors, strict=True)
@@ -108,33 +106,33 @@ class EmbeddingCache:
                 with self._connection:
                     self._connection.executemany(statement, rows)
             except sqlite3.OperationalError as error:
-                # Locked for too long, or the disk is full: not the file's fault.
-                self._give_up(error)
+                # Locked for too long, or the disk is full: the file itself is intact.
+                self._disable(error)
             except sqlite3.DatabaseError as error:
                 try:
-                    self._start_again(str(error))
+                    self._replace_file(str(error))
                 except (OSError, sqlite3.Error) as second:
-                    self._give_up(second)
+                    self._disable(second)
             return []
 
-    def _start_again(self, reason: str) -> None:
+    def _replace_file(self, reason: str) -> None:
         self._close()
-        aside = self.path.with_name(f"{self.path.name}.damaged-{secrets.token_hex(4)}")
-        self.path.rename(aside)
+        damaged = self.path.with_name(f"{self.path.name}.damaged-{secrets.token_hex(4)}")
+        self.path.rename(damaged)
         for ending in ("-wal", "-shm"):
             self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
         warnings.warn(
             f"the cache {str(self.path)!r} is damaged or not Evergrow's ({reason}): it was renamed "
-            f"to {aside.name!r} and embeddings are computed again",
+            f"to {damaged.name!r} and embeddings are computed again",
             CacheWarning,
             stacklevel=3,
         )
         self._connection = _connect(self.path)
 
-    def _give_up(self, error: Exception) -> None:
+    def _disable(self, error: Exception) -> None:
         self._close()
-        reason = f"nothing is kept there: {error}"
-        warn_once(self.path.parent, f"{reason}; set EVERGROW_CACHE to a folder that can be written")
+        advice = "set EVERGROW_CACHE to a folder that can be written"
+        warn_once(self.path.parent, f"nothing is cached there: {error}; {advice}")
 
     def _close(self) -> None:
         if self._connection is not None:
@@ -144,24 +142,24 @@ class EmbeddingCache:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """An open file with our table in it; a ``DatabaseError`` if it is someone else's."""
-    connection = sqlite3.connect(path, timeout=_WAIT_SECONDS, check_same_thread=False)
+    """Open the file and create our table; a ``DatabaseError`` if it is another application's."""
+    connection = sqlite3.connect(path, timeout=_TIMEOUT_SECONDS, check_same_thread=False)
     try:
-        # Readers and a writer do not wait for each other. What a crash of the computer could lose
-        # is computed again.
-        # Two who begin at once may find the file busy; either way of writing is safe.
+        # With a write-ahead log, readers and a writer do not block each other. Entries that a power
+        # failure loses are computed again. If two processes create the file at once, setting the
+        # mode may fail; either mode is safe.
         with contextlib.suppress(sqlite3.OperationalError):
             connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-        _claim(connection)
+        _create_table(connection)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _claim(connection: sqlite3.Connection) -> None:
-    # One transaction, so that of several who begin the file one does.
+def _create_table(connection: sqlite3.Connection) -> None:
+    # One transaction, so that only one of several processes creates the table.
     connection.execute("BEGIN IMMEDIATE")
     owner = connection.execute("PRAGMA application_id").fetchone()[0]
     schema = connection.execute("PRAGMA user_version").fetchone()[0]

@@ -1,30 +1,28 @@
-"""EfficientNet-Lite0 as an ONNX graph, from the weights it was trained to.
+"""EfficientNet-Lite0 as an ONNX graph, from its trained weights.
 
-A stem, seven stages of inverted residual blocks and a head; every convolution is followed by batch
-normalisation, which is folded into it, and most of these by ReLU6. The classifier is left out: what
-comes out is the average of the head over the image.
+A stem, seven stages of inverted residual blocks, and a head. Every convolution is followed by batch
+normalisation, which is folded into it, and mostly by ReLU6. The classifier is left out: the output
+is the average of the head over the image.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.vision.images.extras import vision_module
+from evergrow.vision.images.extras import import_extra
 
-__all__ = ["CONVERTER_VERSION", "SIDE", "Stage", "fold_batch_norm", "lite0_onnx", "same_padding"]
-
-# Goes into the names of converted files: another conversion is another file.
+# Part of the names of converted files: increased when the conversion changes.
 CONVERTER_VERSION = 1
 SIDE = 224
 
 _EPSILON = 1e-3
 _OPSET = 13
-# Old enough for every supported version of the runtime.
+# Supported by every supported version of the runtime.
 _IR_VERSION = 8
 
 Weights = Mapping[str, npt.NDArray[Any]]
@@ -32,7 +30,7 @@ Weights = Mapping[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class Stage:
-    """Blocks of one kind; the first of them has the stride."""
+    """Blocks with the same settings; only the first one has the stride."""
 
     n_blocks: int
     kernel: int
@@ -57,7 +55,7 @@ _HEAD_CHANNELS = 1280
 def fold_batch_norm(
     kernel: npt.NDArray[Any], norm: Mapping[str, npt.NDArray[Any]], epsilon: float = _EPSILON
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Kernel and bias of one convolution that does what convolution and normalisation did.
+    """Fold batch normalisation into a convolution; return the new kernel and bias.
 
     ``norm`` has ``weight``, ``bias``, ``running_mean`` and ``running_var``, one per output channel.
     """
@@ -69,7 +67,7 @@ def fold_batch_norm(
 
 
 def same_padding(side: int, kernel: int, stride: int) -> tuple[int, int]:
-    """Pixels before and after, so that ``ceil(side / stride)`` come out; the odd one comes after.
+    """Padding before and after for an output of ``ceil(side / stride)``; the odd pixel comes after.
 
     >>> same_padding(224, kernel=3, stride=2), same_padding(56, kernel=5, stride=1)
     ((0, 1), (2, 2))
@@ -81,7 +79,7 @@ def same_padding(side: int, kernel: int, stride: int) -> tuple[int, int]:
 
 @dataclass
 class _Graph:
-    """An ONNX graph under construction; remembers the size of the image as it shrinks."""
+    """An ONNX graph under construction; tracks the image size, which shrinks with each stride."""
 
     weights: Weights
     helper: Any
@@ -101,7 +99,7 @@ class _Graph:
     def convolution(
         self, source: str, layer: tuple[str, str], shape: tuple[int, ...], *, stride: int = 1
     ) -> str:
-        """A convolution and its normalisation; depthwise where a kernel has one channel."""
+        """Add a convolution with its normalisation; depthwise if the kernel has one channel."""
         name, norm = layer
         parts = ("weight", "bias", "running_mean", "running_var")
         statistics = {part: self._weight(f"{norm}.{part}", shape[:1]) for part in parts}
@@ -127,14 +125,14 @@ class _Graph:
         found = self.weights.get(name)
         if found is None or found.shape != shape or found.dtype.kind != "f":
             what = "nothing" if found is None else f"{found.dtype} of shape {found.shape}"
-            raise ValueError(f"the weights should have {name} of shape {shape}, got {what}")
+            raise ValueError(f"the weights must have {name} of shape {shape}, got {what}")
         if not np.isfinite(found).all():
             raise ValueError(f"the weights {name} are not finite")
         return found
 
 
 def _blocks(stages: tuple[Stage, ...], channels: int) -> Iterator[tuple[Stage, int, int]]:
-    """Stage, incoming channels and stride of every block."""
+    """Yield the stage, input channels and stride of every block."""
     for stage in stages:
         for number in range(stage.n_blocks):
             yield stage, channels, stage.stride if number == 0 else 1
@@ -142,7 +140,7 @@ def _blocks(stages: tuple[Stage, ...], channels: int) -> Iterator[tuple[Stage, i
 
 
 def _block(graph: _Graph, source: str, name: str, stage: Stage, channels: int, stride: int) -> str:
-    """An inverted residual: widen, filter each channel, narrow, and add what came in."""
+    """Add an inverted residual block: expand, filter each channel, project, and add the input."""
     wide, inner, norms = channels * stage.expansion, source, iter(range(3))
 
     def layer(kind: str) -> tuple[str, str]:
@@ -162,19 +160,19 @@ def _block(graph: _Graph, source: str, name: str, stage: Stage, channels: int, s
 
 
 def lite0_onnx(weights: Weights) -> bytes:
-    """The network for a batch of images of shape (n, 3, 224, 224); gives (n, 1280).
+    """Build the network: from images of shape (n, 3, 224, 224) to vectors of shape (n, 1280).
 
     Parameters
     ----------
     weights : mapping of str to ndarray
-        The trained tensors, under the names of their PyTorch modules.
+        The trained tensors, by the names of their PyTorch modules.
 
     Returns
     -------
     content : bytes
         The ONNX file.
     """
-    onnx = vision_module("onnx")
+    onnx = import_extra("onnx")
     helper, graph = onnx.helper, _Graph(weights, onnx.helper)
     stem = (_STEM_CHANNELS, 3, 3, 3)
     current = graph.convolution("images", ("_conv_stem", "_bn0"), stem, stride=2)
@@ -196,5 +194,4 @@ def lite0_onnx(weights: Weights) -> bytes:
     model = helper.make_model(
         made, opset_imports=[opset], ir_version=_IR_VERSION, producer_name="evergrow"
     )
-    content: bytes = model.SerializeToString(deterministic=True)
-    return content
+    return cast("bytes", model.SerializeToString(deterministic=True))

@@ -5,47 +5,47 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from evergrow.foundation.engine import current_engine
+from evergrow.foundation.naming import name_of
 from evergrow.foundation.params import Flag, Integer, Nothing, Rule, check_parameters
 from evergrow.foundation.progress import progress_bar
 from evergrow.storage.cache_folder import cache_folder
 from evergrow.storage.files import write_model
 from evergrow.storage.modelfile import Build, check_saveable, common_header
 from evergrow.vision.embedding.cache import EmbeddingCache
-from evergrow.vision.embedding.embedder_file import (
-    CacheFolder,
-    Instance,
-    Model,
-    from_plain,
-    named_weights,
-    to_plain,
-)
-from evergrow.vision.embedding.groups import IMAGES_PER_TASK, embed_by_groups
+from evergrow.vision.embedding.model_zoo import PRETRAINED
 from evergrow.vision.embedding.networks import CallableNetwork, Network, OnnxModel, OnnxNetwork
-from evergrow.vision.embedding.onnx_check import read_onnx
+from evergrow.vision.embedding.onnx_file import read_onnx
+from evergrow.vision.embedding.pipeline import EmbeddingPipeline, embed_job
 from evergrow.vision.embedding.preprocessing import Preprocessing
-from evergrow.vision.embedding.pretrained import PRETRAINED
-from evergrow.vision.embedding.vectors import EmbeddingTask
-from evergrow.vision.images.extraction import Extraction
-from evergrow.vision.images.groups import image_groups
-from evergrow.vision.images.many import JOBS, ON_ERROR, check_sources, warn_of
-from evergrow.vision.images.sources import DEFAULT_LIMITS, ReadLimits, name_of
+from evergrow.vision.embedding.serialization import (
+    CacheFolder,
+    ModelRule,
+    named_weights,
+    parameters_from_json,
+    parameters_to_json,
+)
+from evergrow.vision.images.parameters import JOBS, ON_ERROR, VERBOSE, Instance
+from evergrow.vision.images.parts import ImageJob
+from evergrow.vision.images.reader import check_sources
+from evergrow.vision.images.results import Extraction, warn_about
+from evergrow.vision.images.sources import DEFAULT_LIMITS, ReadLimits
 
-__all__ = ["Embedder"]
+# One or two seconds of work, so that the overhead of a task does not matter.
+IMAGES_PER_PART = 128
 
-# Networks are made one at a time: two threads that use one embedder share its network.
-_making = threading.Lock()
-# Networks of the process that this one was forked from. To let go of one would wait for its
-# threads, which do not exist here.
+# Networks are loaded one at a time: two threads that use one embedder share its network.
+_loading = threading.Lock()
+# Networks of the parent process of a fork. Releasing one would wait for its threads, which do not
+# exist in this process.
 _inherited: list[Any] = []
 
 
@@ -54,11 +54,11 @@ class Embedder(
     TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    """Vectors of images by a network that was trained on other images.
+    """Vectors of images, computed by a network that was trained on other images.
 
-    Nothing is learnt: the network is used as it is, and images of any classes get vectors at any
-    time. Images are read in threads while the network computes. Vectors are kept on disk by the
-    content of the images, so that the same images cost next to nothing the next time.
+    Nothing is learnt: the network is used as it is, for images of any class. Threads read images
+    while the network computes. Vectors are cached on disk by image content, so that embedding the
+    same images again takes almost no time.
 
     Parameters
     ----------
@@ -66,22 +66,22 @@ class Embedder(
         The network: "efficientnet-lite0" (1280 features, trained on ImageNet, 13 ms per image on
         one core); the path of an ONNX file that ends in ``.onnx``, with one input of images and
         one output of features; or a function from a list of images, uint8 of shape (height, width,
-        3), to a matrix. Vectors of a function are not kept, and it cannot be saved.
+        3), to a matrix. The vectors of a function are not cached, and it cannot be saved.
     preprocessing : Preprocessing, default=None
-        What the network's images are like. None for what belongs to the named network; for an ONNX
-        file, size and layout by its input and the defaults of :class:`Preprocessing`. Give it
-        whenever the network was trained on something else.
+        How images are prepared for the network. None for the preprocessing of the named network;
+        for an ONNX file, size and layout of its input and the defaults of :class:`Preprocessing`.
+        Set it whenever the network was trained with another one.
     batch_size : int, default=16
-        Images that the network gets at once. More can be faster on a graphics card. A function
-        gets fewer where they are large.
+        Images per run of the network. More can be faster on a graphics card. A function gets fewer
+        images at once if they are large.
     cache : bool or path, default=True
-        Keep vectors, and the converted network, in the user's folder for caches (the environment
-        variable ``EVERGROW_CACHE`` can name it), in the folder given, or nowhere.
+        Cache vectors and the converted network: True for the user's cache folder (the environment
+        variable ``EVERGROW_CACHE`` overrides it), a path for another folder, False for no cache.
     limits : ReadLimits, default=None
-        How large images may be; None for the limits of :func:`read_image`.
+        The largest image to accept; None for the limits of :func:`read_image`.
     n_jobs : int, default=None
         Threads that read, and threads that compute; None for one, -1 for one per processor. Workers
-        of a cluster have as many as :func:`evergrow.cluster` says.
+        of a cluster use as many as set in :func:`evergrow.cluster`.
     verbose : int, default=0
         Show a progress bar when positive.
 
@@ -102,13 +102,13 @@ class Embedder(
     """
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
-        "model": [Model()],
-        "preprocessing": [Nothing(), Instance(Preprocessing)],
+        "model": [ModelRule()],
+        "preprocessing": [Nothing(), Instance(Preprocessing, "a Preprocessing")],
         "batch_size": [Integer(1, 1 << 16)],
         "cache": [Flag(), CacheFolder()],
-        "limits": [Nothing(), Instance(ReadLimits)],
+        "limits": [Nothing(), Instance(ReadLimits, "a ReadLimits")],
         "n_jobs": JOBS,
-        "verbose": [Integer(0), Flag()],
+        "verbose": VERBOSE,
     }
 
     def __init__(
@@ -133,34 +133,32 @@ class Embedder(
     def fit(self, X: Any = None, y: Any = None) -> Self:  # noqa: ARG002
         """Check the parameters and load the network; there is nothing to learn.
 
-        An ONNX file is read anew. From then on, saved and pickled too, the embedder keeps the
-        network that was in it, whatever becomes of the file.
+        An ONNX file is read again. From then on the embedder uses this content, also after saving
+        or pickling, even if the file changes.
 
         Parameters
         ----------
-        X : ignored
-            Present because pipelines give it.
-        y : ignored
-            Likewise.
+        X, y : ignored
+            Present for pipelines.
 
         Returns
         -------
         self : Embedder
-            As it was.
+            The same estimator.
         """
         self._check_parameters()
-        with _making:
-            self.__dict__.pop("_taken", None)
+        with _loading:
+            self.__dict__.pop("_onnx_content", None)
         self.network()
         return self
 
     def transform(self, X: Iterable[Any]) -> npt.NDArray[np.float32]:
-        """Vectors of images, all of which can be read.
+        """Compute the vectors of images; an error if one cannot be read.
 
         Parameters
         ----------
         X : sequence of image sources
-            What :func:`read_image` takes: paths, bytes, files, Pillow images or arrays.
+            Paths, bytes, binary files, Pillow images or arrays, as in :func:`read_image`.
 
         Returns
         -------
@@ -170,25 +168,24 @@ class Embedder(
         Raises
         ------
         evergrow.ImageError
-            For the first image that cannot be read. :meth:`extract` can leave it out.
+            For the first image that cannot be read; :meth:`extract` can skip it instead.
         """
-        features: npt.NDArray[np.float32] = self.extract(X).features
-        return features
+        return cast("npt.NDArray[np.float32]", self.extract(X).features)
 
     def extract(self, images: Iterable[Any], *, on_error: str = "raise") -> Extraction:
-        """Vectors of images, some of which may not be readable.
+        """Compute the vectors of those images that can be read.
 
         Parameters
         ----------
         images : sequence of image sources
-            What :func:`read_image` takes.
+            As in :meth:`transform`.
         on_error : {"raise", "skip"}, default="raise"
-            What to do about an image that cannot be read: raise an error, or leave it out and warn.
+            What to do if an image cannot be read: raise an error, or leave it out and warn.
 
         Returns
         -------
         extraction : Extraction
-            Features, the places of the images that have them, and the problems.
+            The vectors, the indices of their images, and the problems.
 
         Examples
         --------
@@ -204,57 +201,45 @@ class Embedder(
         check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
         check_sources(images)
         sources = list(images)
-        extraction = self._extract_elsewhere(sources, on_error)
-        if extraction is None:
-            extraction = self._extract_here(sources, on_error)
-        warn_of(extraction.problems)
+        limits = self.limits or DEFAULT_LIMITS
+        job = ImageJob.for_engine(sources, images_per_part=IMAGES_PER_PART, limits=limits)
+        if job is not None:
+            extraction = embed_job(job, self, on_error)
+        else:
+            bar = progress_bar("Embedding images", len(sources), int(self.verbose))
+            with self._open_pipeline(skip_bad=on_error == "skip") as pipeline, bar as show:
+                extraction = pipeline.run(sources, effective_n_jobs(self.n_jobs), show)
+        warn_about(extraction.problems)
         return extraction
 
-    def _extract_elsewhere(self, sources: list[Any], on_error: str) -> Extraction | None:
-        """Vectors of many images by the engine in use; None for few, and where there is none."""
-        engine = current_engine()
-        if engine is None or len(sources) <= IMAGES_PER_TASK:
-            return None
-        limits = self.limits or DEFAULT_LIMITS
-        groups = image_groups(
-            sources, most=IMAGES_PER_TASK, is_remote=engine.capacity.is_remote, limits=limits
-        )
-        return embed_by_groups(engine, groups, self, sources, on_error)
-
-    def _extract_here(self, sources: list[Any], on_error: str) -> Extraction:
-        network = self.network()
-        with contextlib.ExitStack() as stack:
-            cache = self._open_cache(network)
-            if cache is not None:
-                stack.enter_context(cache)
-            task = EmbeddingTask(
-                network=network,
-                cache=cache,
-                limits=self.limits or DEFAULT_LIMITS,
-                batch_size=int(self.batch_size),
-                skip_bad=on_error == "skip",
-            )
-            bar = progress_bar("Embedding images", len(sources), int(self.verbose))
-            return task.run(sources, effective_n_jobs(self.n_jobs), stack.enter_context(bar))
+    @contextlib.contextmanager
+    def _open_pipeline(
+        self, *, skip_bad: bool, network: Network | None = None
+    ) -> Iterator[EmbeddingPipeline]:
+        """The steps from images to vectors, with an open cache."""
+        network = self.network() if network is None else network
+        cache = self._cache_for(network)
+        limits, batch_size = self.limits or DEFAULT_LIMITS, int(self.batch_size)
+        with contextlib.nullcontext() if cache is None else cache:
+            yield EmbeddingPipeline(network, cache, limits, batch_size, skip_bad)
 
     def network(self) -> Network:
-        """The network, made when it is first needed.
+        """Load the network, or return the one that was loaded before.
 
-        For those who read images by themselves and want to say when the network runs.
+        For callers that read images themselves and run the network when they choose.
         """
         self._check_parameters()
         n_threads = effective_n_jobs(self.n_jobs)
-        # The runtime's threads do not survive a fork; and parameters can be set at any time.
-        with _making:
-            made_for = (os.getpid(), self._used_model(), self.preprocessing, n_threads)
-            known = vars(self).get("_made")
+        # The threads of the runtime do not survive a fork, and parameters can be set at any time.
+        with _loading:
+            loaded_for = (os.getpid(), self._resolve_model(), self.preprocessing, n_threads)
+            known = vars(self).get("_loaded")
             if known is not None and known[0][0] != os.getpid():
                 _inherited.append(known)
-            if known is None or known[0] != made_for:
-                known = (made_for, self._make_network(made_for[1], n_threads))
-                self._made = known
-        network: Network = known[1]
-        return network
+            if known is None or known[0] != loaded_for:
+                known = (loaded_for, self._load_network(loaded_for[1], n_threads))
+                self._loaded = known
+        return cast("Network", known[1])
 
     @property
     def n_features_out_(self) -> int:
@@ -263,7 +248,7 @@ class Embedder(
 
     @property
     def _n_features_out(self) -> int:
-        """For scikit-learn, which names the output by number."""
+        """Number of output columns, which scikit-learn names."""
         return self.n_features_out_
 
     def _check_parameters(self) -> None:
@@ -274,31 +259,32 @@ class Embedder(
             return cache_folder() if self.cache else None
         return Path(self.cache)
 
-    def _open_cache(self, network: Network) -> EmbeddingCache | None:
+    def _cache_for(self, network: Network) -> EmbeddingCache | None:
         folder = self._cache_folder()
         if folder is None or network.key is None:
             return None
-        # Vectors of images beyond the usual limits are for those who allow as much.
+        # Larger images than the default limit get a cache of their own, so that a caller with
+        # stricter limits never sees their vectors.
         pixels = (self.limits or DEFAULT_LIMITS).max_pixels
         ending = "" if pixels <= DEFAULT_LIMITS.max_pixels else f"-{pixels}"
         path = folder / f"embeddings-{network.key[:32]}{ending}.sqlite"
         return EmbeddingCache(path, network.n_features)
 
-    def _used_model(self) -> Any:
-        """The model; for the path of a file what was in it when it was first used.
+    def _resolve_model(self) -> Any:
+        """The model; for a path, the content of the file when it was first used.
 
-        What was learnt from the vectors of one network means nothing with those of another.
+        What was learnt from the vectors of one network is useless with those of another.
         """
         model = self.model
         if not isinstance(model, (str, os.PathLike)) or model in PRETRAINED:
             return model
-        taken = vars(self).get("_taken")
-        if taken is None or taken[0] != model:
-            taken = (model, OnnxModel(read_onnx(model)))
-            self._taken = taken
-        return taken[1]
+        content = vars(self).get("_onnx_content")
+        if content is None or content[0] != model:
+            content = (model, OnnxModel(read_onnx(model)))
+            self._onnx_content = content
+        return content[1]
 
-    def _make_network(self, model: Any, n_threads: int) -> Network:
+    def _load_network(self, model: Any, n_threads: int) -> Network:
         name, weights, preprocessing = "the ONNX model", None, self.preprocessing
         if isinstance(model, str):
             pretrained = PRETRAINED[model]
@@ -312,33 +298,33 @@ class Embedder(
                 name = f"the ONNX model {name_of(self.model)}"
         else:
             if preprocessing is not None:
-                raise ValueError("preprocessing must be None where the model is a callable")
+                raise ValueError("preprocessing must be None if the model is a callable")
             return CallableNetwork(model)
         return OnnxNetwork(
             content, name=name, preprocessing=preprocessing, n_threads=n_threads, weights=weights
         )
 
     def _check_weights(self, name: str, weights: str) -> None:
-        # Said by the file or the pickle that the embedder came from, or by its first use.
+        # Recorded in the model file or pickle, or at the first use.
         expected = vars(self).get("_saved_weights")
         if expected is None or expected[0] != name:
             self._saved_weights = (name, weights)
         elif expected[1] != weights:
             raise ValueError(
-                f"the embedder was used with other weights of {name}: what was learnt from its "
-                "vectors does not fit those of the installed package"
+                f"the embedder was used with other weights of {name} before: what was learnt from "
+                "its vectors does not fit the weights of the installed package"
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the network, which lives in this process."""
-        return {name: value for name, value in super().__getstate__().items() if name != "_made"}
+        """Everything but the network, which belongs to this process."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_loaded"}
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Nothing is learnt, so nothing is missing."""
+        """Always true, because nothing is learnt."""
         return True
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that images are no matrix and that nothing is learnt."""
+        """Tell scikit-learn that the input is not a matrix and that nothing is learnt."""
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.requires_fit = False
@@ -348,24 +334,23 @@ class Embedder(
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the embedder to a file that :func:`evergrow.load` reads.
 
-        A named network is saved by name and by the hash of its weights, an ONNX file is carried
-        inside. The folder of a cache stays where it is: the loaded embedder uses the user's own.
+        A named network is saved as its name and the hash of its weights; an ONNX file is included.
+        The path of a cache folder is not saved: a loaded embedder uses the user's cache folder.
 
         Parameters
         ----------
         path : path
-            File to write; an existing one is replaced whole or not at all.
+            File to write; an existing file is replaced atomically.
         """
-        header, tensors = self._to_file()
-        write_model(path, header, tensors)
+        write_model(path, *self._to_file())
 
     def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Header and arrays, for a file of its own or inside that of a pipeline."""
+        """Header and arrays of a model file, or of a step in the file of a pipeline."""
         check_saveable(type(self))
-        # Checks parameters and network: else the file could not be used.
+        # Loading the network checks all parameters, so that the file can be used.
         self.network()
-        parameters = {**self.get_params(deep=False), "model": self._used_model()}
-        parameters, tensors = to_plain(parameters)
+        parameters = {**self.get_params(deep=False), "model": self._resolve_model()}
+        parameters, tensors = parameters_to_json(parameters)
         header = common_header(self, parameters, None)
         header["weights"] = named_weights(self.model)
         return header, tensors
@@ -377,13 +362,13 @@ class Embedder(
         tensors: dict[str, npt.NDArray[Any]],
         build: Build,  # noqa: ARG003
     ) -> Self:
-        parameters, weights = from_plain(header, tensors)
+        parameters, weights = parameters_from_json(header, tensors)
         check_parameters({**cls().get_params(), **parameters}, cls._rules)
         embedder = cls(**parameters)
         embedder._saved_weights = weights
         return embedder
 
-    # Name and hash of the weights that were used, here or where a file was saved.
+    # Name and hash of the weights that were used, here or before the model file was saved.
     _saved_weights: tuple[str, str] | None
-    # The path of an ONNX file, and what was in it when it was first used.
-    _taken: tuple[Any, OnnxModel]
+    # The path of an ONNX file, and its content when it was first used.
+    _onnx_content: tuple[Any, OnnxModel]

@@ -1,4 +1,4 @@
-"""How an image becomes what a network expects: cut, resized, shifted, scaled and arranged."""
+"""Preparation of an image for a network: crop, resize, normalise, and order the axes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.params import Choice, Integer, Number, Rule, check_parameters
-from evergrow.vision.images.extras import vision_module
-
-__all__ = ["Preprocessing"]
+from evergrow.vision.images.extras import import_extra
 
 _LARGEST = 1e6
-# Larger inputs than any network has; a file must not make us allocate more.
+# Larger than the input of any network: a file must not make us allocate more.
 _MAX_SIDE = 8192
 
 _INTERPOLATIONS = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
-# Where the three channels of (height, width, channel) go.
+# The axes of (height, width, channel) in the order of each layout.
 _LAYOUTS = {"nchw": (2, 0, 1), "nhwc": (0, 1, 2)}
 _CHANNELS = {"rgb": slice(None), "bgr": slice(None, None, -1)}
 
@@ -32,8 +30,8 @@ _RULES: dict[str, list[Rule]] = {
     "channels": [Choice(tuple(_CHANNELS))],
 }
 
-# One value or as many as stated.
-_RULES_OF_LISTS: dict[str, tuple[Rule, int]] = {
+# Parameters that are one value, or a list of this length.
+_LIST_RULES: dict[str, tuple[Rule, int]] = {
     "size": (Integer(1, _MAX_SIDE), 2),
     "mean": (Number(-_LARGEST, _LARGEST), 3),
     "scale": (Number(0.0, _LARGEST, open_low=True), 3),
@@ -44,9 +42,9 @@ Triple = float | tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What a network wants its images to be like; it is part of the network.
+    """How images are prepared for a network.
 
-    Wrong values give no error but poor features: take them from where the network comes from. The
+    Wrong values cause no error but poor features: use those that the network was trained with. The
     defaults are those of most networks trained on ImageNet with PyTorch.
 
     Parameters
@@ -54,17 +52,17 @@ class Preprocessing:
     size : int or (int, int), default=224
         Side of the input, or its height and width.
     resize : {"crop", "stretch"}, default="crop"
-        Cut the middle part of the input's proportions out of the image and resize that, or squeeze
-        the whole image into the input. Cutting keeps shapes, squeezing keeps borders.
+        ``"crop"`` cuts out the centre of the image with the aspect ratio of the input and resizes
+        it; ``"stretch"`` resizes the whole image and may distort it.
     crop_share : float, default=0.875
-        How much of the largest possible part is cut out. Ignored by "stretch".
+        Size of the crop, as a share of the largest possible one. Ignored by "stretch".
     interpolation : {"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"}
-        How pixels are mixed, "bilinear" by default; smaller images are averaged, not sampled.
+        The resampling filter, "bilinear" by default. Reduced images are antialiased.
     mean : float or three, default=(123.675, 116.28, 103.53)
-        Subtracted from the values from 0 to 255, one for all channels or one each, in the order of
-        ``channels``.
+        Subtracted from the values from 0 to 255: one for all channels, or one per channel in the
+        order of ``channels``.
     scale : float or three, default=(58.395, 57.12, 57.375)
-        What they are divided by then.
+        The divisor after the subtraction.
     layout : {"nchw", "nhwc"}, default="nchw"
         Whether the channels come before or after height and width.
     channels : {"rgb", "bgr"}, default="rgb"
@@ -90,45 +88,44 @@ class Preprocessing:
 
     def __post_init__(self) -> None:
         check_parameters(vars(self), _RULES)
-        for name, (rule, length) in _RULES_OF_LISTS.items():
+        for name, (rule, length) in _LIST_RULES.items():
             value = getattr(self, name)
-            several = _is_list(value)
-            entries = value if several else (value,)
-            if len(entries) != (length if several else 1) or not all(
+            is_list = _is_list(value)
+            entries = value if is_list else (value,)
+            if len(entries) != (length if is_list else 1) or not all(
                 rule.admits(one) for one in entries
             ):
                 raise ValueError(f"{name} must be {rule}, or {length} of these, got {value!r}")
-            # JSON has lists only, and what is equal must have the same hash.
-            object.__setattr__(self, name, tuple(value) if several else value)
+            # JSON has lists, not tuples; equal values must have the same hash.
+            object.__setattr__(self, name, tuple(value) if is_list else value)
 
     @classmethod
-    def from_plain(cls, values: object) -> Self:
-        """From what :meth:`to_plain` gave; a ``ValueError`` for anything else."""
+    def from_json(cls, values: object) -> Self:
+        """Rebuild from :meth:`to_json`; a ``ValueError`` for anything else."""
         names = {one.name for one in dataclasses.fields(cls)}
         if not isinstance(values, dict) or set(values) != names:
             raise ValueError(f"a preprocessing must have the entries {sorted(names)}")
         return cls(**values)
 
-    def to_plain(self) -> dict[str, Any]:
-        """Names and values, as JSON holds them."""
-        plain = {name: _plain(value) for name, value in vars(self).items()}
-        return dict(sorted(plain.items()))
+    def to_json(self) -> dict[str, Any]:
+        """The parameters as JSON values."""
+        return {name: _to_json(value) for name, value in sorted(vars(self).items())}
 
     @property
     def height_and_width(self) -> tuple[int, int]:
-        """Of the input."""
+        """Height and width of the input."""
         size: Any = self.size
         return (int(size[0]), int(size[1])) if _is_list(size) else (int(size), int(size))
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of one prepared image."""
-        whole = (*self.height_and_width, 3)
-        return tuple(whole[axis] for axis in _LAYOUTS[self.layout])
+        shape = (*self.height_and_width, 3)
+        return tuple(shape[axis] for axis in _LAYOUTS[self.layout])
 
     @property
-    def needed_side(self) -> int:
-        """An image with no shorter side loses nothing that the input could show."""
+    def min_side(self) -> int:
+        """An image may be decoded with sides no shorter than this without loss of detail."""
         share = self.crop_share if self.resize == "crop" else 1.0
         return math.ceil(max(self.height_and_width) / share)
 
@@ -143,36 +140,36 @@ class Preprocessing:
         Returns
         -------
         prepared : ndarray of shape (3, height, width) or (height, width, 3)
-            What the network takes, float32.
+            The input for the network, float32.
         """
-        return self.values(self.fitted(image))
+        return self.normalize(self.fit_to_input(image))
 
-    def fitted(self, image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-        """The first half of preparing an image: its pixels at the size of the input."""
-        pillow = vision_module("PIL.Image")
+    def fit_to_input(self, image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+        """First half of the preparation: crop and resize the image to the size of the input."""
+        pillow = import_extra("PIL.Image")
         height, width = self.height_and_width
         small = pillow.fromarray(image).resize(
             (width, height), pillow.Resampling[self.interpolation.upper()], box=self._box(image)
         )
         return np.asarray(small)
 
-    def values(self, pixels: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
-        """The second half: what the network takes, of what :meth:`fitted` gave."""
+    def normalize(self, pixels: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+        """Second half of the preparation: order the axes, subtract the mean, and scale."""
         axes = _LAYOUTS[self.layout]
-        # Turned while they are small.
-        turned = np.ascontiguousarray(pixels[..., _CHANNELS[self.channels]].transpose(axes))
-        values = turned.astype(np.float32)
+        # Transposed before the conversion, while a value takes one byte.
+        ordered = np.ascontiguousarray(pixels[..., _CHANNELS[self.channels]].transpose(axes))
+        values = ordered.astype(np.float32)
         values -= self._per_channel(self.mean)
         values /= self._per_channel(self.scale)
         return values
 
     def _per_channel(self, numbers: Any) -> npt.NDArray[np.float32]:
-        """One number or three of them, in the axis of the channels."""
+        """One number, or three along the axis of the channels."""
         array = np.asarray(numbers, dtype=np.float32)
         return array.reshape(-1, 1, 1) if self.layout == "nchw" and array.ndim else array
 
     def _box(self, image: npt.NDArray[np.uint8]) -> tuple[float, float, float, float]:
-        """Left, top, right and bottom of the part that is resized."""
+        """Left, top, right and bottom of the crop."""
         height, width = image.shape[:2]
         if self.resize == "stretch":
             return (0.0, 0.0, float(width), float(height))
@@ -180,7 +177,7 @@ class Preprocessing:
         unit = min(height / target_height, width / target_width) * self.crop_share
         cut_width, cut_height = unit * target_width, unit * target_height
         left, top = (width - cut_width) / 2, (height - cut_height) / 2
-        # Rounding must not lead outside the image.
+        # Rounding must not exceed the image.
         return (
             max(left, 0.0),
             max(top, 0.0),
@@ -193,7 +190,7 @@ def _is_list(value: object) -> bool:
     return isinstance(value, (tuple, list))
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [_to_json(one) for one in value]
     return value.item() if isinstance(value, np.generic) else value

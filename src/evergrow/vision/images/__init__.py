@@ -1,4 +1,9 @@
-"""Finding and reading images."""
+"""Images from files, bytes and arrays as upright 8-bit RGB.
+
+``sources`` reads the content of a source within limits, ``decoder`` turns it into pixels, and
+``reader`` joins both for one image or many. ``folders`` lists the images of folders. ``parts`` cuts
+many images into the parts of a job.
+"""
 
 from lazy_loader import attach_stub
 

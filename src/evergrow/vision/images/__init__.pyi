@@ -1,7 +1,6 @@
-from .extraction import Extraction
-from .finding import LabelledImages, find_images, find_labelled
-from .many import ReadImages, iterate_images, read_images
-from .reading import read_image
+from .folders import LabelledImages, find_images, find_labelled
+from .reader import iterate_images, read_image, read_images
+from .results import Extraction, ReadImages
 from .sources import ReadLimits
 
 __all__ = [

@@ -1,17 +1,15 @@
-"""Packages that only images need, and what to install where one is missing."""
+"""Optional packages of the extra ``vision``."""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
-__all__ = ["vision_module"]
 
+def import_extra(name: str) -> Any:
+    """Import a module of the extra ``vision``; the error says what to install if it is missing.
 
-def vision_module(name: str) -> Any:
-    """Import a module that comes with the extra ``vision``; say so where it is missing.
-
-    >>> vision_module("no_such_module")
+    >>> import_extra("no_such_module")
     Traceback (most recent call last):
     ...
     ImportError: images need the module no_such_module: pip install "evergrow[vision]"

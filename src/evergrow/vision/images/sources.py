@@ -1,4 +1,4 @@
-"""What an image may come from, and its content: encoded bytes or pixels, never beyond a limit."""
+"""Image sources: limits on their size, and their content as bytes or pixels."""
 
 from __future__ import annotations
 
@@ -12,25 +12,23 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import ImageError
-from evergrow.foundation.naming import name_of, printable
-
-__all__ = ["DEFAULT_LIMITS", "ReadLimits", "content_of", "name_of", "printable"]
+from evergrow.foundation.naming import name_of
 
 _MILLION = 1_000_000
 
 
 @dataclass(frozen=True)
 class ReadLimits:
-    """How much of the computer one image may take; what is larger is refused before decoding.
+    """The largest image to accept; larger ones are rejected before they are decoded.
 
     Parameters
     ----------
     max_pixels : int, default=100_000_000
-        Most pixels, width times height. A file of a few kB can claim billions. Raise it for
-        scanners and satellites: an image takes 3 bytes per pixel, and up to four times as much
-        while it is converted.
+        Maximum number of pixels, width times height. A file of a few kB can claim billions. Raise
+        it for scans and satellite images: an image takes 3 bytes per pixel, and up to four times as
+        much while it is converted.
     max_bytes : int, default=100_000_000
-        Most bytes of an encoded image. Files are not read beyond it.
+        Maximum size of an encoded image in bytes. Files are never read beyond it.
 
     Examples
     --------
@@ -59,7 +57,7 @@ class ReadLimits:
             )
 
     def check_bytes(self, n_bytes: int) -> None:
-        """Raise a ``ValueError`` for a file without content or with too much."""
+        """Raise a ``ValueError`` for a file that is empty or too large."""
         if n_bytes < 1:
             raise ValueError("it is empty")
         if n_bytes > self.max_bytes:
@@ -69,10 +67,21 @@ class ReadLimits:
 DEFAULT_LIMITS = ReadLimits()
 
 
-def content_of(source: object, limits: ReadLimits) -> bytes | npt.NDArray[Any] | Any:
-    """Encoded bytes, pixels as an array, or a Pillow image; ``ImageError`` where there is none.
+class UnreadableSource:
+    """Replaces an open file that could not be read; reading it raises the same error again."""
 
-    Nothing is decoded yet: the bytes can be hashed, and cost no more than they take on disk.
+    def __init__(self, error: ImageError) -> None:
+        self._source, self._reason = error.source, error.reason
+
+    def read(self, _: int) -> bytes:
+        """Raise the error."""
+        raise ImageError(self._source, self._reason)
+
+
+def read_content(source: object, limits: ReadLimits) -> bytes | npt.NDArray[Any] | Any:
+    """Read encoded bytes, an array or a Pillow image; an ``ImageError`` if that is impossible.
+
+    Nothing is decoded yet: the bytes can be hashed, and take no more memory than on disk.
     """
     try:
         if isinstance(source, (str, os.PathLike)):
@@ -87,9 +96,10 @@ def content_of(source: object, limits: ReadLimits) -> bytes | npt.NDArray[Any] |
         if hasattr(source, "__array__"):
             return np.asarray(source)
     except OSError as error:
-        raise ImageError(name_of(source), _reason(error)) from error
+        reason = (error.strerror or str(error)).lower()
+        raise ImageError(name_of(source), reason) from error
     except ImageError:
-        # A source that knows its own name and reason.
+        # The source already named itself and the reason.
         raise
     except ValueError as error:
         raise ImageError(name_of(source), str(error)) from error
@@ -100,47 +110,53 @@ def content_of(source: object, limits: ReadLimits) -> bytes | npt.NDArray[Any] |
     )
 
 
+def read_content_once(source: Any, limits: ReadLimits) -> Any:
+    """As :func:`read_content`; a source that cannot be read becomes an ``UnreadableSource``."""
+    try:
+        return read_content(source, limits)
+    except ImageError as error:
+        return UnreadableSource(error)
+
+
 def _is_pillow(source: object) -> bool:
-    # Whoever made a Pillow image has imported Pillow.
+    # If it is a Pillow image, Pillow is already imported.
     image_module = sys.modules.get("PIL.Image")
     return image_module is not None and isinstance(source, image_module.Image)
 
 
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
-
-
 def _file_bytes(path: str | os.PathLike[str], limits: ReadLimits) -> bytes:
-    # Opening a pipe would wait for a writer that may never come.
-    waiting_not = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    # Windows gives no descriptor of a folder, so it must be asked before.
+    # Without O_NONBLOCK, opening a pipe would wait for a writer.
+    flags = os.O_RDONLY
+    for name in ("O_NONBLOCK", "O_BINARY", "O_CLOEXEC"):
+        flags |= getattr(os, name, 0)
+    # Windows cannot open a folder, so this is checked first.
     if os.path.isdir(path):
         raise ValueError("it is a directory, name a file")
-    descriptor = os.open(path, os.O_RDONLY | waiting_not | getattr(os, "O_CLOEXEC", 0))
+    descriptor = os.open(path, flags)
     with open(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise ValueError("it is not a regular file")
         limits.check_bytes(found.st_size)
-        # Usually all there is; asking for as much as is allowed would reserve as much.
+        # Reading up to the limit would allocate that much memory; the file is usually smaller.
         content = file.read(found.st_size + 1)
         if len(content) <= found.st_size:
             return content
-        # It grew meanwhile.
+        # The file grew in the meantime.
         file.seek(0)
         return _stream_bytes(file, limits)
 
 
 def _stream_bytes(stream: Any, limits: ReadLimits) -> bytes:
-    parts, n_bytes = [], 0
-    # One read may give less than is there; one byte beyond the limit tells that there is more.
+    chunks, n_bytes = [], 0
+    # A read may return less than is there. One byte beyond the limit shows that there is more.
     while n_bytes <= limits.max_bytes:
-        part = stream.read(limits.max_bytes + 1 - n_bytes)
-        if not isinstance(part, bytes):
+        chunk = stream.read(limits.max_bytes + 1 - n_bytes)
+        if not isinstance(chunk, bytes):
             raise ValueError("the file must be open in binary mode")  # noqa: TRY004
-        if not part:
+        if not chunk:
             break
-        parts.append(part)
-        n_bytes += len(part)
+        chunks.append(chunk)
+        n_bytes += len(chunk)
     limits.check_bytes(n_bytes)
-    return b"".join(parts)
+    return b"".join(chunks)

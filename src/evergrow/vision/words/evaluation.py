@@ -1,4 +1,4 @@
-"""How well scores tell positives from negatives: the ROC curve and the rate at equal error."""
+"""Evaluation of scores: the ROC curve and the rate at equal error."""
 
 from __future__ import annotations
 
@@ -8,23 +8,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["RocCurve", "equal_error_rate", "roc"]
-
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class RocCurve:
-    """What a threshold on the score lets through, for all thresholds.
+    """The ROC curve: the rates of positives and negatives above each threshold.
 
     Attributes
     ----------
     false_positive_rate : ndarray of shape (n_points,)
-        Share of the negatives with a score of at least the threshold, from 0 to 1.
+        Share of the negatives with at least the score of the threshold, from 0 to 1.
     true_positive_rate : ndarray of shape (n_points,)
-        Share of the positives.
+        Share of the positives with at least the score of the threshold.
     thresholds : ndarray of shape (n_points,)
-        Falling; the first is infinite, which lets nothing through.
+        Descending; the first is infinite, which no score reaches.
     """
 
     false_positive_rate: Floats
@@ -33,8 +31,8 @@ class RocCurve:
 
     @property
     def equal_error_rate(self) -> float:
-        """Rate of right answers where both kinds of error are equally frequent."""
-        # Rises from -1 to 1 along the curve, at every point.
+        """Rate of correct answers at the threshold where both error rates are equal."""
+        # Strictly increasing from -1 to 1 along the curve.
         surplus = self.true_positive_rate + self.false_positive_rate - 1.0
         after = int(np.argmax(surplus >= 0))
         part = -surplus[after - 1] / (surplus[after] - surplus[after - 1])
@@ -43,19 +41,19 @@ class RocCurve:
 
 
 def roc(scores: npt.ArrayLike, positives: npt.ArrayLike) -> RocCurve:
-    """The ROC curve of some scores.
+    """Compute the ROC curve of scores.
 
     Parameters
     ----------
     scores : array-like of shape (n_samples,)
-        The higher, the more likely positive. Equal scores pass a threshold together.
+        Higher scores mean more likely positive. Equal scores reach a threshold together.
     positives : array-like of shape (n_samples,)
         True, or 1, for positives; False, or 0, for negatives.
 
     Returns
     -------
     curve : RocCurve
-        One point per different score, and the one where nothing passes.
+        One point per distinct score, and the one that no score reaches.
 
     Examples
     --------
@@ -64,10 +62,10 @@ def roc(scores: npt.ArrayLike, positives: npt.ArrayLike) -> RocCurve:
     >>> curve.false_positive_rate.tolist(), curve.true_positive_rate.tolist()
     ([0.0, 0.0, 0.5, 0.5, 1.0], [0.0, 0.5, 0.5, 1.0, 1.0])
     """
-    values, positive = _checked(scores, positives)
+    values, positive = _check_scores(scores, positives)
     order = np.argsort(-values, kind="stable")
     values, positive = values[order], positive[order]
-    # Equal scores pass together: only the last of them is a point.
+    # Equal scores reach a threshold together: only the last of them is a point.
     ends = np.flatnonzero(np.r_[values[1:] != values[:-1], True])
     passed = np.cumsum(positive)[ends]
     true_rate = np.r_[0.0, passed / passed[-1]]
@@ -76,16 +74,16 @@ def roc(scores: npt.ArrayLike, positives: npt.ArrayLike) -> RocCurve:
 
 
 def equal_error_rate(scores: npt.ArrayLike, positives: npt.ArrayLike) -> float:
-    """Classification rate at equal error: 1 minus the error where both kinds are equal.
+    """Classification rate at equal error: 1 minus the error where both error rates are equal.
 
-    This is the figure that papers on image classification report "at the equal error rate": the
-    share of positives that pass the threshold at which the same share of negatives does not. 1 is
-    perfect, about 0.5 is chance. Between two points of the ROC curve it is interpolated.
+    Papers on image classification report this as the rate "at the equal error rate": the share of
+    positives above the threshold at which the same share of negatives is below. 1 is perfect, about
+    0.5 is chance. It is interpolated between two points of the ROC curve.
 
     Parameters
     ----------
     scores : array-like of shape (n_samples,)
-        The higher, the more likely positive.
+        Higher scores mean more likely positive.
     positives : array-like of shape (n_samples,)
         True, or 1, for positives; False, or 0, for negatives.
 
@@ -103,14 +101,14 @@ def equal_error_rate(scores: npt.ArrayLike, positives: npt.ArrayLike) -> float:
     return roc(scores, positives).equal_error_rate
 
 
-def _checked(
+def _check_scores(
     scores: npt.ArrayLike, positives: npt.ArrayLike
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
     values = np.asarray(scores, dtype=np.float64)
     marks: npt.NDArray[Any] = np.asarray(positives)
     if values.ndim != 1 or marks.shape != values.shape:
         raise ValueError(
-            "scores and positives must be flat and equally long, "
+            "scores and positives must be one-dimensional and of equal length, "
             f"got the shapes {values.shape} and {marks.shape}"
         )
     if not np.isfinite(values).all():

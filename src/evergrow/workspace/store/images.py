@@ -4,43 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
 from evergrow.foundation.atomic import sync_folder, written_whole
 from evergrow.foundation.errors import WorkspaceError
-from evergrow.vision.images.extras import vision_module
-from evergrow.vision.images.reading import read_image
+from evergrow.vision.images.thumbnails import make_thumbnail
 
-__all__ = ["THUMBNAIL_SIDE", "Images", "sha256_of", "small_picture", "thumbnail_of"]
-
-# Sharp enough for a gallery on screens with two pixels per point.
-THUMBNAIL_SIDE = 160
+__all__ = ["Images", "sha256_of"]
 
 
 def sha256_of(content: bytes) -> str:
     """The name of an image file."""
     return hashlib.sha256(content).hexdigest()
-
-
-def small_picture(content: bytes) -> bytes:
-    """A JPEG of at most ``THUMBNAIL_SIDE`` pixels on a side, from the bytes of an image file."""
-    return thumbnail_of(read_image(content, max_side=THUMBNAIL_SIDE))
-
-
-def thumbnail_of(pixels: npt.NDArray[np.uint8]) -> bytes:
-    """A JPEG of at most ``THUMBNAIL_SIDE`` pixels on a side, from an image that was decoded."""
-    image = vision_module("PIL.Image").fromarray(pixels)
-    image.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE))
-    small = io.BytesIO()
-    image.save(small, format="JPEG", quality=80)
-    return small.getvalue()
 
 
 class Images:
@@ -106,7 +84,7 @@ class Images:
             content = b""
         # A power failure can leave an empty file: thumbnails are not synced.
         if not content:
-            content = small_picture(self.content(sha256))
+            content = make_thumbnail(self.content(sha256))
             if keep:
                 self.keep_thumbnail(sha256, content)
         return content

@@ -1,6 +1,6 @@
-"""Tables with given numbers, and a lab with tiny data."""
+"""Tables with given numbers, and a context with tiny data."""
 
-from evergrow.research import Lab, Source, Table, mixture
+from evergrow.research import ExperimentContext, Source, Table, mixture
 
 SEEDS = (0, 1, 2)
 ORDER = {"uls": 0.2, "igt": 0.5, "rust": 0.6, "rtst": 0.65, "retrained": 0.7}
@@ -10,9 +10,9 @@ def tiny():
     return mixture(24, 8, n_train=12, n_test=5, distance=1.0)
 
 
-def tiny_lab(experiment, **options):
+def tiny_context(experiment, **options):
     sources = {name: Source(None, tiny) for name in experiment.sources}
-    return Lab(sources, quick=True, n_jobs=1, **options)
+    return ExperimentContext(sources, quick=True, n_jobs=1, **options)
 
 
 def seeded(rows, noise=0.001):

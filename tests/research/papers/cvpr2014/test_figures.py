@@ -1,38 +1,28 @@
 """Every figure of the forest paper is measured, drawn and judged."""
 
 import csv
-import dataclasses
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from evergrow.research import Dataset, Lab, Source, find_experiments, perform
-from evergrow.research.papers.cvpr2014.growing import forest
+from evergrow.research import Dataset, ExperimentContext, Source, find_experiments, run_experiment
+from evergrow.research.papers.cvpr2014.protocol import forest
+from tests.research.papers.checks import check_resuming, svg_words
 
-from .made_up import tiny, tiny_lab
+from .made_up import tiny, tiny_context
 
 NAMES = [e.name for e in find_experiments(["cvpr2014"])]
 
 
-class StoppedError(Exception):
-    """Stands for a kill in the middle of an experiment."""
-
-
-def _texts(path):
-    root = ElementTree.parse(path).getroot()
-    return " ".join("".join(each.itertext()) for each in root.iter() if each.tag.endswith("text"))
-
-
 @pytest.fixture(scope="module", params=NAMES)
-def performed(request, tmp_path_factory):
+def result(request, tmp_path_factory):
     (experiment,) = find_experiments([request.param])
     folder = tmp_path_factory.mktemp(experiment.name)
-    return folder, perform(experiment, folder, tiny_lab(experiment))
+    return folder, run_experiment(experiment, folder, tiny_context(experiment))
 
 
-def test_rows_have_the_declared_columns_and_are_told_apart_by_their_keys(performed):
-    folder, outcome = performed
+def test_rows_have_the_declared_columns_and_are_told_apart_by_their_keys(result):
+    folder, outcome = result
     experiment = outcome.experiment
     with (folder / f"{experiment.name}.csv").open() as file:
         rows = [*csv.DictReader(file)]
@@ -41,15 +31,15 @@ def test_rows_have_the_declared_columns_and_are_told_apart_by_their_keys(perform
     assert all(0 <= float(row["accuracy"]) <= 1 for row in rows)
 
 
-def test_every_finding_ends_with_numbers_that_were_measured(performed):
-    _, outcome = performed
+def test_every_finding_ends_with_numbers_that_were_measured(result):
+    _, outcome = result
     assert outcome.findings
     assert not any("nan" in finding.here for finding in outcome.findings)
 
 
-def test_pictures_name_their_axes_and_curves(performed):
-    folder, outcome = performed
-    words = _texts(folder / f"{outcome.experiment.name}.svg")
+def test_pictures_name_their_axes_and_curves(result):
+    folder, outcome = result
+    words = " ".join(svg_words(folder / f"{outcome.experiment.name}.svg"))
     assert "classes" in words or "share" in words or "samples in a leaf" in words
     assert "accuracy" in words
     assert "RUST" in words or "square root" in words or "at a time" in words or "at 24" in words
@@ -57,39 +47,22 @@ def test_pictures_name_their_axes_and_curves(performed):
 
 def test_an_experiment_that_was_stopped_ends_with_the_same_table(tmp_path):
     (experiment,) = find_experiments(["cvpr2014-fig9"])
-    n_left = 2
-
-    def stopped(lab, run):
-        nonlocal n_left
-        if not n_left:
-            raise StoppedError
-        n_left -= 1
-        return experiment.measure(lab, run)
-
-    with pytest.raises(StoppedError):
-        perform(
-            dataclasses.replace(experiment, measure=stopped),
-            tmp_path / "stopped",
-            tiny_lab(experiment),
-        )
-    again = perform(experiment, tmp_path / "stopped", tiny_lab(experiment))
-    whole = perform(experiment, tmp_path / "whole", tiny_lab(experiment))
-    assert again.n_measured == whole.n_measured - 2
-    name = f"{experiment.name}.csv"
-    assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    check_resuming(experiment, tmp_path, lambda: tiny_context(experiment), 2)
 
 
 def test_a_full_run_has_three_seeds_fifty_trees_and_goes_from_10_to_100_classes():
     (experiment,) = find_experiments(["cvpr2014-fig5"])
-    lab = Lab(experiment.sources)
-    runs = experiment.runs(lab)
+    context = ExperimentContext(experiment.sources)
+    runs = experiment.runs(context)
     assert {run["seed"] for run in runs} == {0, 1, 2}
     assert {(run["initial"], run["end"]) for run in runs} == {(10, 100), (3, 50)}
-    assert forest(lab, 0).n_estimators == 50
+    assert forest(context, 0).n_estimators == 50
 
 
 def _with_classes(n):
-    return Lab({"features": Source(None, lambda: tiny().of_classes(range(n)))}, quick=True)
+    return ExperimentContext(
+        {"features": Source(None, lambda: tiny().of_classes(range(n)))}, quick=True
+    )
 
 
 @pytest.mark.parametrize("number", [4, 5, 6, 7, 8])
@@ -116,7 +89,7 @@ def test_settings_that_twelve_classes_do_not_reach_are_left_out(name):
 
 def test_chunks_that_twelve_classes_do_not_fill_are_neither_measured_nor_judged(tmp_path):
     (experiment,) = find_experiments(["cvpr2014-fig9"])
-    outcome = perform(experiment, tmp_path, _with_classes(12))
+    outcome = run_experiment(experiment, tmp_path, _with_classes(12))
     assert outcome.table.where(strategy="rust").values("chunk") == [1, 2]
     assert [finding.agrees for finding in outcome.findings] == [None, None]
 
@@ -125,7 +98,7 @@ def test_images_in_place_of_features_are_refused():
     (experiment,) = find_experiments(["cvpr2014-fig5"])
     paths = np.array(["a.jpg", "b.jpg"])
     pictures = Dataset("pictures", paths, np.arange(2), paths, np.arange(2))
-    with pytest.raises(ValueError, match="'pictures' is no table of features"):
+    with pytest.raises(ValueError, match="'pictures' is not a table of features"):
         experiment.sources["features"].prepare(pictures)
 
 

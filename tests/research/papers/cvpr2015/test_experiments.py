@@ -1,16 +1,21 @@
 """The tables and figures of the paper on subcategories."""
 
-from dataclasses import replace
-from xml.etree import ElementTree
-
-import numpy as np
 import pytest
 
-from evergrow.research import PAPERS, Lab, Source, Table, find_experiments, mixture, perform
-from evergrow.research.experiments.page import beside_published
-from evergrow.research.papers.cvpr2015 import comparing
-from evergrow.research.papers.cvpr2015.comparing import relative_to
-from evergrow.research.papers.cvpr2015.sources import settings, sources
+from evergrow.research import (
+    PAPERS,
+    ExperimentContext,
+    Source,
+    Table,
+    find_experiments,
+    mixture,
+    run_experiment,
+)
+from evergrow.research.experiments.pages import format_published
+from evergrow.research.papers.cvpr2015 import evaluation
+from evergrow.research.papers.cvpr2015.data import settings, sources
+from evergrow.research.papers.cvpr2015.evaluation import relative_to
+from tests.research.papers.checks import check_resuming, save_features, svg_words
 
 NAMES = next(paper.names for paper in PAPERS if paper.name == "cvpr2015")
 
@@ -24,8 +29,8 @@ def tiny():
     return mixture(6, 8, 30, 10, distance=0.8, n_groups=2)
 
 
-def small_lab(experiment, **more):
-    return Lab({name: Source(None, tiny) for name in experiment.sources}, **more)
+def small_context(experiment, **more):
+    return ExperimentContext({name: Source(None, tiny) for name in experiment.sources}, **more)
 
 
 @pytest.fixture(autouse=True)
@@ -33,24 +38,22 @@ def few_trees(monkeypatch):
     """Two trees and one seed in place of what a quick run has."""
 
     def few(name, *args, **more):
-        return attempt(name, *args, **(more | {"n_trees": 2}))
+        return evaluate(name, *args, **(more | {"n_trees": 2}))
 
-    attempt = comparing.attempt
-    monkeypatch.setattr(comparing, "attempt", few)
-
-
-def words_of(path):
-    return {each.text for each in ElementTree.parse(path).iter() if each.text}
+    evaluate = evaluation.evaluate
+    monkeypatch.setattr(evaluation, "evaluate", few)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_one_is_performed_drawn_and_judged(name, tmp_path):
     (experiment,) = find_experiments([name])
-    outcome = perform(experiment, tmp_path, small_lab(experiment, quick=True, n_seeds=1, n_jobs=1))
+    outcome = run_experiment(
+        experiment, tmp_path, small_context(experiment, quick=True, n_seeds=1, n_jobs=1)
+    )
     assert outcome.findings
     accuracies = outcome.table.column("accuracy")
     assert 0.3 < accuracies.mean() < 1.0
-    texts = words_of(tmp_path / f"{name}.svg")
+    texts = svg_words(tmp_path / f"{name}.svg")
     assert any("accuracy" in text for text in texts)
     if experiment.published:
         assert any(text.endswith("paper") or text.startswith("paper, ") for text in texts)
@@ -59,54 +62,34 @@ def test_every_one_is_performed_drawn_and_judged(name, tmp_path):
 
 def test_a_run_that_was_stopped_gives_the_same_table(tmp_path):
     experiment = experiment_of("table3")
-    left = {"runs": 2}
+    # The number of threads must not matter either.
+    threads = iter((1, 1, 2))
 
-    def until_stopped(lab, run):
-        left["runs"] -= 1
-        if left["runs"] < 0:
-            raise KeyboardInterrupt
-        return experiment.measure(lab, run)
+    def make_context():
+        return small_context(experiment, quick=True, n_seeds=1, n_jobs=next(threads))
 
-    stopping = replace(experiment, measure=until_stopped)
-    with pytest.raises(KeyboardInterrupt):
-        perform(stopping, tmp_path / "a", small_lab(experiment, quick=True, n_seeds=1, n_jobs=1))
-    # Neither the interruption nor the number of threads may be seen.
-    outcomes = [
-        perform(experiment, tmp_path / a, small_lab(experiment, quick=True, n_seeds=1, n_jobs=n))
-        for a, n in (("a", 1), ("b", 2))
-    ]
-    assert [outcome.n_measured for outcome in outcomes] == [1, 3]
-    one, other = ((tmp_path / a / "cvpr2015-table3.csv").read_bytes() for a in "ab")
-    assert one == other
+    check_resuming(experiment, tmp_path, make_context, 2)
 
 
 def test_own_features_without_coarse_classes_will_do(tmp_path):
-    data = tiny()
-    path = tmp_path / "mine.npz"
-    np.savez(
-        path,
-        X_train=data.X_train,
-        y_train=data.y_train,
-        X_test=data.X_test,
-        y_test=data.y_test,
-    )
+    path = save_features(tmp_path / "mine.npz", tiny())
     experiment = experiment_of("table5")
-    lab = Lab(experiment.sources, quick=True, data=path, n_seeds=1, n_jobs=1)
-    outcome = perform(experiment, tmp_path / "out", lab)
+    context = ExperimentContext(experiment.sources, quick=True, data=path, n_seeds=1, n_jobs=1)
+    outcome = run_experiment(experiment, tmp_path / "out", context)
     assert outcome.table.values("data") == ["mine"]
 
 
 def test_built_in_data_are_not_measured_under_several_names():
-    lab = Lab(sources("features", "words", "birds"), quick=True, n_seeds=2)
-    assert [run["data"] for run in settings(lab)] == ["features", "features"]
+    context = ExperimentContext(sources("features", "words", "birds"), quick=True, n_seeds=2)
+    assert [run["data"] for run in settings(context)] == ["features", "features"]
 
 
 def test_samples_are_cut_of_our_files_only(tmp_path, monkeypatch):
     (tmp_path / "cifar100_words1000.npz").touch()
     monkeypatch.setenv("EVERGROW_DATA", str(tmp_path))
-    (run,) = settings(Lab(sources("features", "words"), n_seeds=1))
+    (run,) = settings(ExperimentContext(sources("features", "words"), n_seeds=1))
     assert (run["data"], run["n_train"], run["n_test"]) == ("words", 150, 50)
-    (own,) = settings(Lab(sources("words"), n_seeds=1, data="mine.npz"))
+    (own,) = settings(ExperimentContext(sources("words"), n_seeds=1, data="mine.npz"))
     assert (own["n_train"], own["n_test"]) == (None, None)
 
 
@@ -136,15 +119,15 @@ def test_what_the_paper_prints(name, where, column, expected):
 
 
 def test_numbers_of_a_network_are_told_from_those_of_visual_words():
-    text = beside_published(experiment_of("table1"), Table([]))
+    text = format_published(experiment_of("table1"), Table([]))
     assert "metric none, method svm, features network | accuracy | 0.7167 |" in text
     assert "metric none, method svm, features visual words | accuracy | 0.1811 |" in text
 
 
 def test_relations_are_those_that_the_paper_prints_in_brackets():
     published = Table(experiment_of("table3").published)
-    printed_ones = {("stacked", 0.1): 1.07, ("hierarchical", 0.2): 1.13, ("nn-h", 0.5): 1.09}
-    for (method, share), expected in printed_ones.items():
+    in_brackets = {("stacked", 0.1): 1.07, ("hierarchical", 0.2): 1.13, ("nn-h", 0.5): 1.09}
+    for (method, share), expected in in_brackets.items():
         found = published.mean("relative", method=method, fine=share)
         assert found == pytest.approx(expected, abs=0.005)
 

@@ -4,8 +4,8 @@ import pytest
 
 from evergrow.research import Table, find_experiments
 from evergrow.research.papers.cvpr2015 import fig2, fig3, fig4, table1, table6
-from evergrow.research.papers.cvpr2015.comparing import printed, relative_to
-from evergrow.research.papers.cvpr2015.contenders import PAPERS_METHODS
+from evergrow.research.papers.cvpr2015.evaluation import published_rows, relative_to
+from evergrow.research.papers.cvpr2015.learners import PAPERS_METHODS
 
 # Added to the accuracies of three seeds, which then tell half a point, or not even five.
 STEADY, WAVERING = (0.0, 0.001, -0.001), (0.0, 0.05, -0.05)
@@ -82,7 +82,7 @@ def test_what_the_paper_says_of_a_network_is_asked_of_features_of_a_network_only
 def of_shares(accuracies):
     """Accuracies of methods at a tenth, a fifth and half of the fine labels."""
     numbers = {name: accuracies.get(name, (20.0, 20.0, 20.0)) for name in PAPERS_METHODS}
-    rows = printed(numbers, [{"fine": share} for share in (0.1, 0.2, 0.5)])
+    rows = published_rows(numbers, [{"fine": share} for share in (0.1, 0.2, 0.5)])
     return repeated(relative_to(rows, {"method": "fine-only"}, ["fine"]), noise=(0, 0, 0))
 
 

@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from evergrow.research import Lab, Table, find_experiments, mixture, perform
+from evergrow.research import ExperimentContext, Table, find_experiments, mixture, run_experiment
 from evergrow.research.papers.guide.images_per_class import few_of_each
 from evergrow.research.papers.guide.learners import LEARNERS, best
 
@@ -13,18 +13,18 @@ NAMES = [experiment.name for experiment in find_experiments(["guide"])]
 
 
 def _tiny(experiment):
-    """A quick lab over data so small that a test can afford them."""
+    """A quick context over data so small that a test can afford them."""
     sources = {
         name: type(source)(None, lambda: mixture(10, 8, 25, 5))
         for name, source in experiment.sources.items()
     }
-    return Lab(sources, quick=True, n_jobs=1)
+    return ExperimentContext(sources, quick=True, n_jobs=1)
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "guide-many-classes"])
 def test_every_learner_is_measured(name, tmp_path):
     (experiment,) = find_experiments([name])
-    outcome = perform(experiment, tmp_path, _tiny(experiment))
+    outcome = run_experiment(experiment, tmp_path, _tiny(experiment))
     assert set(outcome.table.values("learner")) == set(LEARNERS)
     assert outcome.findings
 
@@ -33,16 +33,16 @@ def test_the_same_table_comes_whatever_the_number_of_threads(tmp_path):
     (experiment,) = find_experiments(["guide-nightly"])
     tables = []
     for jobs in (1, 2):
-        lab = _tiny(experiment)
-        lab.n_jobs = jobs
-        perform(experiment, tmp_path / str(jobs), lab)
+        context = _tiny(experiment)
+        context.n_jobs = jobs
+        run_experiment(experiment, tmp_path / str(jobs), context)
         tables.append((tmp_path / str(jobs) / f"{experiment.name}.csv").read_bytes())
     assert tables[0] == tables[1]
 
 
 def test_times_stand_in_a_table_of_their_own(tmp_path):
     (experiment,) = find_experiments(["guide-nightly"])
-    perform(experiment, tmp_path, _tiny(experiment))
+    run_experiment(experiment, tmp_path, _tiny(experiment))
     with (tmp_path / "guide-nightly-timings.csv").open() as file:
         assert all(float(row["seconds"]) > 0 for row in csv.DictReader(file))
 

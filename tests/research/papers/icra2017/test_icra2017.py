@@ -1,46 +1,37 @@
 """Camoriano 2017: a new class beside many examples of others, and the time of an update."""
 
 from dataclasses import replace
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from evergrow.research import Dataset, Lab, Table, digits, find_experiments, mixture, perform
+from evergrow.research import (
+    Dataset,
+    ExperimentContext,
+    Table,
+    digits,
+    find_experiments,
+    mixture,
+    run_experiment,
+)
 from evergrow.research.papers.icra2017 import (
-    bayes,
     fig1,
     fig2,
     fig3,
-    imbalance,
+    protocol,
     table1,
     update_time,
 )
+from tests.research.papers.checks import check_resuming, save_features, svg_words
 
 EXPERIMENTS = {experiment.name: experiment for experiment in find_experiments(["icra2017"])}
-
-
-class StoppedError(Exception):
-    """Stands for a kill in the middle of a run."""
 
 
 @pytest.fixture(scope="module")
 def features(tmp_path_factory):
     """A user's own small file."""
-    data = mixture(5, 6, 30, 10, distance=2.0)
     path = tmp_path_factory.mktemp("data") / "own.npz"
-    np.savez(
-        path,
-        X_train=data.X_train,
-        y_train=data.y_train,
-        X_test=data.X_test,
-        y_test=data.y_test,
-    )
-    return path
-
-
-def words(path):
-    return {element.text for element in ElementTree.parse(path).iter() if element.text}
+    return save_features(path, mixture(5, 6, 30, 10, distance=2.0))
 
 
 LABELS = {
@@ -57,31 +48,20 @@ def test_every_experiment_is_drawn_from_the_users_own_features(name, features, t
     experiment = EXPERIMENTS[name]
     if name == "icra2017-fig1":
         small = [{"gamma": g, "seed": 0, "n_samples": 300} for g in fig1.GAMMAS]
-        experiment = replace(experiment, runs=lambda lab: small)
+        experiment = replace(experiment, runs=lambda context: small)
     # The first figure makes its own data.
     data = features if experiment.sources else None
-    outcome = perform(experiment, tmp_path, Lab(experiment.sources, quick=True, data=data))
+    outcome = run_experiment(
+        experiment, tmp_path, ExperimentContext(experiment.sources, quick=True, data=data)
+    )
     assert outcome.findings
-    assert words(tmp_path / f"{name}.svg") >= LABELS[name]
+    assert svg_words(tmp_path / f"{name}.svg") >= LABELS[name]
 
 
 def test_a_run_that_was_stopped_gives_the_table_of_one_that_was_not(features, tmp_path):
     experiment = EXPERIMENTS["icra2017-fig3"]
-    calls = []
-
-    def stopping(lab, run):
-        calls.append(run)
-        if len(calls) > 2:
-            raise StoppedError
-        return experiment.measure(lab, run)
-
-    lab = Lab(experiment.sources, quick=True, data=features)
-    with pytest.raises(StoppedError):
-        perform(replace(experiment, measure=stopping), tmp_path / "stopped", lab)
-    assert perform(experiment, tmp_path / "stopped", lab).n_measured == 3
-    perform(experiment, tmp_path / "whole", lab)
-    tables = [tmp_path / each / "icra2017-fig3.csv" for each in ("stopped", "whole")]
-    assert tables[0].read_bytes() == tables[1].read_bytes()
+    context = ExperimentContext(experiment.sources, quick=True, data=features)
+    check_resuming(experiment, tmp_path, lambda: context, 2)
 
 
 def test_the_numbers_of_table_1_are_those_of_the_paper():
@@ -93,62 +73,62 @@ def test_the_numbers_of_table_1_are_those_of_the_paper():
 
 
 def test_the_papers_digits_are_not_put_beside_others():
-    lab = Lab(table1.EXPERIMENT.sources, quick=True)
-    assert lab.dataset("mnist").name not in Table(table1.EXPERIMENT.published).values("data")
+    context = ExperimentContext(table1.EXPERIMENT.sources, quick=True)
+    assert context.dataset("mnist").name not in Table(table1.EXPERIMENT.published).values("data")
 
 
 def test_digits_become_grey_values_from_minus_one_to_one():
-    X = Lab(imbalance.SOURCES, quick=True).dataset("mnist").X_train
+    X = ExperimentContext(protocol.SOURCES, quick=True).dataset("mnist").X_train
     assert (X.min(), X.max()) == (-1, 1)
 
 
 def test_features_that_are_no_pixels_stay_as_they_are():
     data = mixture(3, 4, 5)
-    assert imbalance.SOURCES["mnist"].prepare(data) is data
+    assert protocol.SOURCES["mnist"].prepare(data) is data
 
 
 def test_the_new_class_comes_only_as_the_new_one():
-    block = imbalance.Block(10, 20, 5, 0.7)
-    trial = imbalance.trial_of(digits(), block, 8, seed=0)
-    assert 8 not in trial.known[1]
-    assert set(trial.new[1].tolist()) == {8}
-    assert np.bincount(trial.test[1]).tolist() == [5] * 10
-    assert trial.counts((1, 5, 50)) == [1, 5]
+    setup = protocol.Setup(10, 20, 5, 0.7)
+    task = protocol.draw_task(digits(), setup, 8, seed=0)
+    assert 8 not in task.known[1]
+    assert set(task.new[1].tolist()) == {8}
+    assert np.bincount(task.test[1]).tolist() == [5] * 10
+    assert task.counts((1, 5, 50)) == [1, 5]
 
 
 def test_one_class_alone_is_refused():
     X, y = np.eye(4, dtype=np.float32), np.zeros(4, int)
     with pytest.raises(ValueError, match="has one class"):
-        imbalance.trial_of(Dataset("one", X, y, X, y), imbalance.BLOCKS["mnist"], 0, seed=0)
+        protocol.draw_task(Dataset("one", X, y, X, y), protocol.SETUPS["mnist"], 0, seed=0)
 
 
 def test_changing_the_recoding_of_one_model_is_as_training_with_it():
     from evergrow import RLSClassifier
 
-    trial = imbalance.trial_of(digits(), imbalance.Block(10, 60, 20, 0.7), 8, seed=0)
-    ((_, model),) = imbalance.learning(trial, (5,), seed=0)
+    task = protocol.draw_task(digits(), protocol.Setup(10, 60, 20, 0.7), 8, seed=0)
+    ((_, model),) = protocol.learn_new_class(task, (5,), seed=0)
     other = RLSClassifier(regularization=model.regularization_, recoding=0.7)
     model.set_params(recoding=0.7, regularization=model.regularization_)
-    other.fit(*trial.with_new(5))
+    other.fit(*task.with_new(5))
     # Held-out examples are learnt in the end, so both have seen the same.
-    assert np.mean(model.predict(trial.test[0]) == other.predict(trial.test[0])) > 0.99
+    assert np.mean(model.predict(task.test[0]) == other.predict(task.test[0])) > 0.99
 
 
 @pytest.mark.parametrize("gamma", fig1.GAMMAS)
 def test_on_the_exact_boundary_both_classes_are_equally_likely(gamma):
-    circle = bayes.boundary(gamma, rebalanced=False)
+    circle = fig1.boundary(gamma, rebalanced=False)
     points = circle.at(np.full(7, circle.radius))
 
     def density(gaussian):
         square = ((points - np.array(gaussian.mean)) ** 2).sum(axis=1)
         return np.exp(-square / (2 * gaussian.deviation**2)) / gaussian.deviation**2
 
-    ratio = gamma * density(bayes.COMMON) / ((1 - gamma) * density(bayes.RARE))
+    ratio = gamma * density(fig1.COMMON) / ((1 - gamma) * density(fig1.RARE))
     assert ratio == pytest.approx(1)
 
 
 def test_the_rebalanced_boundary_does_not_depend_on_shares():
-    assert bayes.boundary(0.5, rebalanced=True) == bayes.boundary(0.9, rebalanced=True)
+    assert fig1.boundary(0.5, rebalanced=True) == fig1.boundary(0.9, rebalanced=True)
 
 
 def rows_of_fig1(rare_radius):
@@ -199,15 +179,14 @@ def test_recoding_must_lead_wherever_the_class_is_rare():
 
 
 def test_own_data_stand_neither_for_digits_nor_for_objects(tmp_path):
-    path = tmp_path / "mnist.npz"
-    data = mixture(5, 6, 30, 10, distance=2.0)
-    arrays = {"X_train": data.X_train, "y_train": data.y_train}
-    np.savez(path, **arrays, X_test=data.X_test, y_test=data.y_test)
+    path = save_features(tmp_path / "mnist.npz", mixture(5, 6, 30, 10, distance=2.0))
     experiment = table1.EXPERIMENT
-    outcome = perform(experiment, tmp_path / "results", Lab(experiment.sources, data=path))
+    outcome = run_experiment(
+        experiment, tmp_path / "results", ExperimentContext(experiment.sources, data=path)
+    )
     assert outcome.table.values("data") == ["mnist, own data"]
     assert not any("rebalancing" in finding.claim for finding in outcome.findings)
-    assert "paper" not in words(tmp_path / "results" / "icra2017-table1.svg")
+    assert "paper" not in svg_words(tmp_path / "results" / "icra2017-table1.svg")
 
 
 def rows_of_fig2(new, others):
@@ -232,7 +211,7 @@ def test_fig_2_differs_when_the_new_class_loses():
 
 def test_fig_1_shows_both_centres():
     (left, right), (low, high) = fig1.FRAME
-    for gaussian in (bayes.COMMON, bayes.RARE):
+    for gaussian in (fig1.COMMON, fig1.RARE):
         x, y = gaussian.mean
         assert left + gaussian.deviation < x < right - gaussian.deviation
         assert low + gaussian.deviation < y < high - gaussian.deviation

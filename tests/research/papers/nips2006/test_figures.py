@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from evergrow.research import Experiment, Lab, Source, find_experiments, perform
+from evergrow.research import (
+    Experiment,
+    ExperimentContext,
+    Source,
+    find_experiments,
+    run_experiment,
+)
 from evergrow.research.papers.nips2006 import fig2, fig3, fig4a, fig4b, fig4c, fig4d, sweeps
-from evergrow.research.papers.nips2006.drawings import drawn_scenes
+from evergrow.research.papers.nips2006.scenes import scene_dataset
+from tests.research.papers.checks import check_resuming
 
 FIGURES = {
     "fig2": (fig2, ["images", "bicycle", "car", "background", "test patches of one"]),
@@ -23,24 +28,20 @@ FIGURES = {
 }
 
 
-class StoppedError(Exception):
-    """Stands for a user who stops a run."""
-
-
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     small = sweeps.Sizes(n_training=200, n_words=8, n_windows=20)
-    monkeypatch.setattr(sweeps, "sizes", lambda lab: small)
+    monkeypatch.setattr(sweeps, "sizes", lambda context: small)
     monkeypatch.setattr(fig4a, "_FEW_WINDOWS", (10, 20))
     monkeypatch.setattr(fig4b, "_FEW_LEAVES", (2, 8))
     monkeypatch.setattr(fig4c, "_FEW_DESCRIPTORS", (100, 200))
     monkeypatch.setattr(fig4c, "_FEW_LEAVES", (2, 8))
 
 
-def lab_of(experiment: Experiment, n_seeds: int = 1) -> Lab:
-    scenes = Source(None, lambda: drawn_scenes(12))
+def context_of(experiment: Experiment, n_seeds: int = 1) -> ExperimentContext:
+    scenes = Source(None, lambda: scene_dataset(12))
     sources = dict.fromkeys(experiment.sources, scenes)
-    return Lab(sources, quick=True, n_seeds=n_seeds, n_jobs=1)
+    return ExperimentContext(sources, quick=True, n_seeds=n_seeds, n_jobs=1)
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -48,7 +49,7 @@ def test_a_figure_is_performed_and_its_picture_names_what_it_shows(
     name: str, tmp_path: Path
 ) -> None:
     module, words = FIGURES[name]
-    outcome = perform(module.EXPERIMENT, tmp_path, lab_of(module.EXPERIMENT))
+    outcome = run_experiment(module.EXPERIMENT, tmp_path, context_of(module.EXPERIMENT))
     assert outcome.findings
     picture = (tmp_path / f"nips2006-{name}.svg").read_text(encoding="utf-8")
     shown = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", picture))
@@ -58,22 +59,7 @@ def test_a_figure_is_performed_and_its_picture_names_what_it_shows(
 
 def test_a_figure_that_was_stopped_ends_with_the_same_numbers(tmp_path: Path) -> None:
     experiment = fig4a.EXPERIMENT
-    perform(experiment, tmp_path / "whole", lab_of(experiment, 2))
-    n_done = 0
-
-    def stopping(lab: Lab, run: Any) -> Any:
-        nonlocal n_done
-        if n_done == 2:
-            raise StoppedError
-        n_done += 1
-        return experiment.measure(lab, run)
-
-    with pytest.raises(StoppedError):
-        perform(replace(experiment, measure=stopping), tmp_path / "two", lab_of(experiment, 2))
-    again = perform(experiment, tmp_path / "two", lab_of(experiment, 2))
-    assert again.n_measured == 2
-    csvs = [(tmp_path / part / "nips2006-fig4a.csv").read_bytes() for part in ("whole", "two")]
-    assert csvs[0] == csvs[1]
+    check_resuming(experiment, tmp_path, lambda: context_of(experiment, 2), 2)
 
 
 def test_the_catalogue_finds_all_six_figures() -> None:
@@ -88,8 +74,8 @@ def test_the_published_rate_is_that_of_bikes_with_words_from_whole_images(name: 
 
 
 def test_the_papers_number_is_drawn_only_where_something_was_measured(tmp_path: Path) -> None:
-    perform(fig4a.EXPERIMENT, tmp_path, lab_of(fig4a.EXPERIMENT))
-    perform(fig4d.EXPERIMENT, tmp_path, lab_of(fig4d.EXPERIMENT))
+    run_experiment(fig4a.EXPERIMENT, tmp_path, context_of(fig4a.EXPERIMENT))
+    run_experiment(fig4d.EXPERIMENT, tmp_path, context_of(fig4d.EXPERIMENT))
     # Twenty windows were coded, and the paper's number is of 8000; five trees were measured.
     said = ["paper:" in (tmp_path / f"nips2006-{n}.svg").read_text() for n in ("fig4a", "fig4d")]
     assert said == [False, True]

@@ -1,55 +1,39 @@
-"""The report's experiments: strategies beside retraining, and decision maps."""
+"""The report's experiments: strategies beside retraining, and decision decision_maps."""
 
 from dataclasses import replace
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from evergrow.research import Lab, Table, find_experiments, mixture, perform
+from evergrow.research import ExperimentContext, Table, find_experiments, mixture, run_experiment
 from evergrow.research.papers.report import (
+    decision_maps,
     fig2,
     fig3,
     fig4,
     fig5,
     fig6,
     fig7,
-    growing,
-    maps,
+    protocol,
     table1,
 )
+from tests.research.papers.checks import check_resuming, save_features, svg_words
 
 EXPERIMENTS = {experiment.name: experiment for experiment in find_experiments(["report"])}
-
-
-class StoppedError(Exception):
-    """Stands for a kill in the middle of a run."""
 
 
 @pytest.fixture(scope="module")
 def features(tmp_path_factory):
     """A user's own small file, with fewer classes than the report's."""
-    data = mixture(7, 6, 16, 6, distance=2.0)
     path = tmp_path_factory.mktemp("data") / "own.npz"
-    np.savez(
-        path,
-        X_train=data.X_train,
-        y_train=data.y_train,
-        X_test=data.X_test,
-        y_test=data.y_test,
-    )
-    return path
-
-
-def words(path):
-    return {element.text for element in ElementTree.parse(path).iter() if element.text}
+    return save_features(path, mixture(7, 6, 16, 6, distance=2.0))
 
 
 def smaller(experiment, n_runs=None, **setting):
     """The same experiment with some settings of its runs replaced."""
 
-    def runs(lab):
-        return [{**run, **setting} for run in experiment.runs(lab)[:n_runs]]
+    def runs(context):
+        return [{**run, **setting} for run in experiment.runs(context)[:n_runs]]
 
     return replace(experiment, runs=runs)
 
@@ -57,67 +41,50 @@ def smaller(experiment, n_runs=None, **setting):
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_runs_on_the_users_own_features(name, features, tmp_path):
     experiment = smaller(EXPERIMENTS[name], n_trees=2)
-    lab = Lab(experiment.sources, quick=True, data=features, n_jobs=1)
-    outcome = perform(experiment, tmp_path, lab)
+    context = ExperimentContext(experiment.sources, quick=True, data=features, n_jobs=1)
+    outcome = run_experiment(experiment, tmp_path, context)
     assert outcome.findings
     assert (tmp_path / f"{name}.csv").read_text().startswith(",".join(experiment.columns))
 
 
 def test_a_run_that_was_stopped_gives_the_table_of_one_that_was_not(features, tmp_path):
     experiment = smaller(EXPERIMENTS["report-table1"], n_trees=2)
-    calls = []
-
-    def stopping(lab, run):
-        calls.append(run)
-        if len(calls) > 1:
-            raise StoppedError
-        return experiment.measure(lab, run)
-
-    lab = Lab(experiment.sources, quick=True, data=features, n_jobs=1)
-    with pytest.raises(StoppedError):
-        perform(replace(experiment, measure=stopping), tmp_path / "stopped", lab)
-    perform(experiment, tmp_path / "stopped", lab)
-    perform(experiment, tmp_path / "whole", lab)
-    tables = [tmp_path / each / "report-table1.csv" for each in ("stopped", "whole")]
-    assert tables[0].read_bytes() == tables[1].read_bytes()
+    context = ExperimentContext(experiment.sources, quick=True, data=features, n_jobs=1)
+    check_resuming(experiment, tmp_path, lambda: context, 1)
 
 
 @pytest.mark.parametrize("n_train", [6, 16])
 def test_few_rows_are_enough_for_a_stream(n_train, tmp_path):
-    data = mixture(5, 6, n_train, 4, distance=2.0)
-    path = tmp_path / "few.npz"
-    arrays = {"X_train": data.X_train, "y_train": data.y_train}
-    np.savez(path, **arrays, X_test=data.X_test, y_test=data.y_test)
+    path = save_features(tmp_path / "few.npz", mixture(5, 6, n_train, 4, distance=2.0))
     experiment = smaller(EXPERIMENTS["report-fig3"], n_trees=2)
-    lab = Lab(experiment.sources, quick=True, data=path, n_jobs=1)
-    assert perform(experiment, tmp_path / "results", lab).findings
+    context = ExperimentContext(experiment.sources, quick=True, data=path, n_jobs=1)
+    assert run_experiment(experiment, tmp_path / "results", context).findings
 
 
 def test_data_without_a_class_to_come_are_refused_before_any_run(tmp_path):
-    data = mixture(4, 6, 10, 4)
-    path = tmp_path / "four.npz"
-    arrays = {"X_train": data.X_train, "y_train": data.y_train}
-    np.savez(path, **arrays, X_test=data.X_test, y_test=data.y_test)
-    lab = Lab(growing.SPIRALS, data=path)
+    path = save_features(tmp_path / "four.npz", mixture(4, 6, 10, 4))
+    context = ExperimentContext(protocol.SPIRALS, data=path)
     with pytest.raises(ValueError, match="has 4 classes; this experiment begins with 4 and needs"):
-        EXPERIMENTS["report-fig3"].runs(lab)
+        EXPERIMENTS["report-fig3"].runs(context)
 
 
 def test_every_strategy_follows_the_same_stream_as_retraining(tmp_path):
     experiment = EXPERIMENTS["report-fig3"]
-    lab = Lab(experiment.sources, quick=True, n_jobs=1)
-    rows = Table(experiment.measure(lab, growing.run_of(lab, "NCM", 0, n_trees=2, chunk=8)))
-    assert rows.values("strategy") == [growing.RETRAINED, *growing.STRATEGIES]
+    context = ExperimentContext(experiment.sources, quick=True, n_jobs=1)
+    rows = Table(
+        experiment.measure(context, protocol.run_of(context, "NCM", 0, n_trees=2, chunk=8))
+    )
+    assert rows.values("strategy") == [protocol.RETRAINED, *protocol.STRATEGIES]
     for name in rows.values("strategy"):
         assert [row["n_classes"] for row in rows.where(strategy=name)] == [4, 12, 20]
-    assert rows.where(strategy=growing.RETRAINED).column("relative").tolist() == [1, 1, 1]
+    assert rows.where(strategy=protocol.RETRAINED).column("relative").tolist() == [1, 1, 1]
     assert rows.mean("relative", strategy="ULS", n_classes=20) < 0.7
 
 
 def test_seeds_draw_their_own_spirals():
-    lab = Lab(growing.SPIRALS, quick=True)
-    runs = [growing.run_of(lab, "NCM", seed) for seed in (0, 0, 1)]
-    first, again, other = (growing.spirals_of(lab, run).X_train for run in runs)
+    context = ExperimentContext(protocol.SPIRALS, quick=True)
+    runs = [protocol.run_of(context, "NCM", seed) for seed in (0, 0, 1)]
+    first, again, other = (protocol.spirals_of(context, run).X_train for run in runs)
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
 
@@ -161,8 +128,8 @@ def verdict(experiment, table, start):
     ("group", "names"),
     [
         ("ULS", ["ULS"]),
-        ("the others", growing.GROWING),
-        ("forests trained anew", [growing.RETRAINED]),
+        ("the others", protocol.GROWING),
+        ("forests trained anew", [protocol.RETRAINED]),
     ],
 )
 def test_table_1_holds_when_it_is_neither_below_nor_above_the_report(group, names, change, agrees):
@@ -225,10 +192,10 @@ def made_up(forest="NCM", **changes):
     usual |= {"test_seconds": 0.1, "training_seconds": 1.0, "test_error": 0.1, "train_error": 0.1}
     rows = []
     for n_classes in (4, 6, 20):
-        for name in (growing.RETRAINED, *growing.STRATEGIES):
+        for name in (protocol.RETRAINED, *protocol.STRATEGIES):
             row = {"forest": forest, "strategy": name, "n_classes": n_classes, "initial": 4}
             row |= {"chunk": 2, **usual, **changes.get(name, {})}
-            if name == growing.RETRAINED:
+            if name == protocol.RETRAINED:
                 row["relative"] = 1.0
             rows += [{**row, "seed": seed} for seed in SEEDS]
     return rows
@@ -326,15 +293,17 @@ def test_borders_a_little_shorter_are_not_much_smoother():
 
 
 def test_text_and_caption_of_fig_7_cannot_both_agree():
-    better = {name: {"accuracy": 0.95} for name in growing.STRATEGIES}
+    better = {name: {"accuracy": 0.95} for name in protocol.STRATEGIES}
     found = agreements(fig7.EXPERIMENT, made_up(**better) + made_up("SVM"))
     assert found[:2] == [True, False]
 
 
 def test_the_picture_of_maps_names_axes_and_classes(tmp_path):
     experiment = smaller(fig2.EXPERIMENT, n_trees=2)
-    perform(experiment, tmp_path, Lab(experiment.sources, quick=True, n_jobs=1))
-    said = words(tmp_path / "report-fig2.svg")
+    run_experiment(
+        experiment, tmp_path, ExperimentContext(experiment.sources, quick=True, n_jobs=1)
+    )
+    said = svg_words(tmp_path / "report-fig2.svg")
     assert {"first feature", "second feature", "class 0", "class 5"} <= said
     assert (tmp_path / "report-fig2.svg").stat().st_size < 300_000
 
@@ -343,17 +312,17 @@ def test_a_staircase_is_longer_than_the_line_beside_it():
     n = 200
     x, y = np.meshgrid(np.arange(n), np.arange(n))
     everywhere = np.ones((n, n), bool)
-    line = maps.boundary_length((x > y).astype(int), everywhere)
-    stairs = maps.boundary_length((x // 20 > y // 20).astype(int), everywhere)
+    line = decision_maps.boundary_length((x > y).astype(int), everywhere)
+    stairs = decision_maps.boundary_length((x // 20 > y // 20).astype(int), everywhere)
     assert line == pytest.approx(np.sqrt(2), rel=0.12)
     assert stairs == pytest.approx(1.8, rel=0.1)
 
 
 def test_borders_far_from_samples_do_not_count():
     answers = np.repeat([[0], [1]], 50, axis=0) * np.ones((100, 100), int)
-    assert maps.boundary_length(answers, np.zeros((100, 100), bool)) == 0
+    assert decision_maps.boundary_length(answers, np.zeros((100, 100), bool)) == 0
 
 
 def test_maps_are_unpacked_as_they_were():
     pixels = np.random.default_rng(0).integers(0, 256, (4, 5, 3))
-    assert np.array_equal(maps.unpacked(maps.packed(pixels), (4, 5, 3)), pixels)
+    assert np.array_equal(decision_maps.unpack(decision_maps.pack(pixels), (4, 5, 3)), pixels)

@@ -64,18 +64,18 @@ def read_image_folder(
 
 
 def _listed(found: LabelledImages) -> tuple[Array, Array]:
-    from evergrow.vision.images.many import warn_of
+    from evergrow.vision.images.results import warn_about
 
-    warn_of(found.problems, stacklevel=6)
+    warn_about(found.problems, stacklevel=6)
     return np.array([os.fspath(path) for path in found.paths]), found.labels
 
 
 def _warn_of_others(root: Path) -> None:
-    from evergrow.vision.images.walking import entries_of
+    from evergrow.vision.images.walk import list_entries
 
     others = sorted(
         entry.name
-        for entry in entries_of(root)
+        for entry in list_entries(root)
         if entry.name not in _PARTS and entry.is_dir(follow_symlinks=False)
     )
     if others:

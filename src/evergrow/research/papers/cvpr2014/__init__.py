@@ -1,1 +1,1 @@
-"""Experiments of Ristin et al. 2014: forests of class means that grow."""
+"""Ristin et al., CVPR 2014: NCM forests that learn new classes incrementally."""

@@ -1,187 +1,173 @@
-"""Fig. 10: the forest beside other classifiers, and forests that grow beside a fixed metric."""
+"""Fig. 10: the forest compared with other classifiers, incremental forests with a fixed metric."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import cast
 
-from evergrow.research.experiments.contrasts import combined, leads
-from evergrow.research.experiments.drawing import BLACK, GREY, ORANGE, PINK, RED, SKY
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.cvpr2014.claims import ANYTHING, gain, increasing, plus_minus
-from evergrow.research.papers.cvpr2014.curves import STYLES, Style, panels, plot_curve
-from evergrow.research.papers.cvpr2014.data import (
-    DATA_NAMES,
-    NOTES,
-    SOURCES,
-    data_names,
-    last_class,
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import BLACK, GREY, ORANGE, PINK, RED, SKY, Figure
+from evergrow.research.experiments.verdicts import (
+    UNKNOWN_NOISE,
+    combine_verdicts,
+    compare_values,
+    format_mean,
+    is_best,
+    is_increasing,
 )
-from evergrow.research.papers.cvpr2014.growing import (
-    BASELINE,
-    STRATEGIES,
-    follow_run,
-    forest,
-    points,
-    retrained,
-    rows_of,
-)
-from evergrow.research.papers.cvpr2014.rivals import METRICS, RIVALS
+from evergrow.research.papers.cvpr2014 import baselines, plots, protocol
 from evergrow.research.streams import Learner, Retrained
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
 
 KEYS = ("panel", "data", "initial", "method", "seed", "n_classes")
 EVERY = 10
 END, QUICK_END = 100, 40
-# Where every rival trains from scratch, beside the last; on 1000 features per image it is dear.
+# Numbers of classes, besides the last, at which each classifier is trained from scratch. With
+# 1000 features per image this is slow.
 SIZES = (10, 20, 50)
 WORDS_END = 50
-# Panels b and c: classes that the forests begin with and that the metric is learnt from.
+# Panels b and c: initial classes of the forests, which the metric is learnt from.
 INITIAL = {"b": 10, "c": 20}
-# To 1000 classes from 20, one tree on one thread; classifying one image with it.
-PAPER_SECONDS = {"uls": 30, "igt": 900, "rust": 4620, "rtst": 57600, BASELINE: 345600}
-PAPER_MILLISECONDS = {"uls": 0.04, "igt": 0.05, "rust": 0.24, "rtst": 0.27, BASELINE: 0.47}
-# Points of accuracy: the paper's lead over plain means and thresholds, and what "comparable" is.
+# From 20 to 1000 classes, one tree on one thread: training, and classifying one image.
+PAPER_SECONDS = {"uls": 30, "igt": 900, "rust": 4620, "rtst": 57600, protocol.BASELINE: 345600}
+PAPER_MILLISECONDS = {"uls": 0.04, "igt": 0.05, "rust": 0.24, "rtst": 0.27, protocol.BASELINE: 0.47}
+# Percentage points: the lead of the paper's forest, and differences that count as comparable.
 LEAD, COMPARABLE = 10, 3
-# How many times as long as ULS trains IGT must at least take: a third of the paper's 30.
+# Least ratio of the training times of IGT and ULS; the paper's is 30.
 FAR = 10
 
-RIVAL_STYLES = {
-    "ncmf": Style("NCMF", BLACK, "o"),
-    "met": Style("MET + NCM", PINK, "P"),
-    "svm": Style("multi-class SVM", SKY, "X"),
-    "knn": Style("kNN", ORANGE, "D"),
-    "rf": Style("RF", RED, "s"),
-    "ncm": Style("NCM", GREY, "v"),
+CLASSIFIER_STYLES = {
+    "ncmf": plots.Style("NCMF", BLACK, "o"),
+    "met": plots.Style("MET + NCM", PINK, "P"),
+    "svm": plots.Style("multi-class SVM", SKY, "X"),
+    "knn": plots.Style("kNN", ORANGE, "D"),
+    "rf": plots.Style("RF", RED, "s"),
+    "ncm": plots.Style("NCM", GREY, "v"),
 }
-GROWING_STYLES = {
-    **STYLES,
-    "met": Style("MET + NCM", PINK, "P"),
-    "met_low_rank": Style("MET + NCM,\nlow rank", GREY, "X"),
+INCREMENTAL_STYLES = {
+    **plots.STYLES,
+    "met": plots.Style("MET + NCM", PINK, "P"),
+    "met_low_rank": plots.Style("MET + NCM,\nlow rank", GREY, "X"),
 }
 
 
-def runs(lab: Lab) -> list[Run]:
+def _runs(context: ExperimentContext) -> list[Run]:
     """One run per panel, data set, seed and method."""
     found: list[Run] = []
-    for name in data_names(lab, *SOURCES):
-        wanted = lab.scaled(WORDS_END if name == "words" else END, QUICK_END)
-        end = last_class(lab, name, wanted)
+    for name in protocol.data_names(context, *protocol.SOURCES):
+        wanted = context.scaled(WORDS_END if name == "words" else END, QUICK_END)
+        end = protocol.last_class(context, name, wanted)
         place = {"data": name, "end": end, "at": [*(n for n in SIZES if n < end), end]}
         found += [
             {"panel": "a", **place, "chunk": EVERY, "method": method, "seed": seed}
-            for seed in lab.seeds()
-            for method in RIVALS
+            for seed in context.seeds()
+            for method in baselines.CLASSIFIERS
         ]
-    return found + _growing_runs(lab)
+    return found + _incremental_runs(context)
 
 
-def _growing_runs(lab: Lab) -> list[Run]:
-    name = data_names(lab, "features")[0]
-    end = last_class(lab, name, lab.scaled(END, QUICK_END))
+def _incremental_runs(context: ExperimentContext) -> list[Run]:
+    name = protocol.data_names(context, "features")[0]
+    end = protocol.last_class(context, name, context.scaled(END, QUICK_END))
     return [
         {
             "panel": panel,
             "data": name,
             "initial": initial,
             "end": end,
-            "at": points(initial, end, EVERY),
+            "at": protocol.points(initial, end, EVERY),
             "method": method,
             "seed": seed,
         }
         for panel, initial in INITIAL.items()
         if initial < end
-        for seed in lab.seeds()
-        for method in (BASELINE, *STRATEGIES, *METRICS)
+        for seed in context.seeds()
+        for method in (protocol.BASELINE, *protocol.STRATEGIES, *baselines.METRICS)
     ]
 
 
-def measure(lab: Lab, run: Run) -> list[Row]:
-    """Train a rival anew at every size, or follow the stream from the first classes on."""
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+    """Train a classifier from scratch at every size, or follow the stream."""
     method, seed = run["method"], run["seed"]
     if run["panel"] == "a":
-        learner: Learner = Retrained(partial(RIVALS[method], lab, seed))
+        learner: Learner = Retrained(partial(baselines.CLASSIFIERS[method], context, seed))
         began = {**run, "initial": min(EVERY, run["end"])}
-        return rows_of(run, KEYS, follow_run(lab, began, learner), timed=False)
-    learner = _growing(lab, run)
-    return rows_of(run, KEYS, follow_run(lab, run, learner), timed=method != BASELINE)
+        measured = protocol.follow_run(context, began, learner)
+        return protocol.rows_of(run, KEYS, measured, timed=False)
+    measured = protocol.follow_run(context, run, _incremental(context, run))
+    return protocol.rows_of(run, KEYS, measured, timed=method != protocol.BASELINE)
 
 
-def _growing(lab: Lab, run: Run) -> Learner:
+def _incremental(context: ExperimentContext, run: Run) -> Learner:
     method, seed = run["method"], run["seed"]
-    if method == BASELINE:
-        return retrained(lab, seed)
-    if method in METRICS:
-        learner: Learner = METRICS[method](seed, lab.dataset(run["data"]).X_train.shape[1])
-        return learner
-    return forest(lab, seed, update=method)
+    if method == protocol.BASELINE:
+        return protocol.retrained(context, seed)
+    if method in baselines.METRICS:
+        n_features = context.dataset(run["data"]).X_train.shape[1]
+        return cast(Learner, baselines.METRICS[method](seed, n_features))
+    return protocol.forest(context, seed, update=method)
 
 
 def _parts(table: Table) -> list[tuple[str, str]]:
     return [*dict.fromkeys((row["panel"], row["data"]) for row in table)]
 
 
-def draw(figure: Figure, table: Table) -> None:
-    """Panel a for each data set, then b and c, each with a legend beside it."""
+def _draw(figure: Figure, table: Table) -> None:
+    """Panel a for each data set, then b and c, each with its own legend."""
     parts = _parts(table)
-    grid = [axes for row in panels(figure, (len(parts) + 1) // 2, 2, height=2.9) for axes in row]
+    grid = [
+        axes for row in plots.panels(figure, (len(parts) + 1) // 2, 2, height=2.9) for axes in row
+    ]
     for axes in grid[len(parts) :]:
         axes.set_axis_off()
     for axes, (panel, data) in zip(grid, parts, strict=False):
         chosen = table.where(panel=panel, data=data)
-        for method, style in (RIVAL_STYLES if panel == "a" else GROWING_STYLES).items():
+        for method, style in (CLASSIFIER_STYLES if panel == "a" else INCREMENTAL_STYLES).items():
             curve = chosen.where(method=method).curve("n_classes", "accuracy")
-            plot_curve(axes, curve, style, scale=100)
-        axes.set(title=f"{panel}) {_said(panel, data)}", xlabel="classes", ylabel="accuracy, %")
+            plots.plot_curve(axes, curve, style, scale=100)
+        axes.set(title=f"{panel}) {_describe(panel, data)}", xlabel="classes", ylabel="accuracy, %")
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
 
 
-def _said(panel: str, data: str) -> str:
+def _describe(panel: str, data: str) -> str:
     how = f"{INITIAL[panel]} initial classes" if panel in INITIAL else "trained on all at once"
-    return f"{DATA_NAMES[data]}, {how}"
+    return f"{protocol.DATA_NAMES[data]}, {how}"
 
 
-def judge(table: Table) -> list[Finding]:
-    """What the paper says of each panel."""
+def _judge(table: Table) -> list[Finding]:
+    """The paper's claims about each panel."""
     found: list[Finding] = []
     for panel, data in _parts(table):
         part = table.where(panel=panel, data=data)
         first, last = (part.where(n_classes=f(part.values("n_classes"))) for f in (min, max))
-        where = f"{_said(panel, data)}, {max(part.values('n_classes'))} classes"
+        where = f"{_describe(panel, data)}, {max(part.values('n_classes'))} classes"
         if panel == "a":
-            found += [_leads(last, where), _comparable(last, where), _better(last, where)]
+            found += [_leads_baselines(last, where), _comparable(last, where), _better(last, where)]
         else:
             found += [_order(last, where), *_metrics(first, last, where), _times(last, where)]
     return found
 
 
-def _listed(last: Table, styles: dict[str, Style], names: tuple[str, ...]) -> str:
-    shown = (f"{styles[n].label} {plus_minus(last, 'accuracy', method=n)}" for n in names)
+def _listed(last: Table, styles: dict[str, plots.Style], names: tuple[str, ...]) -> str:
+    shown = (f"{styles[n].label} {format_mean(last, 'accuracy', method=n)}" for n in names)
     return ", ".join(shown).replace("\n", " ")
 
 
-def _leads(last: Table, where: str) -> Finding:
-    gaps = [gain(last, "accuracy", "method", name, "ncmf") for name in ("ncm", "rf")]
+def _leads_baselines(last: Table, where: str) -> Finding:
+    gaps = [compare_values(last, "accuracy", "method", name, "ncmf") for name in ("ncm", "rf")]
     return Finding(
         "In the paper the forest of class means beats plain class means and a forest of thresholds "
         f"by at least {LEAD} points.",
-        f"On {where}: {_listed(last, RIVAL_STYLES, ('ncmf', 'ncm', 'rf'))} %.",
-        combined(gap.above(LEAD / 100) for gap in gaps),
+        f"On {where}: {_listed(last, CLASSIFIER_STYLES, ('ncmf', 'ncm', 'rf'))} %.",
+        combine_verdicts(gap.above(LEAD / 100) for gap in gaps),
     )
 
 
 def _comparable(last: Table, where: str) -> Finding:
-    gap = gain(last, "accuracy", "method", "ncmf", "met")
+    gap = compare_values(last, "accuracy", "method", "ncmf", "met")
     return Finding(
         "In the paper class means with a metric learnt on all classes are as good as the forest or "
         f"slightly better; up to {COMPARABLE} points count as that.",
-        f"On {where} the metric is {100 * gap.difference:+.1f} points from the forest.",
+        f"On {where} the metric is {100 * gap.mean:+.1f} points from the forest.",
         gap.within(COMPARABLE / 100),
     )
 
@@ -189,17 +175,17 @@ def _comparable(last: Table, where: str) -> Finding:
 def _better(last: Table, where: str) -> Finding:
     return Finding(
         "In the paper the forest also beats nearest neighbours and a multi-class SVM.",
-        f"On {where}: {_listed(last, RIVAL_STYLES, ('ncmf', 'knn', 'svm'))} %.",
-        leads(last, "accuracy", {"method": "ncmf"}, [{"method": "knn"}, {"method": "svm"}]),
+        f"On {where}: {_listed(last, CLASSIFIER_STYLES, ('ncmf', 'knn', 'svm'))} %.",
+        is_best(last, "accuracy", {"method": "ncmf"}, [{"method": "knn"}, {"method": "svm"}]),
     )
 
 
 def _order(last: Table, where: str) -> Finding:
-    names = (*STRATEGIES, BASELINE)
+    names = (*protocol.STRATEGIES, protocol.BASELINE)
     return Finding(
         "The paper orders by accuracy: IGT, RUST, RTST, the retrained forest; ULS is far below.",
-        f"On {where}: {_listed(last, GROWING_STYLES, names)} %.",
-        increasing(last, "accuracy", "method", names),
+        f"On {where}: {_listed(last, INCREMENTAL_STYLES, names)} %.",
+        is_increasing(last, "accuracy", "method", names),
     )
 
 
@@ -208,16 +194,18 @@ def _metrics(first: Table, last: Table, where: str) -> list[Finding]:
     found = []
     for name, kind in kinds.items():
         others = ("igt", "rust", "rtst")
-        above = [gain(last, "accuracy", "method", name, other).verdict for other in others]
+        above = [
+            compare_values(last, "accuracy", "method", name, other).verdict for other in others
+        ]
         found.append(
             Finding(
                 "In the paper class means with a metric learnt on the initial classes alone fall "
                 "below IGT, RUST and RTST.",
                 f"With a metric {kind} on {where}: "
-                f"{_listed(last, GROWING_STYLES, (name, *others))} %. On the classes it was learnt "
-                f"from it has {plus_minus(first, 'accuracy', method=name)} %, the forest "
-                f"{plus_minus(first, 'accuracy', method=BASELINE)} %.",
-                combined(above),
+                f"{_listed(last, INCREMENTAL_STYLES, (name, *others))} %. On the classes it was "
+                f"learnt from it has {format_mean(first, 'accuracy', method=name)} %, the forest "
+                f"{format_mean(first, 'accuracy', method=protocol.BASELINE)} %.",
+                combine_verdicts(above),
             )
         )
     return found
@@ -230,18 +218,21 @@ def _times(last: Table, where: str) -> Finding:
     )
     names = ("igt", "rust", "rtst")
     training = ", ".join(
-        f"{STYLES[n].label} {seconds[n] / seconds['uls']:.0f} times ULS "
+        f"{plots.STYLES[n].label} {seconds[n] / seconds['uls']:.0f} times ULS "
         f"({PAPER_SECONDS[n] / PAPER_SECONDS['uls']:.0f} in the paper)"
         for n in names
     )
     testing = ", ".join(
-        f"{STYLES[n].label} {tests[n] / tests[BASELINE]:.2f} "
-        f"({PAPER_MILLISECONDS[n] / PAPER_MILLISECONDS[BASELINE]:.2f})"
-        for n in STRATEGIES
+        f"{plots.STYLES[n].label} {tests[n] / tests[protocol.BASELINE]:.2f} "
+        f"({PAPER_MILLISECONDS[n] / PAPER_MILLISECONDS[protocol.BASELINE]:.2f})"
+        for n in protocol.STRATEGIES
     )
-    rising = {"seconds": STRATEGIES, "comparisons": (*STRATEGIES, BASELINE)}
+    rising = {
+        "seconds": protocol.STRATEGIES,
+        "comparisons": (*protocol.STRATEGIES, protocol.BASELINE),
+    }
     orders = [
-        increasing(last, column, "method", values, few_seeds_noise=ANYTHING)
+        is_increasing(last, column, "method", values, few_seeds_noise=UNKNOWN_NOISE)
         for column, values in rising.items()
     ]
     return Finding(
@@ -250,7 +241,7 @@ def _times(last: Table, where: str) -> Finding:
         "ULS or more counts as by far; the paper's sizes are for 1000 classes.",
         f"On {where}, training: {training}; distances at test time as shares of the retrained "
         f"forest's, beside the paper's times: {testing}.",
-        combined([seconds["igt"] >= FAR * seconds["uls"], *orders]),
+        combine_verdicts([seconds["igt"] >= FAR * seconds["uls"], *orders]),
     )
 
 
@@ -258,17 +249,17 @@ EXPERIMENT = Experiment(
     name="cvpr2014-fig10",
     title="Fig. 10 of Ristin et al. 2014: other classifiers, and a metric learnt on few classes",
     shows="Accuracy of NCMF and other classifiers; of growing forests and a fixed metric.",
-    sources=SOURCES,
-    runs=runs,
-    measure=measure,
-    draw=draw,
-    judge=judge,
+    sources=protocol.SOURCES,
+    runs=_runs,
+    measure=_measure,
+    draw=_draw,
+    judge=_judge,
     keys=KEYS,
     exact=("accuracy", "newest", "comparisons", "n_distances"),
     timed=("seconds",),
     size=(9.5, 6.0),
     notes=(
-        *NOTES,
+        *protocol.NOTES,
         "The paper prints no accuracies of this figure, only its curves, so none are drawn beside "
         "ours. Its total training times go to 1000 classes; ours to 100.",
         "Panel a has visual words up to 50 classes only, panels b and c features only: more would "

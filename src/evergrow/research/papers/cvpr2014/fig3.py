@@ -1,108 +1,89 @@
-"""Fig. 3: how many classes' means a node compares with."""
+"""Fig. 3: the number of class means that a node compares a sample with."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from evergrow.research.experiments.contrasts import contrast_of
-from evergrow.research.experiments.drawing import BLUE, GREEN, RED
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.cvpr2014.claims import gain, increasing, plus_minus
-from evergrow.research.papers.cvpr2014.curves import Style, legend_above, panels, plot_curve
-from evergrow.research.papers.cvpr2014.data import (
-    DATA_NAMES,
-    NOTES,
-    SOURCES,
-    data_names,
-    last_class,
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import BLUE, GREEN, RED, Figure, add_legend
+from evergrow.research.experiments.verdicts import (
+    compare_seeds,
+    compare_values,
+    format_mean,
+    is_increasing,
 )
-from evergrow.research.papers.cvpr2014.growing import baseline_run, follow_run, points, retrained
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
+from evergrow.research.papers.cvpr2014 import plots, protocol
 
 KEYS = ("data", "subset", "seed", "n_classes")
 EVERY = 20
 FIRST = 10
 END, QUICK_END = 100, 50
-# From the fewest means to the most, as parameters of the forest.
+# Parameters of the forest, from the fewest class means to the most.
 SUBSETS = {"logarithm": "log2", "square root": "sqrt", "a fifth": 0.2}
 STYLES = {
-    "logarithm": Style("logarithm of the classes", GREEN, "D"),
-    "square root": Style("square root", BLUE, "^"),
-    "a fifth": Style("0.2 of the classes", RED, "s"),
+    "logarithm": plots.Style("logarithm of the classes", GREEN, "D"),
+    "square root": plots.Style("square root", BLUE, "^"),
+    "a fifth": plots.Style("0.2 of the classes", RED, "s"),
 }
 
 
-def runs(lab: Lab) -> list[Run]:
+def _runs(context: ExperimentContext) -> list[Run]:
     """One run per data set, seed and size of the subset."""
     found: list[Run] = []
-    for name in data_names(lab, *SOURCES):
-        end = last_class(lab, name, lab.scaled(END, QUICK_END))
+    for name in protocol.data_names(context, *protocol.SOURCES):
+        end = protocol.last_class(context, name, context.scaled(END, QUICK_END))
+        at = protocol.points(min(FIRST, end), end, EVERY)
         found += [
-            {**baseline_run(name, seed, points(min(FIRST, end), end, EVERY)), "subset": subset}
-            for seed in lab.seeds()
+            {**protocol.baseline_run(name, seed, at), "subset": subset}
+            for seed in context.seeds()
             for subset in SUBSETS
         ]
     return found
 
 
-def measure(lab: Lab, run: Run) -> list[Row]:
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     """Train a forest from scratch at every number of classes."""
-    learner = retrained(lab, run["seed"], n_centroids=SUBSETS[run["subset"]])
-    told = {key: run[key] for key in KEYS if key in run}
-    return [
-        {
-            **told,
-            "n_classes": m.n_classes,
-            "accuracy": m.accuracy,
-            "comparisons": m.comparisons,
-            "seconds": m.last_seconds,
-        }
-        for m in follow_run(lab, run, learner)
-    ]
+    learner = protocol.retrained(context, run["seed"], n_centroids=SUBSETS[run["subset"]])
+    measured = protocol.follow_run(context, run, learner)
+    rows = protocol.rows_of(run, KEYS, measured)
+    # The time of training from scratch is that of the last step.
+    return [{**row, "seconds": m.last_seconds} for row, m in zip(rows, measured, strict=True)]
 
 
-def draw(figure: Figure, table: Table) -> None:
+def _draw(figure: Figure, table: Table) -> None:
     """Accuracy and test time over the classes, one row per data set."""
     datas = table.values("data")
-    grid = panels(figure, len(datas), 2)
-    for (accuracy, comparisons), data in zip(grid, datas, strict=True):
+    grid = plots.panels(figure, len(datas), 2)
+    for row, data in zip(grid, datas, strict=True):
+        accuracy, comparisons = row
         for subset, style in STYLES.items():
             chosen = table.where(data=data, subset=subset)
-            plot_curve(accuracy, chosen.curve("n_classes", "accuracy"), style, scale=100)
-            plot_curve(comparisons, chosen.curve("n_classes", "comparisons"), style)
-        accuracy.set(title=f"a) {DATA_NAMES[data]}", ylabel="accuracy, %")
-        comparisons.set(title=f"b) {DATA_NAMES[data]}", ylabel="distances per tree\nand test image")
+            plots.plot_columns(row, chosen, "n_classes", ("accuracy", "comparisons"), style)
+        accuracy.set(title=f"a) {protocol.DATA_NAMES[data]}", ylabel="accuracy, %")
+        comparisons.set(title=f"b) {protocol.DATA_NAMES[data]}", ylabel=plots.DISTANCES)
         comparisons.set_ylim(0, None)
     for axes in grid[-1]:
         axes.set_xlabel("classes")
-    legend_above(figure, grid[0][0])
+    add_legend(figure, grid[0][0])
 
 
-def judge(table: Table) -> list[Finding]:
-    """More means are more accurate and slower; the square root lies well between."""
+def _judge(table: Table) -> list[Finding]:
+    """More means are more accurate and slower; the square root is a good trade-off."""
     found: list[Finding] = []
     for data in table.values("data"):
         chosen = table.where(data=data)
         end = max(chosen.values("n_classes"))
         last = chosen.where(n_classes=end)
-        where = f"On {DATA_NAMES[data]}, {end} classes"
+        where = f"On {protocol.DATA_NAMES[data]}, {end} classes"
         found += [_accuracy(last, where), _test_time(last, where), _trade_off(last, where)]
     return found
 
 
 def _accuracy(last: Table, where: str) -> Finding:
-    shown = ", ".join(f"{s} {plus_minus(last, 'accuracy', subset=s)}" for s in SUBSETS)
+    shown = ", ".join(f"{s} {format_mean(last, 'accuracy', subset=s)}" for s in SUBSETS)
     return Finding(
         "In the paper a share of all classes is more accurate than their square root, and that "
         "more than their logarithm.",
         f"{where}: {shown} %.",
-        increasing(last, "accuracy", "subset", [*SUBSETS]),
+        is_increasing(last, "accuracy", "subset", [*SUBSETS]),
     )
 
 
@@ -124,26 +105,26 @@ def _trade_off(last: Table, where: str) -> Finding:
     )
     few, middle, many = SUBSETS
     needed = {s: last.mean("comparisons", subset=s) for s in SUBSETS}
-    whole = gain(last, "accuracy", "subset", few, many)
+    whole = compare_values(last, "accuracy", "subset", few, many)
     if whole.verdict is not True or not needed[few] < needed[middle] < needed[many]:
         here = (
-            f"{where} a fifth is {100 * whole.difference:+.1f} points from the logarithm, and the "
+            f"{where} a fifth is {100 * whole.mean:+.1f} points from the logarithm, and the "
             f"distances are {', '.join(f'{n:.0f}' for n in needed.values())}: nothing to trade."
         )
         return Finding(claim, here, None)
     paid = (needed[middle] - needed[few]) / (needed[many] - needed[few])
-    part = gain(last, "accuracy", "subset", few, middle)
+    part = compare_values(last, "accuracy", "subset", few, middle)
     by_seed = (last.where(seed=seed) for seed in last.values("seed"))
-    beyond = contrast_of(
+    beyond = compare_seeds(
         [
-            gain(one, "accuracy", "subset", few, middle).difference
-            - paid * gain(one, "accuracy", "subset", few, many).difference
+            compare_values(one, "accuracy", "subset", few, middle).mean
+            - paid * compare_values(one, "accuracy", "subset", few, many).mean
             for one in by_seed
         ]
     )
     return Finding(
         claim,
-        f"{where} it gains {100 * part.difference / whole.difference:.0f} % of what a fifth gains "
+        f"{where} it gains {100 * part.mean / whole.mean:.0f} % of what a fifth gains "
         f"over the logarithm, for {100 * paid:.0f} % of the further distances.",
         beyond.verdict,
     )
@@ -153,14 +134,14 @@ EXPERIMENT = Experiment(
     name="cvpr2014-fig3",
     title="Fig. 3 of Ristin et al. 2014: classes per node",
     shows="Accuracy and test time of forests by the number of class means in a node.",
-    sources=SOURCES,
-    runs=runs,
-    measure=measure,
-    draw=draw,
-    judge=judge,
+    sources=protocol.SOURCES,
+    runs=_runs,
+    measure=_measure,
+    draw=_draw,
+    judge=_judge,
     keys=KEYS,
     exact=("accuracy", "comparisons"),
     timed=("seconds",),
     size=(7.5, 3.0),
-    notes=(*NOTES, "The logarithm is to base two; the paper does not say which it took."),
+    notes=(*protocol.NOTES, "The logarithm is to base two; the paper does not say which it took."),
 )

@@ -2,116 +2,82 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
 
-from evergrow.research.experiments.contrasts import combined
-from evergrow.research.experiments.drawing import BLUE, GREEN, RED
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.cvpr2014.claims import gain, plus_minus
-from evergrow.research.papers.cvpr2014.curves import (
-    Style,
-    legend_above,
-    panels,
-    plot_curve,
-    plot_paper,
-)
-from evergrow.research.papers.cvpr2014.data import (
-    DATA_NAMES,
-    NOTES,
-    SOURCES,
-    data_names,
-    initials,
-    last_class,
-)
-from evergrow.research.papers.cvpr2014.growing import (
-    MEASURES,
-    baseline_run,
-    measure_in_sweep,
-    relative_to_baseline,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Run, Table
+from evergrow.research.experiments.plots import BLUE, GREEN, RED, Figure, add_legend
+from evergrow.research.experiments.verdicts import combine_verdicts, compare_values, format_mean
+from evergrow.research.papers.cvpr2014 import plots, protocol
 
 KEYS = ("data", "strategy", "initial", "seed", "n_classes")
 INITIALS = (3, 5, 10, 20)
 MEASURED = (30, 40, 50)
 PAPER_RELATIVE = {3: 0.881, 20: 0.927}
-# Points of relative accuracy between the most and the fewest initial classes: the paper's 4.6,
-# and what more counts as a limited influence.
+# Percentage points of relative accuracy that more initial classes may gain; the paper's are 4.6.
 LIMITED = 8
 STYLES = (
-    Style("at {} classes", GREEN, "D"),
-    Style("at {} classes", BLUE, "^"),
-    Style("at {} classes", RED, "s"),
+    plots.Style("at {} classes", GREEN, "D"),
+    plots.Style("at {} classes", BLUE, "^"),
+    plots.Style("at {} classes", RED, "s"),
 )
 
 
-def runs(lab: Lab) -> list[Run]:
+def _runs(context: ExperimentContext) -> list[Run]:
     """One run per data set, seed and number of initial classes, and one of retraining."""
     found: list[Run] = []
-    for name in data_names(lab, *SOURCES):
-        at = [*dict.fromkeys(last_class(lab, name, n) for n in MEASURED)]
-        begun = initials(lab, name, INITIALS, at[0])
-        for seed in lab.seeds():
-            baseline = baseline_run(name, seed, at)
+    for name in protocol.data_names(context, *protocol.SOURCES):
+        at = [*dict.fromkeys(protocol.last_class(context, name, n) for n in MEASURED)]
+        begun = protocol.initials(context, name, INITIALS, at[0])
+        for seed in context.seeds():
+            baseline = protocol.baseline_run(name, seed, at)
             found.append(baseline)
             found += [{**baseline, "strategy": "rust", "initial": n} for n in begun]
     return found
 
 
-def measure(lab: Lab, run: Run) -> list[Row]:
-    """Grow with RUST, or train from scratch where it is measured."""
-    return measure_in_sweep(lab, run, KEYS)
-
-
-def draw(figure: Figure, table: Table) -> None:
+def _draw(figure: Figure, table: Table) -> None:
     """Relative accuracy and test time over the initial classes, one row per data set."""
     datas = table.values("data")
-    grid = panels(figure, len(datas), 2)
-    for (accuracy, comparisons), data in zip(grid, datas, strict=True):
+    grid = plots.panels(figure, len(datas), 2)
+    for row, data in zip(grid, datas, strict=True):
+        accuracy, comparisons = row
         grown = table.where(data=data, strategy="rust")
         for n, style in zip(grown.values("n_classes"), STYLES, strict=False):
-            named = Style(style.label.format(n), style.colour, style.marker)
-            chosen = grown.where(n_classes=n)
-            plot_curve(accuracy, chosen.curve("initial", "relative"), named, scale=100)
-            plot_curve(comparisons, chosen.curve("initial", "comparisons"), named)
+            named = plots.Style(style.label.format(n), style.colour, style.marker)
+            chosen, columns = grown.where(n_classes=n), ("relative", "comparisons")
+            plots.plot_columns(row, chosen, "initial", columns, named)
             if n == MEASURED[-1]:
                 for initial, relative in PAPER_RELATIVE.items():
-                    plot_paper(accuracy, initial, 100 * relative, named)
-        accuracy.set(title=f"a) {DATA_NAMES[data]}", ylabel="accuracy, % of retrained")
-        comparisons.set(title=f"b) {DATA_NAMES[data]}", ylabel="distances per tree\nand test image")
-        for axes in (accuracy, comparisons):
+                    plots.plot_published(accuracy, initial, 100 * relative, named)
+        accuracy.set(title=f"a) {protocol.DATA_NAMES[data]}", ylabel=plots.RELATIVE)
+        comparisons.set(title=f"b) {protocol.DATA_NAMES[data]}", ylabel=plots.DISTANCES)
+        for axes in row:
             axes.set_xticks(grown.values("initial"))
     for axes in grid[-1]:
         axes.set_xlabel("initial classes")
-    legend_above(figure, grid[0][0])
+    add_legend(figure, grid[0][0])
 
 
-def judge(table: Table) -> list[Finding]:
-    """More initial classes help, and little."""
+def _judge(table: Table) -> list[Finding]:
+    """More initial classes help, but only a little."""
     found: list[Finding] = []
     few, many = PAPER_RELATIVE
     for data in table.values("data"):
         chosen = table.where(data=data, strategy="rust")
         end = max(chosen.values("n_classes"))
         last = chosen.where(n_classes=end)
-        gained = gain(last, "relative", "initial", few, many)
+        gained = compare_values(last, "relative", "initial", few, many)
         shown = ", ".join(
-            f"{plus_minus(last, 'relative', initial=n)} from {n}" for n in last.values("initial")
+            f"{format_mean(last, 'relative', initial=n)} from {n}" for n in last.values("initial")
         )
         found.append(
             Finding(
                 f"In the paper RUST gains little from more initial classes, at {MEASURED[-1]} from "
                 f"88.1 % of the retrained accuracy with {few} to 92.7 % with {many}; a gain of up "
                 f"to {LIMITED} points counts as little.",
-                f"On {DATA_NAMES[data]}, {end} classes: {shown} (%).",
-                # With fewer classes that many initial ones are nearly all of them.
-                combined([gained.verdict, gained.below(LIMITED / 100)])
+                f"On {protocol.DATA_NAMES[data]}, {end} classes: {shown} (%).",
+                # With fewer classes, nearly all of them would be initial ones.
+                combine_verdicts([gained.verdict, gained.below(LIMITED / 100)])
                 if end == MEASURED[-1]
                 else None,
             )
@@ -123,20 +89,20 @@ EXPERIMENT = Experiment(
     name="cvpr2014-fig7",
     title="Fig. 7 of Ristin et al. 2014: initial classes",
     shows="Accuracy and test time of RUST by the number of classes it begins with.",
-    sources=SOURCES,
-    runs=runs,
-    measure=measure,
-    draw=draw,
-    judge=judge,
+    sources=protocol.SOURCES,
+    runs=_runs,
+    measure=partial(protocol.measure_in_sweep, keys=KEYS),
+    draw=_draw,
+    judge=_judge,
     keys=KEYS,
-    exact=MEASURES,
+    exact=protocol.MEASURES,
     timed=("seconds",),
     published=tuple(
         {"data": data, "strategy": "rust", "initial": n, "n_classes": MEASURED[-1], "relative": r}
-        for data in SOURCES
+        for data in protocol.SOURCES
         for n, r in PAPER_RELATIVE.items()
     ),
-    complete=relative_to_baseline,
+    complete=protocol.relative_to_baseline,
     size=(7.5, 3.0),
-    notes=NOTES,
+    notes=protocol.NOTES,
 )

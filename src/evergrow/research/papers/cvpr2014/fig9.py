@@ -1,36 +1,19 @@
-"""Fig. 9: RUST when several classes come at a time."""
+"""Fig. 9: RUST with several new classes at a time."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
 
-from evergrow.research.experiments.contrasts import combined, contrast_of
-from evergrow.research.experiments.drawing import BLUE, GREEN, ORANGE, RED
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.cvpr2014.claims import ANYTHING, gain, plus_minus
-from evergrow.research.papers.cvpr2014.curves import Style, legend_above, panels, plot_curve
-from evergrow.research.papers.cvpr2014.data import (
-    DATA_NAMES,
-    NOTES,
-    SOURCES,
-    data_names,
-    initials,
-    last_class,
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Run, Table
+from evergrow.research.experiments.plots import BLUE, GREEN, ORANGE, RED, Figure, add_legend
+from evergrow.research.experiments.verdicts import (
+    UNKNOWN_NOISE,
+    combine_verdicts,
+    compare_seeds,
+    compare_values,
+    format_mean,
 )
-from evergrow.research.papers.cvpr2014.growing import (
-    MEASURES,
-    baseline_run,
-    measure_in_sweep,
-    points,
-    relative_to_baseline,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
+from evergrow.research.papers.cvpr2014 import plots, protocol
 
 KEYS = ("data", "strategy", "chunk", "seed", "n_classes")
 INITIAL, EVERY = 10, 10
@@ -39,17 +22,17 @@ CHUNKS = (1, 5, 10)
 COLOURS = ((ORANGE, "v"), (GREEN, "D"), (BLUE, "^"), (RED, "s"))
 
 
-def runs(lab: Lab) -> list[Run]:
+def _runs(context: ExperimentContext) -> list[Run]:
     """One run per data set, seed and chunk, and one of retraining."""
     found: list[Run] = []
-    for name in data_names(lab, *SOURCES):
-        end = last_class(lab, name, lab.scaled(END, QUICK_END))
-        # All at once must be more than one at a time.
-        initials(lab, name, [INITIAL], end, to_come=2)
-        at = points(INITIAL, end, EVERY)
+    for name in protocol.data_names(context, *protocol.SOURCES):
+        end = protocol.last_class(context, name, context.scaled(END, QUICK_END))
+        # All at once must be more than one class.
+        protocol.initials(context, name, [INITIAL], end, to_come=2)
+        at = protocol.points(INITIAL, end, EVERY)
         chunks = [chunk for chunk in CHUNKS if chunk < end - INITIAL]
-        for seed in lab.seeds():
-            baseline = baseline_run(name, seed, at)
+        for seed in context.seeds():
+            baseline = protocol.baseline_run(name, seed, at)
             grown = {**baseline, "strategy": "rust"}
             found.append(baseline)
             found += [{**grown, "chunk": chunk} for chunk in chunks]
@@ -57,66 +40,61 @@ def runs(lab: Lab) -> list[Run]:
     return found
 
 
-def measure(lab: Lab, run: Run) -> list[Row]:
-    """Grow with RUST, or train from scratch where it is measured."""
-    return measure_in_sweep(lab, run, KEYS)
-
-
-def draw(figure: Figure, table: Table) -> None:
+def _draw(figure: Figure, table: Table) -> None:
     """Accuracy, test time and training time over the classes, one row per data set."""
     datas = table.values("data")
-    grid = panels(figure, len(datas), 3)
+    grid = plots.panels(figure, len(datas), 3)
     for row, data in zip(grid, datas, strict=True):
         accuracy, comparisons, seconds = row
         grown = table.where(data=data, strategy="rust")
         chunks = grown.values("chunk")
         for chunk, (colour, marker) in zip(chunks, COLOURS, strict=False):
             label = "all at once" if chunk == max(chunks) else f"{chunk} at a time"
-            style = Style(label, colour, marker)
-            chosen = grown.where(chunk=chunk)
-            plot_curve(accuracy, chosen.curve("n_classes", "relative"), style, scale=100)
-            plot_curve(comparisons, chosen.curve("n_classes", "comparisons"), style)
-            plot_curve(seconds, chosen.curve("n_classes", "seconds"), style)
-        accuracy.set(title=DATA_NAMES[data], ylabel="accuracy, % of retrained")
-        comparisons.set_ylabel("distances per tree\nand test image")
+            style = plots.Style(label, colour, marker)
+            chosen, columns = grown.where(chunk=chunk), ("relative", "comparisons", "seconds")
+            plots.plot_columns(row, chosen, "n_classes", columns, style)
+        accuracy.set(title=protocol.DATA_NAMES[data], ylabel=plots.RELATIVE)
+        comparisons.set_ylabel(plots.DISTANCES)
         seconds.set_ylabel("training so far, CPU s")
     for axes in grid[-1]:
         axes.set_xlabel("classes")
-    legend_above(figure, grid[0][0])
+    add_legend(figure, grid[0][0])
 
 
-def judge(table: Table) -> list[Finding]:
+def _judge(table: Table) -> list[Finding]:
     """Chunks save time; only large ones gain accuracy."""
     found: list[Finding] = []
     for data in table.values("data"):
         grown = table.where(data=data, strategy="rust")
         end = max(grown.values("n_classes"))
         last = grown.where(n_classes=end)
-        where = f"On {DATA_NAMES[data]}, {INITIAL} to {end} classes"
+        where = f"On {protocol.DATA_NAMES[data]}, {INITIAL} to {end} classes"
         found += [_accuracy(last, where), _time(last, where)]
     return found
 
 
 def _accuracy(last: Table, where: str) -> Finding:
     chunks = last.values("chunk")
-    shown = ", ".join(f"{plus_minus(last, 'relative', chunk=c)} with {c}" for c in chunks)
+    shown = ", ".join(f"{format_mean(last, 'relative', chunk=c)} with {c}" for c in chunks)
     one, few = CHUNKS[:2]
-    small, large = (gain(last, "relative", "chunk", one, chunk) for chunk in (few, max(chunks)))
+    small, large = (
+        compare_values(last, "relative", "chunk", one, chunk) for chunk in (few, max(chunks))
+    )
     by_seed = [last.where(seed=seed) for seed in last.values("seed")]
-    beyond_half = contrast_of(
+    beyond_half = compare_seeds(
         [
-            gain(mine, "relative", "chunk", one, max(chunks)).difference / 2
-            - gain(mine, "relative", "chunk", one, few).difference
+            compare_values(mine, "relative", "chunk", one, max(chunks)).mean / 2
+            - compare_values(mine, "relative", "chunk", one, few).mean
             for mine in by_seed
         ]
     )
-    changes = f"Five at a time change {100 * small.difference:+.1f} points, all at once "
+    changes = f"Five at a time change {100 * small.mean:+.1f} points, all at once "
     return Finding(
         "In the paper only large chunks are more accurate than classes one at a time; less than "
         "half of what all at once gain counts as no gain.",
         f"{where}, in % of the retrained accuracy: {shown} at a time."
-        + (f" {changes}{100 * large.difference:+.1f}." if few in chunks else ""),
-        combined([large.verdict, beyond_half.verdict]) if few in chunks else None,
+        + (f" {changes}{100 * large.mean:+.1f}." if few in chunks else ""),
+        combine_verdicts([large.verdict, beyond_half.verdict]) if few in chunks else None,
     )
 
 
@@ -127,7 +105,7 @@ def _time(last: Table, where: str) -> Finding:
     return Finding(
         "In the paper five classes at a time already shorten training.",
         f"{where}: {shown} at a time.",
-        gain(last, "seconds", "chunk", few, one, few_seeds_noise=ANYTHING).verdict,
+        compare_values(last, "seconds", "chunk", few, one, few_seeds_noise=UNKNOWN_NOISE).verdict,
     )
 
 
@@ -135,15 +113,15 @@ EXPERIMENT = Experiment(
     name="cvpr2014-fig9",
     title="Fig. 9 of Ristin et al. 2014: several classes at a time",
     shows="Accuracy, test time and training time of RUST by the number of classes per update.",
-    sources=SOURCES,
-    runs=runs,
-    measure=measure,
-    draw=draw,
-    judge=judge,
+    sources=protocol.SOURCES,
+    runs=_runs,
+    measure=partial(protocol.measure_in_sweep, keys=KEYS),
+    draw=_draw,
+    judge=_judge,
     keys=KEYS,
-    exact=MEASURES,
+    exact=protocol.MEASURES,
     timed=("seconds",),
-    complete=relative_to_baseline,
+    complete=protocol.relative_to_baseline,
     size=(9.5, 3.0),
-    notes=(*NOTES, "Times are processor seconds of all threads."),
+    notes=(*protocol.NOTES, "Times are processor seconds of all threads."),
 )

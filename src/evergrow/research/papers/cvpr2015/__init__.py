@@ -1,1 +1,1 @@
-"""Ristin et al., CVPR 2015: coarse and fine classes, of which only some samples tell the fine."""
+"""Ristin et al., CVPR 2015: subcategories, when only some samples have fine labels."""

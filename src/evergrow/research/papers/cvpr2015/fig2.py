@@ -1,36 +1,24 @@
-"""Fig. 2: what the number of subsets, of assignments and the cost of comparisons do."""
+"""Fig. 2: the number of subsets, the number of assignments and the cost of comparisons."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
-from evergrow.research.experiments.contrasts import by_data, combined, contrast
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.cvpr2015.comparing import compare
-from evergrow.research.papers.cvpr2015.sources import (
-    CHANCE_NOTE,
-    DATA_NOTE,
-    SIZE_NOTE,
-    settings,
-    sources,
-)
-from evergrow.research.papers.cvpr2015.trading import draw_trade, traded
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import Figure
+from evergrow.research.experiments.verdicts import combine_verdicts, compare_means, findings_by_data
+from evergrow.research.papers.cvpr2015 import claims, evaluation, plots
+from evergrow.research.papers.cvpr2015.data import NOTES, settings, sources
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
-
-# Each leaves the others as they are below.
+# While one parameter varies, the others have the values below.
 SWEEPS: dict[str, tuple[float, ...]] = {
     "n_subsets": (10, 100, 500, 1000),
     "n_assignments": (10, 50, 100),
     "cost_weight": (0.1, 0.01, 0.005, 0.001, 0.0),
 }
 OTHERWISE: dict[str, Any] = {"n_subsets": 100, "n_assignments": 50, "cost_weight": 0.01}
-# What counts as no difference: half a point is what the paper's curve of assignments spans.
+# Half a percentage point counts as no difference: the range of the paper's curve of assignments.
 HARDLY = 0.005
 TITLES = {
     "n_subsets": "subsets per node",
@@ -39,16 +27,12 @@ TITLES = {
 }
 
 
-def _runs(lab: Lab) -> list[Run]:
-    return [*settings(lab, parameter=SWEEPS)]
-
-
-def _measure(lab: Lab, run: Run) -> list[Row]:
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     name = run["parameter"]
     forests = [
         ("regularised", {"value": value}, OTHERWISE | {name: value}) for value in SWEEPS[name]
     ]
-    return [*compare(lab, run, forests, fine=1.0, coarse=0.0)]
+    return evaluation.compare(context, run, forests, fine=1.0, coarse=0.0)
 
 
 def _draw(figure: Figure, table: Table) -> None:
@@ -56,7 +40,8 @@ def _draw(figure: Figure, table: Table) -> None:
     grid = figure.subplots(len(names), len(SWEEPS), squeeze=False)
     for row, data in zip(grid, names, strict=True):
         for panel, (parameter, title) in zip(row, TITLES.items(), strict=True):
-            draw_trade(panel, table.where(data=data, parameter=parameter), "value", colour=0)
+            mine = table.where(data=data, parameter=parameter)
+            plots.draw_trade_off(panel, mine, "value", colour=0)
             panel.set_title(f"{title}: {data}")
         row[0].set_ylabel("accuracy, %")
     for panel in grid[-1]:
@@ -64,31 +49,26 @@ def _draw(figure: Figure, table: Table) -> None:
 
 
 def _judge(table: Table) -> list[Finding]:
-    return [
-        *by_data("More subsets raise the accuracy.", table, _subsets_raise),
-        *by_data("More subsets save comparisons.", table, _subsets_save),
-        *by_data(
+    return findings_by_data(
+        table,
+        ("More subsets raise the accuracy.", _subsets_raise),
+        ("More subsets save comparisons.", _subsets_save),
+        (
             "The number of assignments hardly matters (at most half a point between 10 and 100).",
-            table,
             _assignments,
         ),
-        *by_data(
-            "A high cost saves comparisons and loses accuracy.",
-            table,
-            _high_cost,
-        ),
-        *by_data(
+        ("A high cost saves comparisons and loses accuracy.", _high_cost),
+        (
             "A cost of 0.001 saves comparisons and loses no accuracy (at most half a point).",
-            table,
             _small_cost,
         ),
-    ]
+    )
 
 
 def _subsets_raise(table: Table) -> tuple[str, bool | None]:
     mine = table.where(parameter="n_subsets")
-    found = contrast(mine, "accuracy", {"value": 1000}, {"value": 10})
-    return traded(mine, "value", (10, 1000)), found.verdict
+    found = compare_means(mine, "accuracy", {"value": 1000}, {"value": 10})
+    return claims.format_trade_off(mine, "value", (10, 1000)), found.verdict
 
 
 def _subsets_save(table: Table) -> tuple[str, bool | None]:
@@ -99,22 +79,24 @@ def _subsets_save(table: Table) -> tuple[str, bool | None]:
 
 def _assignments(table: Table) -> tuple[str, bool | None]:
     mine = table.where(parameter="n_assignments")
-    found = contrast(mine, "accuracy", {"value": 100}, {"value": 10})
-    return traded(mine, "value", (10, 100)), found.within(HARDLY)
+    found = compare_means(mine, "accuracy", {"value": 100}, {"value": 10})
+    return claims.format_trade_off(mine, "value", (10, 100)), found.within(HARDLY)
 
 
 def _high_cost(table: Table) -> tuple[str, bool | None]:
     mine = table.where(parameter="cost_weight")
-    lost = contrast(mine, "accuracy", {"value": 0.0}, {"value": 0.1})
+    lost = compare_means(mine, "accuracy", {"value": 0.0}, {"value": 0.1})
     saved = mine.mean("comparisons", value=0.1) < mine.mean("comparisons", value=0.0)
-    return traded(mine, "value", (0.1, 0.0)), combined((lost.verdict, saved))
+    text = claims.format_trade_off(mine, "value", (0.1, 0.0))
+    return text, combine_verdicts((lost.verdict, saved))
 
 
 def _small_cost(table: Table) -> tuple[str, bool | None]:
     mine = table.where(parameter="cost_weight")
-    lost = contrast(mine, "accuracy", {"value": 0.0}, {"value": 0.001})
+    lost = compare_means(mine, "accuracy", {"value": 0.0}, {"value": 0.001})
     saved = mine.mean("comparisons", value=0.001) < mine.mean("comparisons", value=0.0)
-    return traded(mine, "value", (0.001, 0.0)), combined((lost.below(HARDLY), saved))
+    text = claims.format_trade_off(mine, "value", (0.001, 0.0))
+    return text, combine_verdicts((lost.below(HARDLY), saved))
 
 
 EXPERIMENT = Experiment(
@@ -122,7 +104,7 @@ EXPERIMENT = Experiment(
     title="Parameters of the regularised forest (CVPR 2015, fig. 2)",
     shows="Accuracy over comparisons as subsets, assignments and the cost of comparisons change.",
     sources=sources("features", "words"),
-    runs=_runs,
+    runs=partial(settings, parameter=SWEEPS),
     measure=_measure,
     draw=_draw,
     judge=_judge,
@@ -131,9 +113,7 @@ EXPERIMENT = Experiment(
     timed=("seconds",),
     size=(10.0, 5.6),
     notes=(
-        DATA_NOTE,
-        SIZE_NOTE,
-        CHANCE_NOTE,
+        *NOTES,
         "While one parameter changes the others are 100 subsets (1000 in the paper), 50 "
         "assignments and a cost of 0.01. All samples have fine labels. The paper prints no "
         "numbers for its curves.",

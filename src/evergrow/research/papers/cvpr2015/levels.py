@@ -1,7 +1,7 @@
-"""Samples with a coarse and a fine class, and of which of them the fine one is told.
+"""Samples with a coarse and a fine class, some of which come without the fine label.
 
-As Ristin et al. (CVPR 2015), sec. 5: the samples of each fine class are divided at random into a
-part of which only the coarse class is told and a part of which both are.
+As in [Ristin2015 Sec. 5]: the samples of each fine class are divided at random into a part with
+coarse labels only and a part with both.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from evergrow.research.datasets import Dataset
 
-__all__ = ["MISSING", "Draw", "TwoLevels", "draw", "near_groups"]
-
 Array = npt.NDArray[Any]
 
 MISSING = -1
@@ -26,7 +24,7 @@ MISSING = -1
 class TwoLevels:
     """Training and test samples with fine classes, and the coarse class of each fine one.
 
-    Fine classes are numbered from 0; coarse ones follow them, so that a number names one class.
+    Fine classes are numbered from 0 and coarse ones after them, so that all numbers are distinct.
     """
 
     name: str
@@ -40,8 +38,8 @@ class TwoLevels:
     def of(cls, data: Dataset) -> TwoLevels:
         """A data set with its classes numbered.
 
-        Where the data name no coarse classes, near classes make one together. Test samples of
-        classes that no training sample has are left out.
+        Data without coarse classes get groups of near classes. Test samples of classes without
+        training samples are left out.
         """
         if data.X_train.ndim != 2:
             raise ValueError(
@@ -83,7 +81,7 @@ def _numbered(classes: Array, parents: Mapping[Any, Any]) -> Array:
 
 
 def near_groups(X: Array, fine: Array) -> Array:
-    """Groups of classes whose means are near, about as many as the root of their number."""
+    """Groups of classes with near means; their number is the square root of the classes'."""
     from scipy.cluster.hierarchy import fcluster, linkage
 
     n_classes = int(fine.max()) + 1
@@ -99,7 +97,7 @@ def near_groups(X: Array, fine: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """Training samples in random order; ``known`` says of which the fine class is told."""
+    """Training samples in random order; ``known`` marks those with a fine label."""
 
     X: Array
     coarse: Array
@@ -108,17 +106,17 @@ class Draw:
 
     @property
     def labels(self) -> Array:
-        """Coarse and fine labels, the fine ones missing where they are not told."""
+        """Coarse and fine labels; unknown fine labels are ``MISSING``."""
         return np.column_stack([self.coarse, np.where(self.known, self.fine, MISSING)])
 
 
 def draw(data: TwoLevels, seed: int, fine_share: float, coarse_share: float) -> Draw:
     """Choose samples of each fine class.
 
-    Fine labels are told of ``fine_share`` of a class's samples, of one at least; ``coarse_share``
-    come with the coarse label only, as far as there are others left. Smaller shares are parts of
-    larger ones with the same seed, so that shares differ by nothing else. The seed also shuffles
-    the rows, which alone moves accuracy by up to a point.
+    ``fine_share`` of the samples of a class, at least one, have a fine label; ``coarse_share`` of
+    them have the coarse label only, as far as samples are left. With the same seed, a smaller share
+    is a subset of a larger one. The seed also shuffles the rows, which alone changes the accuracy
+    by up to one percentage point.
     """
     rng = np.random.default_rng(seed)
     told, untold = [], []
@@ -130,7 +128,7 @@ def draw(data: TwoLevels, seed: int, fine_share: float, coarse_share: float) -> 
         untold.append(rest[: round(coarse_share * len(mine))])
     rows = np.concatenate([*told, *untold])
     known = np.arange(len(rows)) < sum(len(part) for part in told)
-    # Ranks of all samples, drawn or not: the told ones keep their order whatever comes beside.
+    # Ranks of all samples, drawn or not: known ones keep their order whatever the coarse share.
     order = np.argsort(rng.permutation(len(data.fine))[rows])
     rows = rows[order]
     return Draw(data.X[rows], data.coarse[rows], data.fine[rows], known[order])

@@ -1,29 +1,19 @@
-"""Table 1: plain and regularised forests and other classifiers, all labels fine."""
+"""Table 1: plain and regularised forests and other classifiers, with fine labels only."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
 
-from evergrow.research.experiments.contrasts import by_data, combined, contrast, leads
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.cvpr2015.comparing import compare, methods, printed, relative_to
-from evergrow.research.papers.cvpr2015.dots import draw_methods
-from evergrow.research.papers.cvpr2015.orders import best_is, in_words
-from evergrow.research.papers.cvpr2015.sources import (
-    CHANCE_NOTE,
-    DATA_NOTE,
-    OF_A_NETWORK,
-    SIZE_NOTE,
-    settings,
-    sources,
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import Figure
+from evergrow.research.experiments.verdicts import (
+    combine_verdicts,
+    compare_means,
+    findings_by_data,
+    is_best,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
+from evergrow.research.papers.cvpr2015 import claims, evaluation, plots
+from evergrow.research.papers.cvpr2015.data import NOTES, OF_A_NETWORK, settings, sources
 
 METRICS = {"none": "no metric", "all": "learnt metric"}
 METHODS = ("class means", "5 neighbours", "svm", "plain", "regularised")
@@ -35,28 +25,28 @@ PRINTED = {
     "plain": (17.58, 18.52),
     "regularised": (19.01, 19.79),
 }
-# What the paper's text adds of features of a network, which it does not call seen by a metric.
+# What the paper's text adds about features of a network; it does not mention a metric for them.
 PRINTED_OF_NETWORK = {"class means": (66.02,), "svm": (71.67,), "regularised": (74.18,)}
 WORDS, NETWORK = "visual words", "network"
-PUBLISHED = printed(PRINTED, [{"metric": metric, "features": WORDS} for metric in METRICS])
-OF_NETWORK = printed(PRINTED_OF_NETWORK, [{"metric": "none", "features": NETWORK}])
+PUBLISHED = evaluation.published_rows(
+    PRINTED, [{"metric": metric, "features": WORDS} for metric in METRICS]
+)
+OF_NETWORK = evaluation.published_rows(
+    PRINTED_OF_NETWORK, [{"metric": "none", "features": NETWORK}]
+)
 
 
-def _runs(lab: Lab) -> list[Run]:
-    return [*settings(lab, metric=METRICS)]
-
-
-def _measure(lab: Lab, run: Run) -> list[Row]:
-    entries = methods(METHODS)
-    return [*compare(lab, run, entries, fine=1.0, coarse=0.0, metric=run["metric"])]
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+    entries = evaluation.methods(METHODS)
+    return evaluation.compare(context, run, entries, fine=1.0, coarse=0.0, metric=run["metric"])
 
 
 def _draw(figure: Figure, table: Table) -> None:
     baseline = {"method": "plain", "metric": "none"}
-    draw_methods(
+    plots.draw_methods(
         figure,
-        Table(relative_to(table, baseline, ["data", "seed"])),
-        {"paper": Table(relative_to(PUBLISHED, baseline, []))},
+        Table(evaluation.relative_to(table, baseline, ["data", "seed"])),
+        {"paper": Table(evaluation.relative_to(PUBLISHED, baseline, []))},
         group="metric",
         groups=METRICS,
         ylabel="accuracy / NCMF without metric",
@@ -65,28 +55,32 @@ def _draw(figure: Figure, table: Table) -> None:
 
 def _judge(table: Table) -> list[Finding]:
     return [
-        *by_data(
-            "The regularised forest is above the plain one, with a metric and without.",
+        *findings_by_data(
             table,
-            lambda mine: best_is("regularised", mine, "metric", among=("regularised", "plain")),
-        ),
-        *by_data(
-            "The regularised forest is above class means, nearest neighbours and the SVM.",
-            table,
-            lambda mine: best_is("regularised", mine, "metric", among=METHODS),
-        ),
-        *by_data(
-            "With features of a network too the regularised forest is above the SVM and class "
-            "means: 74.18 % beside 71.67 and 66.02.",
-            Table(row for row in table if row["data"] in OF_A_NETWORK),
-            lambda mine: best_is(
-                "regularised", mine.where(metric="none"), "metric", among=[*PRINTED_OF_NETWORK]
+            (
+                "The regularised forest is above the plain one, with a metric and without.",
+                lambda mine: claims.judge_best(
+                    "regularised", mine, "metric", among=("regularised", "plain")
+                ),
+            ),
+            (
+                "The regularised forest is above class means, nearest neighbours and the SVM.",
+                lambda mine: claims.judge_best("regularised", mine, "metric", among=METHODS),
             ),
         ),
-        *by_data(
-            "A learnt metric improves the forests, and class means more than any other.",
+        *findings_by_data(
+            Table(row for row in table if row["data"] in OF_A_NETWORK),
+            (
+                "With features of a network too the regularised forest is above the SVM and class "
+                "means: 74.18 % beside 71.67 and 66.02.",
+                lambda mine: claims.judge_best(
+                    "regularised", mine.where(metric="none"), "metric", among=[*PRINTED_OF_NETWORK]
+                ),
+            ),
+        ),
+        *findings_by_data(
             table,
-            _metric,
+            ("A learnt metric improves the forests, and class means more than any other.", _metric),
         ),
     ]
 
@@ -94,16 +88,20 @@ def _judge(table: Table) -> list[Finding]:
 def _metric(table: Table) -> tuple[str, bool | None]:
     gains = _gains(table)
     most, *others = ({"method": name} for name in METHODS)
-    verdicts = [leads(gains, "gain", most, others)]
+    verdicts = [is_best(gains, "gain", most, others)]
     for name in ("plain", "regularised"):
         mine = table.where(method=name)
-        verdicts.append(contrast(mine, "accuracy", {"metric": "all"}, {"metric": "none"}).verdict)
-    text = ", ".join(f"{in_words(m)} {100 * gains.mean('gain', method=m):+.1f}" for m in METHODS)
-    return f"the gains are {text} points", combined(verdicts)
+        verdicts.append(
+            compare_means(mine, "accuracy", {"metric": "all"}, {"metric": "none"}).verdict
+        )
+    text = ", ".join(
+        f"{claims.label(m)} {100 * gains.mean('gain', method=m):+.1f}" for m in METHODS
+    )
+    return f"the gains are {text} points", combine_verdicts(verdicts)
 
 
 def _gains(table: Table) -> Table:
-    """What the metric adds to each method, seed by seed."""
+    """The gain of each method by the metric, for each seed."""
     without, learnt = (table.where(metric=metric) for metric in METRICS)
     return Table(
         {**row, "gain": row["accuracy"] - without.mean("accuracy", **same)}
@@ -117,7 +115,7 @@ EXPERIMENT = Experiment(
     title="The regularised forest beside others (CVPR 2015, table 1)",
     shows="Plain and regularised NCM forests, class means, neighbours, SVM; with a metric too.",
     sources=sources("features", "words", "birds"),
-    runs=_runs,
+    runs=partial(settings, metric=METRICS),
     measure=_measure,
     draw=_draw,
     judge=_judge,
@@ -127,9 +125,7 @@ EXPERIMENT = Experiment(
     published=(*PUBLISHED, *OF_NETWORK),
     size=(12.0, 3.6),
     notes=(
-        DATA_NOTE,
-        SIZE_NOTE,
-        CHANCE_NOTE,
+        *NOTES,
         "The SVM is one against the rest by ten epochs of stochastic steps on standardised "
         "features, its penalty 0.001, and k is 5; neither was tuned, where the paper tuned both. "
         "The metric is learnt in 15 epochs at most and has as many dimensions as the features, "

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from evergrow.research.experiments.contrasts import by_data, combined, contrast
-from evergrow.research.experiments.experiment import Experiment, Finding
-from evergrow.research.experiments.table import Table
-from evergrow.research.papers.cvpr2015.contenders import METHODS, PAPERS_METHODS
-from evergrow.research.papers.cvpr2015.orders import above_baseline, best_is, with_hierarchy
-from evergrow.research.papers.cvpr2015.shares import SHARES, ShareSweep
-from evergrow.research.papers.cvpr2015.sources import CHANCE_NOTE, DATA_NOTE, SIZE_NOTE, sources
-
-__all__ = ["EXPERIMENT"]
+from evergrow.research.experiments import Experiment, Finding, Table
+from evergrow.research.experiments.verdicts import combine_verdicts, compare_means, findings_by_data
+from evergrow.research.papers.cvpr2015 import claims, learners
+from evergrow.research.papers.cvpr2015.data import NOTES, sources
+from evergrow.research.papers.cvpr2015.share_sweep import SHARES, ShareSweep
 
 SWEEP = ShareSweep(
     column="fine",
     said="fine labels",
-    names=(*METHODS, "full"),
+    names=(*learners.METHODS, "full"),
     percentages={
         "fine-only": (12.04, 14.35, 16.96),
         "stacked": (12.92, 15.07, 17.56),
@@ -28,42 +24,39 @@ SWEEP = ShareSweep(
 
 
 def _judge(table: Table) -> list[Finding]:
-    return [
-        *by_data(
+    return findings_by_data(
+        table,
+        (
             "Coarse labels always help, and most where fine ones are few: NN-H gains 22 % over the "
             "baseline with a tenth of them and 9 % with half.",
-            table,
             _gains,
         ),
-        *by_data(
+        (
             "NN-H is the best of the paper's methods at every share.",
-            table,
-            lambda mine: best_is("nn-h", mine, "fine"),
+            lambda mine: claims.judge_best("nn-h", mine, "fine"),
         ),
-        *by_data(
+        (
             "Methods that use which fine classes belong to a coarse one (NN, H, NN-H) are above "
             "those that do not (stacked, J).",
-            table,
-            lambda mine: with_hierarchy(mine, "fine"),
+            lambda mine: claims.judge_hierarchy(mine, "fine"),
         ),
-        *by_data(
+        (
             "Every method is above the baseline at every share.",
-            table,
-            lambda mine: above_baseline(mine, "fine", PAPERS_METHODS[1:]),
+            lambda mine: claims.judge_gain(mine, "fine", learners.PAPERS_METHODS[1:]),
         ),
-    ]
+    )
 
 
 def _gains(table: Table) -> tuple[str, bool | None]:
     few, many = SHARES[0], SHARES[-1]
     gains = [100 * (table.mean("relative", method="nn-h", fine=s) - 1) for s in (few, many)]
-    more = contrast(table.where(method="nn-h"), "relative", {"fine": few}, {"fine": many})
-    # A loss that is smaller with few fine labels is no gain.
+    more = compare_means(table.where(method="nn-h"), "relative", {"fine": few}, {"fine": many})
+    # A loss that is smaller with few fine labels is not a gain.
     above = [
-        contrast(table.where(fine=s), "accuracy", {"method": "nn-h"}, {"method": "fine-only"})
+        compare_means(table.where(fine=s), "accuracy", {"method": "nn-h"}, {"method": "fine-only"})
         for s in (few, many)
     ]
-    verdict = combined(each.verdict for each in (more, *above))
+    verdict = combine_verdicts(each.verdict for each in (more, *above))
     return f"{gains[0]:+.0f} % and {gains[1]:+.0f} %", verdict
 
 
@@ -82,9 +75,7 @@ EXPERIMENT = Experiment(
     published=SWEEP.published,
     size=(12.0, 3.8),
     notes=(
-        DATA_NOTE,
-        SIZE_NOTE,
-        CHANCE_NOTE,
+        *NOTES,
         'Ridge-H, which guesses fine labels by ridge regression, is ours; "all fine" is a '
         "forest that is told the fine label of every sample.",
     ),

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from evergrow.research.experiments.contrasts import by_data, combined, contrast
-from evergrow.research.experiments.experiment import Experiment, Finding
-from evergrow.research.experiments.table import Table
-from evergrow.research.papers.cvpr2015.contenders import METHODS, PAPERS_METHODS
-from evergrow.research.papers.cvpr2015.orders import best_is, in_words
-from evergrow.research.papers.cvpr2015.shares import SHARES, ShareSweep
-from evergrow.research.papers.cvpr2015.sources import CHANCE_NOTE, DATA_NOTE, SIZE_NOTE, sources
-
-__all__ = ["EXPERIMENT"]
+from evergrow.research.experiments import Experiment, Finding, Table
+from evergrow.research.experiments.verdicts import combine_verdicts, compare_means, findings_by_data
+from evergrow.research.papers.cvpr2015 import claims, learners
+from evergrow.research.papers.cvpr2015.data import NOTES, sources
+from evergrow.research.papers.cvpr2015.share_sweep import SHARES, ShareSweep
 
 SWEEP = ShareSweep(
     column="coarse",
     said="coarse only",
-    names=METHODS,
+    names=learners.METHODS,
     percentages={
         "fine-only": (16.96, 16.96, 16.96),
         "stacked": (17.18, 17.21, 17.56),
@@ -28,32 +24,29 @@ SWEEP = ShareSweep(
 
 
 def _judge(table: Table) -> list[Finding]:
-    return [
-        *by_data(
+    return findings_by_data(
+        table,
+        (
             "All methods gain from more samples with coarse labels: from 10 to 50 % J gains 0.3 "
             "points, H 0.8.",
-            table,
             _gains,
         ),
-        *by_data(
+        (
             "NN-H improves the baseline most, however many samples are coarse.",
-            table,
-            lambda mine: best_is("nn-h", mine, "coarse"),
+            lambda mine: claims.judge_best("nn-h", mine, "coarse"),
         ),
-    ]
+    )
 
 
 def _gains(table: Table) -> tuple[str, bool | None]:
     few, many = {"coarse": SHARES[0]}, {"coarse": SHARES[-1]}
-    # The baseline sees none of them.
+    # The baseline does not use coarse labels.
     found = {
-        name: contrast(table.where(method=name), "accuracy", many, few)
-        for name in PAPERS_METHODS[1:]
+        name: compare_means(table.where(method=name), "accuracy", many, few)
+        for name in learners.PAPERS_METHODS[1:]
     }
-    text = ", ".join(
-        f"{in_words(name)} {100 * each.difference:+.1f}" for name, each in found.items()
-    )
-    return f"{text} points", combined(each.verdict for each in found.values())
+    text = ", ".join(f"{claims.label(name)} {100 * each.mean:+.1f}" for name, each in found.items())
+    return f"{text} points", combine_verdicts(each.verdict for each in found.values())
 
 
 EXPERIMENT = Experiment(
@@ -71,9 +64,7 @@ EXPERIMENT = Experiment(
     published=SWEEP.published,
     size=(9.0, 3.8),
     notes=(
-        DATA_NOTE,
-        SIZE_NOTE,
-        CHANCE_NOTE,
+        *NOTES,
         "Ridge-H, which guesses fine labels by ridge regression, is ours.",
     ),
 )

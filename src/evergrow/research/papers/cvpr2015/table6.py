@@ -1,28 +1,15 @@
-"""Table 6: features of many dimensions, seen through a metric of the fine part."""
+"""Table 6: high-dimensional features, transformed by a metric learnt on the fine part."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
-from evergrow.research.experiments.contrasts import by_data, combined, contrast
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.cvpr2015.comparing import compare, printed, relative_to
-from evergrow.research.papers.cvpr2015.dots import draw_methods
-from evergrow.research.papers.cvpr2015.orders import above_baseline, best_is
-from evergrow.research.papers.cvpr2015.sources import (
-    CHANCE_NOTE,
-    DATA_NOTE,
-    SIZE_NOTE,
-    settings,
-    sources,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import Figure
+from evergrow.research.experiments.verdicts import combine_verdicts, compare_means, findings_by_data
+from evergrow.research.papers.cvpr2015 import claims, evaluation, plots
+from evergrow.research.papers.cvpr2015.data import NOTES, settings, sources
 
 SHARES = (0.1, 0.2, 0.5)
 FISHER, NETWORK = "Fisher vectors", "network"
@@ -34,15 +21,17 @@ PRINTED = {
     "nn": (28.93, 32.75, 42.26),
     "nn-h": (28.25, 31.81, 41.80),
 }
-# What the paper's text adds of features of a network.
+# What the paper's text adds about features of a network.
 PRINTED_OF_NETWORK = {"fine-only": (68.49, 70.49, 73.07), "nn-h": (69.95, 71.41, 73.43)}
 PUBLISHED = [
     row
     for kind, numbers in ((FISHER, PRINTED), (NETWORK, PRINTED_OF_NETWORK))
-    for row in printed(numbers, [{"features": kind, "fine": share} for share in SHARES])
+    for row in evaluation.published_rows(
+        numbers, [{"features": kind, "fine": share} for share in SHARES]
+    )
 ]
 
-# The paper's for features of many dimensions: larger subsets and more weight on coarse classes.
+# The paper's settings for high-dimensional features: larger subsets, more weight on coarse classes.
 LARGE_SUBSETS = {"subset_scale": 10.0, "n_subsets": 100}
 WEIGHTED = LARGE_SUBSETS | {"coarse_weight": 100.0}
 METHODS: dict[str, dict[str, Any]] = {
@@ -55,25 +44,23 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 
 
-def _runs(lab: Lab) -> list[Run]:
-    return [*settings(lab, fine=SHARES)]
-
-
-def _measure(lab: Lab, run: Run) -> list[Row]:
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     methods = [
         (name, {"method": name, "features": NETWORK}, parameters)
         for name, parameters in METHODS.items()
     ]
-    return [*compare(lab, run, methods, fine=run["fine"], metric="fine")]
+    return evaluation.compare(context, run, methods, fine=run["fine"], metric="fine")
 
 
 def _draw(figure: Figure, table: Table) -> None:
     baseline, theirs = {"method": "fine-only"}, Table(PUBLISHED)
-    draw_methods(
+    plots.draw_methods(
         figure,
-        Table(relative_to(table, baseline, ["data", "fine", "seed"])),
+        Table(evaluation.relative_to(table, baseline, ["data", "fine", "seed"])),
         {
-            f"paper, {kind}": Table(relative_to(theirs.where(features=kind), baseline, ["fine"]))
+            f"paper, {kind}": Table(
+                evaluation.relative_to(theirs.where(features=kind), baseline, ["fine"])
+            )
             for kind in (NETWORK, FISHER)
         },
         group="fine",
@@ -83,30 +70,27 @@ def _draw(figure: Figure, table: Table) -> None:
 
 
 def _judge(table: Table) -> list[Finding]:
-    return [
-        *by_data(
+    return findings_by_data(
+        table,
+        (
             "With Fisher vectors H is the best: above class means, the baseline, NN and NN-H.",
-            table,
-            lambda mine: best_is("hierarchical", mine, "fine", among=[*PRINTED]),
+            lambda mine: claims.judge_best("hierarchical", mine, "fine", among=[*PRINTED]),
         ),
-        *by_data(
+        (
             "With Fisher vectors guesses by nearest neighbours do harm: NN and NN-H fall below "
             "the baseline.",
-            table,
             _harm,
         ),
-        *by_data(
+        (
             "With features of a network NN-H is above the baseline: 69.95, 71.41, 73.43 % beside "
             "68.49, 70.49, 73.07.",
-            table,
-            lambda mine: above_baseline(mine, "fine", ("nn-h",)),
+            lambda mine: claims.judge_gain(mine, "fine", ("nn-h",)),
         ),
-        *by_data(
+        (
             "The forest that sees fine labels only is above class means.",
-            table,
-            lambda mine: above_baseline(mine, "fine", ("fine-only",), baseline="class means"),
+            lambda mine: claims.judge_gain(mine, "fine", ("fine-only",), baseline="class means"),
         ),
-    ]
+    )
 
 
 def _harm(table: Table) -> tuple[str, bool | None]:
@@ -114,10 +98,10 @@ def _harm(table: Table) -> tuple[str, bool | None]:
     for share in SHARES:
         for name, said in (("nn", "NN"), ("nn-h", "NN-H")):
             mine = table.where(fine=share)
-            below = contrast(mine, "accuracy", {"method": "fine-only"}, {"method": name})
+            below = compare_means(mine, "accuracy", {"method": "fine-only"}, {"method": name})
             verdicts.append(below.verdict)
-            parts.append(f"{said} {-100 * below.difference:+.1f} at {share:.0%}")
-    return f"{', '.join(parts)} points", combined(verdicts)
+            parts.append(f"{said} {-100 * below.mean:+.1f} at {share:.0%}")
+    return f"{', '.join(parts)} points", combine_verdicts(verdicts)
 
 
 EXPERIMENT = Experiment(
@@ -125,7 +109,7 @@ EXPERIMENT = Experiment(
     title="Features of many dimensions, with a metric (CVPR 2015, table 6)",
     shows="Methods on high-dimensional features through a metric learnt on the fine part.",
     sources=sources("birds", "features"),
-    runs=_runs,
+    runs=partial(settings, fine=SHARES),
     measure=_measure,
     draw=_draw,
     judge=_judge,
@@ -135,9 +119,7 @@ EXPERIMENT = Experiment(
     published=tuple(PUBLISHED),
     size=(10.0, 3.8),
     notes=(
-        DATA_NOTE,
-        SIZE_NOTE,
-        CHANCE_NOTE,
+        *NOTES,
         "The paper's table is of Fisher vectors of ILSVRC 2010, which are not freely at hand; here "
         "are features of a network, of which the paper's text gives six numbers by this protocol "
         "(three more are with table 1), with what it sets for features of many dimensions: subsets "

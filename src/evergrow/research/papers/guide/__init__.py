@@ -1,1 +1,1 @@
-"""Which learner when: measurements behind our advice, which are in no paper."""
+"""Which learner when: our own measurements, which are in no paper."""

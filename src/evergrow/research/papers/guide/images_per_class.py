@@ -1,53 +1,53 @@
-"""A handful of images per class: who learns from how few."""
+"""A few images per class: which learner needs the fewest."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evergrow.research.datasets import Dataset, digits, mixture
-from evergrow.research.experiments.contrasts import contrast
-from evergrow.research.experiments.experiment import Experiment, Finding, Run, Source
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Table
-from evergrow.research.papers.guide.learners import LEARNERS, best, draw_curves, learner_of
+from evergrow.research.experiments import (
+    Experiment,
+    ExperimentContext,
+    Finding,
+    Row,
+    Run,
+    Source,
+    Table,
+)
+from evergrow.research.experiments.plots import Figure, add_legend, set_log_ticks
+from evergrow.research.experiments.verdicts import compare_means
+from evergrow.research.papers.guide import learners
 from evergrow.research.streams import ClassStream, follow
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
-
-INCREMENTAL = tuple(name for name in LEARNERS if "retrained" not in name)
+INCREMENTAL = tuple(name for name in learners.LEARNERS if "retrained" not in name)
 
 
-def _runs(lab: Lab) -> list[Run]:
+def _runs(context: ExperimentContext) -> list[Run]:
     return [
         {"data": data, "seed": seed, "images": images, "learner": name}
-        for data in lab.names
-        for images in lab.scaled((1, 3, 10), (1, 10))
-        for name in LEARNERS
-        for seed in lab.seeds()
+        for data in context.names
+        for images in context.scaled((1, 3, 10), (1, 10))
+        for name in learners.LEARNERS
+        for seed in context.seeds()
     ]
 
 
 def few_of_each(data: Dataset, n_images: int, seed: int) -> Dataset:
-    """So many training samples of every class, drawn at random."""
+    """Draw ``n_images`` training samples of every class at random."""
     order = np.random.default_rng(seed).permutation(len(data.y_train))
     mixed = replace(data, X_train=data.X_train[order], y_train=data.y_train[order])
     return mixed.per_class(n_images)
 
 
-def _measure(lab: Lab, run: Run) -> list[dict[str, Any]]:
-    data = few_of_each(lab.dataset(run["data"]), run["images"], run["seed"])
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+    data = few_of_each(context.dataset(run["data"]), run["images"], run["seed"])
     chunk = max(1, len(data.classes) // 10)
     end = [len(data.classes)]
     stream = ClassStream(max(2, chunk), chunk, random_state=run["seed"], measure_at=end)
-    learner = learner_of(lab, run["learner"], run["seed"])
+    learner = learners.learner_of(context, run["learner"], run["seed"])
     (last,) = follow(learner, data, stream)
     accuracy = float(np.nanmean(last.class_accuracies))
     return [{**run, "accuracy": accuracy, "seconds": last.last_seconds}]
@@ -57,31 +57,31 @@ def _draw(figure: Figure, table: Table) -> None:
     names = table.values("data")
     *panels, right = figure.subplots(1, len(names) + 1)
     for axes, name in zip(panels, names, strict=True):
-        draw_curves(axes, table.where(data=name), "images", "accuracy", scale=100)
+        learners.draw_curves(axes, table.where(data=name), "images", "accuracy", scale=100)
         axes.set_title(name)
         axes.set_ylabel("mean accuracy of a class, %")
-    draw_curves(right, table.where(data=names[0]), "images", "seconds")
+    learners.draw_curves(right, table.where(data=names[0]), "images", "seconds")
     right.set_title(names[0])
     right.set_ylabel("last update, s")
     right.set_yscale("log")
     for axes in (*panels, right):
-        axes.set_xscale("log")
         axes.set_xlabel("images per class")
-        points = table.values("images")
-        axes.set_xticks(points, [str(point) for point in points])
-        axes.minorticks_off()
-    figure.legend(*right.get_legend_handles_labels(), loc="outside right center")
+        set_log_ticks(axes, table.values("images"))
+    add_legend(figure, right, place="right center")
 
 
-def _judge(table: Table) -> Sequence[Finding]:
+def _judge(table: Table) -> list[Finding]:
     findings = []
     for data in table.values("data"):
         for images in (n for n in table.values("images") if n <= 5):
             few = table.where(data=data, images=images)
             linear = [name for name in INCREMENTAL if "forest" not in name]
-            forests = [name for name in LEARNERS if "forest" in name]
-            (name, accuracy), (forest, other) = best(few, linear), best(few, forests)
-            lead = contrast(few, "accuracy", {"learner": name}, {"learner": forest})
+            forests = [name for name in learners.LEARNERS if "forest" in name]
+            (name, accuracy), (forest, other) = (
+                learners.best(few, linear),
+                learners.best(few, forests),
+            )
+            lead = compare_means(few, "accuracy", {"learner": name}, {"learner": forest})
             shown = "image" if images == 1 else "images"
             findings.append(
                 Finding(

@@ -3,48 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from evergrow import RUST, NCMClassifier, NCMForestClassifier, RLSClassifier
-from evergrow.research.experiments.drawing import COLOURS, MARKERS
+from evergrow.research.experiments import ExperimentContext, Table
+from evergrow.research.experiments.plots import COLOURS, MARKERS, Axes, Figure, add_legend
 from evergrow.research.streams import Retrained
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from evergrow.research.experiments.lab import Lab
-    from evergrow.research.experiments.table import Table
-
-__all__ = ["FIXED_SQUARES", "LEARNERS", "best", "draw_curves", "learner_of"]
-
-Make = Callable[["Lab", int], Any]
+Make = Callable[[ExperimentContext, int], Any]
 
 RECOMMENDED_FOREST = "forest, RUST with refresh"
 
 
-def _forest(**options: Any) -> Make:
-    return lambda lab, seed: NCMForestClassifier(n_jobs=lab.n_jobs, random_state=seed, **options)
+def _forest(context: ExperimentContext, seed: int, **options: Any) -> NCMForestClassifier:
+    return NCMForestClassifier(n_jobs=context.n_jobs, random_state=seed, **options)
 
 
-def _retrained(lab: Lab, seed: int) -> Retrained:
-    return Retrained(lambda: _forest()(lab, seed))
+def _retrained(context: ExperimentContext, seed: int) -> Retrained:
+    return Retrained(partial(_forest, context, seed))
 
 
 LEARNERS: dict[str, Make] = {
     "least squares": lambda _, seed: RLSClassifier(random_state=seed),
-    "least squares, random features": lambda lab, seed: RLSClassifier(
-        n_random_features=lab.scaled(2000, 200), random_state=seed
+    "least squares, random features": lambda context, seed: RLSClassifier(
+        n_random_features=context.scaled(2000, 200), random_state=seed
     ),
     "class means": lambda *_: NCMClassifier(),
     "streaming LDA": lambda *_: NCMClassifier(metric="mahalanobis"),
-    "forest, IGT": _forest(update="igt"),
-    RECOMMENDED_FOREST: _forest(update=RUST(share=0.3), refresh=0.1),
-    "forest, RTST": _forest(update="rtst"),
+    "forest, IGT": partial(_forest, update="igt"),
+    RECOMMENDED_FOREST: partial(_forest, update=RUST(share=0.3), refresh=0.1),
+    "forest, RTST": partial(_forest, update="rtst"),
     "forest, retrained": _retrained,
 }
 
 
-# Choosing penalty and recoding again scores held-out examples against every class.
+# Choosing penalty and recoding again evaluates the holdout for every class.
 FIXED_SQUARES = "least squares, choices fixed"
 _MORE: dict[str, Make] = {
     FIXED_SQUARES: lambda _, seed: RLSClassifier(
@@ -53,13 +47,13 @@ _MORE: dict[str, Make] = {
 }
 
 
-def learner_of(lab: Lab, name: str, seed: int) -> Any:
-    """A learner that has learnt nothing yet."""
-    return {**LEARNERS, **_MORE}[name](lab, seed)
+def learner_of(context: ExperimentContext, name: str, seed: int) -> Any:
+    """A new, untrained learner."""
+    return {**LEARNERS, **_MORE}[name](context, seed)
 
 
 def draw_curves(axes: Axes, table: Table, x: str, y: str, *, scale: float = 1.0) -> None:
-    """One curve per learner, each with its own colour and shape for all pictures."""
+    """One curve per learner, with the same colour and marker in all figures."""
     for i, name in enumerate((*LEARNERS, *_MORE)):
         curve = table.curve(x, y, learner=name)
         if not len(curve.x):
@@ -77,7 +71,21 @@ def draw_curves(axes: Axes, table: Table, x: str, y: str, *, scale: float = 1.0)
 
 
 def best(table: Table, names: Sequence[str], column: str = "accuracy") -> tuple[str, float]:
-    """Which of these learners has the highest mean, and that mean."""
+    """The learner with the highest mean, and that mean."""
     means = {name: table.mean(column, learner=name) for name in names}
     found = max((name for name in means if means[name] == means[name]), key=means.__getitem__)
     return found, means[found]
+
+
+def draw_panels(
+    figure: Figure, table: Table, x: str, panels: Sequence[tuple[str, str, float, str]]
+) -> list[Axes]:
+    """Panels side by side: column, label, factor and scale of the y axis of each; one legend."""
+    row = list(figure.subplots(1, len(panels)))
+    for axes, (column, label, factor, kind) in zip(row, panels, strict=True):
+        draw_curves(axes, table, x, column, scale=factor)
+        axes.set_yscale(kind)
+        axes.set_xlabel("classes known")
+        axes.set_ylabel(label)
+    add_legend(figure, row[-1], place="right center")
+    return row

@@ -1,53 +1,39 @@
-"""Thousands of classes: what one more costs."""
+"""Thousands of classes: the cost of one more."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
 from evergrow.research.datasets import Dataset, mixture
-from evergrow.research.experiments.contrasts import contrast
-from evergrow.research.experiments.contrasts import shown as shown_of
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Table
-from evergrow.research.papers.guide.learners import (
-    FIXED_SQUARES,
-    RECOMMENDED_FOREST,
-    draw_curves,
-    learner_of,
-)
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import Figure
+from evergrow.research.experiments.verdicts import compare_means, format_percent
+from evergrow.research.papers.guide import learners
 from evergrow.research.streams import ClassStream, follow, model_bytes
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
-
-# Retraining and re-training subtrees of thousands of classes once per class would take hours.
+# Retraining forests or subtrees of thousands of classes once per class would take hours.
 NAMES = (
     "least squares",
-    FIXED_SQUARES,
+    learners.FIXED_SQUARES,
     "class means",
     "streaming LDA",
     "forest, IGT",
-    RECOMMENDED_FOREST,
+    learners.RECOMMENDED_FOREST,
 )
 
-SIMPLE = (FIXED_SQUARES, "class means", "streaming LDA")
+SIMPLE = (learners.FIXED_SQUARES, "class means", "streaming LDA")
 
 # New classes, one at a time, after all others are known.
 N_NEW = 5
 
 
-def _runs(lab: Lab) -> list[Run]:
+def _runs(context: ExperimentContext) -> list[Run]:
     return [
         {"seed": seed, "classes": classes, "learner": name}
-        for classes in lab.scaled((100, 300, 1000, 3000), (50, 200))
+        for classes in context.scaled((100, 300, 1000, 3000), (50, 200))
         for name in NAMES
-        for seed in lab.seeds()
+        for seed in context.seeds()
     ]
 
 
@@ -56,11 +42,11 @@ def _generated(n_classes: int, seed: int) -> Dataset:
     return mixture(n_classes, 128, 20, 4, distance=0.6, random_state=seed)
 
 
-def _measure(lab: Lab, run: Run) -> list[dict[str, Any]]:
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     n, seed = run["classes"], run["seed"]
     data = _generated(n, seed)
     stream = ClassStream(n - N_NEW, random_state=seed, measure_at=[n - N_NEW, n])
-    learner = learner_of(lab, run["learner"], seed)
+    learner = learners.learner_of(context, run["learner"], seed)
     before, after = follow(learner, data, stream)
     start = time.perf_counter()
     learner.predict(data.X_test[:1000])
@@ -85,27 +71,22 @@ PANELS = (
 
 
 def _draw(figure: Figure, table: Table) -> None:
-    for axes, (column, label, factor, kind) in zip(figure.subplots(1, 3), PANELS, strict=True):
-        draw_curves(axes, table, "classes", column, scale=factor)
+    for axes in learners.draw_panels(figure, table, "classes", PANELS):
         axes.set_xscale("log")
-        axes.set_yscale(kind)
-        axes.set_xlabel("classes known")
-        axes.set_ylabel(label)
-    handles = axes.get_legend_handles_labels()
-    figure.legend(*handles, loc="outside right center")
 
 
-def _judge(table: Table) -> Sequence[Finding]:
+def _judge(table: Table) -> list[Finding]:
     points = table.values("classes")
     few, many = (table.where(classes=n) for n in (points[0], points[-1]))
     seconds = {name: [part.mean("seconds", learner=name) for part in (few, many)] for name in NAMES}
-    forest = seconds[RECOMMENDED_FOREST]
+    forest = seconds[learners.RECOMMENDED_FOREST]
     shown = ", ".join(
         f"{name} {after:.3f} s ({after / before:.1f} times as long as with {points[0]})"
         for name, (before, after) in seconds.items()
     )
-    sides = ({"learner": name} for name in ("least squares", RECOMMENDED_FOREST))
-    lead = contrast(many, "accuracy", *sides)
+    sides = [{"learner": name} for name in ("least squares", learners.RECOMMENDED_FOREST)]
+    lead = compare_means(many, "accuracy", *sides)
+    ours, theirs = (format_percent(many, "accuracy", **side) for side in sides)
     return [
         Finding(
             "With thousands of classes take class means, streaming LDA, or least squares whose "
@@ -115,8 +96,7 @@ def _judge(table: Table) -> Sequence[Finding]:
         ),
         Finding(
             "Least squares are no less accurate than the forest with many classes.",
-            f"At {points[-1]} classes they have {shown_of(many, 'accuracy', learner=NAMES[0])}, "
-            f"the forest {shown_of(many, 'accuracy', learner=RECOMMENDED_FOREST)}.",
+            f"At {points[-1]} classes they have {ours}, the forest {theirs}.",
             lead.above(-0.01),
         ),
     ]

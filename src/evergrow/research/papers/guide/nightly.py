@@ -1,49 +1,42 @@
-"""Updates at night: many classes at once, and time enough."""
+"""Nightly updates: many classes at once, and enough time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 from evergrow.research.datasets import mixture
-from evergrow.research.experiments.contrasts import contrast
-from evergrow.research.experiments.experiment import Experiment, Finding, Run, Source
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Table
-from evergrow.research.papers.guide.learners import (
-    LEARNERS,
-    RECOMMENDED_FOREST,
-    best,
-    draw_curves,
-    learner_of,
+from evergrow.research.experiments import (
+    Experiment,
+    ExperimentContext,
+    Finding,
+    Row,
+    Run,
+    Source,
+    Table,
 )
+from evergrow.research.experiments.plots import Figure
+from evergrow.research.experiments.verdicts import compare_means
+from evergrow.research.papers.guide import learners
 from evergrow.research.streams import ClassStream, follow
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
-
-
-# Points of accuracy that are not worth a night.
+# A gain in accuracy that is not worth a night of training.
 LITTLE = 0.02
 RETRAINED = "forest, retrained"
 
 
-def _runs(lab: Lab) -> list[Run]:
+def _runs(context: ExperimentContext) -> list[Run]:
     return [
-        {"data": lab.names[0], "seed": seed, "learner": name}
-        for name in LEARNERS
-        for seed in lab.seeds()
+        {"data": context.names[0], "seed": seed, "learner": name}
+        for name in learners.LEARNERS
+        for seed in context.seeds()
     ]
 
 
-def _measure(lab: Lab, run: Run) -> list[dict[str, Any]]:
-    data = lab.dataset(run["data"])
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+    data = context.dataset(run["data"])
     n_classes = len(data.classes)
     stream = ClassStream(max(1, n_classes // 2), max(1, n_classes // 10), random_state=run["seed"])
-    learner = learner_of(lab, run["learner"], run["seed"])
+    learner = learners.learner_of(context, run["learner"], run["seed"])
     return [
         {
             **run,
@@ -64,30 +57,29 @@ PANELS = (
 
 
 def _draw(figure: Figure, table: Table) -> None:
-    for axes, (column, label, factor, kind) in zip(figure.subplots(1, 3), PANELS, strict=True):
-        draw_curves(axes, table, "classes", column, scale=factor)
-        axes.set_yscale(kind)
-        axes.set_xlabel("classes known")
-        axes.set_ylabel(label)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside right center")
+    learners.draw_panels(figure, table, "classes", PANELS)
 
 
-def _judge(table: Table) -> Sequence[Finding]:
+def _judge(table: Table) -> list[Finding]:
     end = table.where(classes=table.values("classes")[-1])
-    name, accuracy = best(end, tuple(n for n in LEARNERS if n != RETRAINED))
-    lead = contrast(end, "accuracy", {"learner": name}, {"learner": RETRAINED})
+    name, accuracy = learners.best(end, tuple(n for n in learners.LEARNERS if n != RETRAINED))
+    lead = compare_means(end, "accuracy", {"learner": name}, {"learner": RETRAINED})
     baseline = end.mean("accuracy", learner=RETRAINED)
-    rust, rtst = (end.mean("accuracy", learner=n) for n in (RECOMMENDED_FOREST, "forest, RTST"))
-    closest = RECOMMENDED_FOREST if rust > rtst else "forest, RTST"
-    seconds = {n: end.mean("seconds", learner=n) for n in LEARNERS}
+    rust, rtst = (
+        end.mean("accuracy", learner=n) for n in (learners.RECOMMENDED_FOREST, "forest, RTST")
+    )
+    closest = learners.RECOMMENDED_FOREST if rust > rtst else "forest, RTST"
+    seconds = {n: end.mean("seconds", learner=n) for n in learners.LEARNERS}
     return [
         Finding(
             "With a night for every update, retraining the forest gains little over updating it, "
             f"less than {100 * LITTLE:.0f} points.",
             f"Retrained {baseline:.1%} in {seconds[RETRAINED]:.1f} s, RTST {rtst:.1%} in "
-            f"{seconds['forest, RTST']:.1f} s, {RECOMMENDED_FOREST} {rust:.1%} in "
-            f"{seconds[RECOMMENDED_FOREST]:.1f} s.",
-            contrast(end, "accuracy", {"learner": closest}, {"learner": RETRAINED}).above(-LITTLE),
+            f"{seconds['forest, RTST']:.1f} s, {learners.RECOMMENDED_FOREST} {rust:.1%} in "
+            f"{seconds[learners.RECOMMENDED_FOREST]:.1f} s.",
+            compare_means(end, "accuracy", {"learner": closest}, {"learner": RETRAINED}).above(
+                -LITTLE
+            ),
         ),
         Finding(
             "A learner that is never retrained is more accurate than the retrained forest.",

@@ -1,50 +1,45 @@
-"""Updates every second: what a few more examples cost, and what they teach."""
+"""Updates every second: the cost and the gain of a few more examples."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evergrow.research.datasets import mixture
-from evergrow.research.experiments.experiment import Experiment, Finding, Run, Source
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Table
-from evergrow.research.papers.guide.learners import (
-    LEARNERS,
-    RECOMMENDED_FOREST,
-    draw_curves,
-    learner_of,
+from evergrow.research.experiments import (
+    Experiment,
+    ExperimentContext,
+    Finding,
+    Row,
+    Run,
+    Source,
+    Table,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
+from evergrow.research.experiments.plots import Figure, add_legend
+from evergrow.research.papers.guide import learners
 
 N_EXAMPLES = 10
 N_UPDATES = 5
 
 
-def _runs(lab: Lab) -> list[Run]:
+def _runs(context: ExperimentContext) -> list[Run]:
     return [
-        {"data": lab.names[0], "seed": seed, "per_class": per_class, "learner": name}
-        for per_class in lab.scaled((50, 150, 450), (20, 60))
-        for name in LEARNERS
-        for seed in lab.seeds()
+        {"data": context.names[0], "seed": seed, "per_class": per_class, "learner": name}
+        for per_class in context.scaled((50, 150, 450), (20, 60))
+        for name in learners.LEARNERS
+        for seed in context.seeds()
     ]
 
 
-def _measure(lab: Lab, run: Run) -> list[dict[str, Any]]:
-    data = lab.dataset(run["data"])
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+    data = context.dataset(run["data"])
     new = np.random.default_rng(run["seed"]).choice(data.classes)
     old = data.of_classes([label for label in data.classes if label != new])
     known = old.per_class(run["per_class"])
     examples = data.X_train[data.y_train == new][: N_EXAMPLES * N_UPDATES]
-    learner = learner_of(lab, run["learner"], run["seed"])
+    learner = learners.learner_of(context, run["learner"], run["seed"])
     learner.partial_fit(known.X_train, known.y_train)
     learner.predict(examples[:1])
     times = []
@@ -68,26 +63,27 @@ def _measure(lab: Lab, run: Run) -> list[dict[str, Any]]:
 
 def _draw(figure: Figure, table: Table) -> None:
     left, right = figure.subplots(1, 2)
-    draw_curves(left, table, "samples", "seconds")
+    learners.draw_curves(left, table, "samples", "seconds")
     left.axhline(1, color="black", linestyle=":", linewidth=1)
     left.set_yscale("log")
     left.set_ylabel(f"update by {N_EXAMPLES} examples, s")
-    draw_curves(right, table, "samples", "new_class", scale=100)
+    learners.draw_curves(right, table, "samples", "new_class", scale=100)
     right.set_ylabel("accuracy on the new class, %")
     for axes in (left, right):
         axes.set_xscale("log")
         axes.set_xlabel("samples known")
-    figure.legend(*left.get_legend_handles_labels(), loc="outside right center")
+    add_legend(figure, left, place="right center")
 
 
-def _judge(table: Table) -> Sequence[Finding]:
+def _judge(table: Table) -> list[Finding]:
     points = table.values("samples")
     many = table.where(samples=points[-1])
-    times = {name: many.mean("seconds", learner=name) for name in LEARNERS}
+    times = {name: many.mean("seconds", learner=name) for name in learners.LEARNERS}
     growth = times["least squares"] / table.mean(
         "seconds", samples=points[0], learner="least squares"
     )
     grew = points[-1] >= 2 * points[0]
+    forest, retrained = times[learners.RECOMMENDED_FOREST], times["forest, retrained"]
     fast = [name for name, seconds in times.items() if seconds < 1]
     return [
         Finding(
@@ -98,9 +94,9 @@ def _judge(table: Table) -> Sequence[Finding]:
         ),
         Finding(
             "The recommended forest keeps up with an update every second, retraining does not.",
-            f"{RECOMMENDED_FOREST}: {times[RECOMMENDED_FOREST]:.2f} s, retrained: "
-            f"{times['forest, retrained']:.2f} s; under one second: {', '.join(fast)}.",
-            times[RECOMMENDED_FOREST] < 1 < times["forest, retrained"],
+            f"{learners.RECOMMENDED_FOREST}: {forest:.2f} s, retrained: {retrained:.2f} s; under "
+            f"one second: {', '.join(fast)}.",
+            forest < 1 < retrained,
         ),
     ]
 

@@ -1,1 +1,1 @@
-"""Camoriano et al. 2017: least squares that learn new objects in fixed time."""
+"""Camoriano et al., ICRA 2017: least squares that learn new objects in constant time."""

@@ -2,78 +2,143 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.threads import one_blas_thread
-from evergrow.research.experiments.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, RED
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.icra2017.bayes import COMMON, RARE, Circle, boundary, sampled
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    Axes,
+    Figure,
+    add_legend,
+)
 
 Array = npt.NDArray[Any]
 
 GAMMAS = (0.5, 0.6, 0.7, 0.8, 0.9)
-STANDARD, WEIGHED = "Bayes", "Bayes, rebalanced"
+STANDARD, REBALANCED = "Bayes", "Bayes, rebalanced"
 # Exact boundaries, then least squares on samples; colour, line and label of each.
 LOOKS = {
     STANDARD: (RED, "-", "Bayes, standard loss"),
-    WEIGHED: (BLUE, "-", "Bayes, rebalanced loss"),
+    REBALANCED: (BLUE, "-", "Bayes, rebalanced loss"),
     "naive": (ORANGE, "--", "least squares, naive"),
     "recoded": (GREEN, "--", "least squares, recoded"),
     "rebalanced": (BLACK, ":", "least squares, rebalanced"),
 }
 LEARNT = ("naive", "recoded", "rebalanced")
-# Which exact boundary each way of least squares should find.
-IDEAL = {"naive": STANDARD, "recoded": WEIGHED, "rebalanced": WEIGHED}
+# The exact boundary that each kind of least squares should find.
+IDEAL = {"naive": STANDARD, "recoded": REBALANCED, "rebalanced": REBALANCED}
 N_DIRECTIONS = 72
 N_TEST = 5000
 N_DRAWN = 250
-# How near a learnt radius must come, as a share of the exact one.
+# Largest relative error of a learnt radius.
 NEAR = 0.1
-# Both classes' centres and the learnt outlines, which run far where there are no samples.
+# The part of the plane with both centres; learnt boundaries go far beyond where samples are few.
 FRAME = ((-2.4, 3.7), (-2.4, 2.4))
 
 
-def _runs(lab: Lab) -> list[dict[str, Any]]:
-    n = lab.scaled(20000, 4000)
+@dataclass(frozen=True)
+class Gaussian:
+    """A class whose samples are spread equally in all directions."""
+
+    mean: tuple[float, float]
+    deviation: float
+
+    def draw(self, rng: np.random.Generator, n: int) -> Array:
+        """Draw ``n`` samples."""
+        return np.array(self.mean) + self.deviation * rng.standard_normal((n, 2))
+
+
+# The caption of fig. 1: class 1, whose share is gamma, and class -1.
+COMMON = Gaussian((-1.0, 0.0), 1.0)
+RARE = Gaussian((1.0, 0.0), 0.3)
+
+
+@dataclass(frozen=True)
+class Circle:
+    """A boundary with the rare class inside."""
+
+    centre: tuple[float, float]
+    radius: float
+
+    def inside(self, X: Array) -> Array:
+        """Whether each sample is inside."""
+        return np.asarray(np.hypot(*(X - np.array(self.centre)).T) < self.radius)
+
+    def at(self, radii: Array) -> Array:
+        """Points at these distances from the centre, one per direction all around."""
+        angles = 2 * np.pi * np.arange(len(radii)) / len(radii)
+        around = np.column_stack([np.cos(angles), np.sin(angles)])
+        return np.asarray(np.array(self.centre) + radii[:, None] * around)
+
+
+def boundary(gamma: float, *, rebalanced: bool) -> Circle:
+    """The boundary of the Bayes classifier, standard or rebalanced.
+
+    The standard one is where both classes are equally likely, [Camoriano2017 Eq. 2 and 6], the
+    rebalanced one where their densities are equal, [Camoriano2017 Eq. 7 and 8]. For two round
+    Gaussians the log-ratio is a quadratic form with equal square terms, so that the boundary is a
+    circle.
+    """
+    odds = 1.0 if rebalanced else (1 - gamma) / gamma
+    precision, common = 1 / RARE.deviation**2, 1 / COMMON.deviation**2
+    curvature = precision - common
+    rare_mean, common_mean = np.array(RARE.mean), np.array(COMMON.mean)
+    centre = (precision * rare_mean - common * common_mean) / curvature
+    level = 2 * np.log(odds) + 4 * np.log(COMMON.deviation / RARE.deviation)
+    offset = precision * rare_mean @ rare_mean - common * common_mean @ common_mean
+    square = centre @ centre + (level - offset) / curvature
+    return Circle((float(centre[0]), float(centre[1])), float(np.sqrt(max(square, 0.0))))
+
+
+def draw_samples(gamma: float, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Draw samples of both classes, a share ``gamma`` of the common one; labels 1 and -1."""
+    n_common = round(gamma * n)
+    X = np.concatenate([COMMON.draw(rng, n_common), RARE.draw(rng, n - n_common)])
+    return X, np.repeat([1, -1], [n_common, n - n_common])
+
+
+def _runs(context: ExperimentContext) -> list[Run]:
+    n = context.scaled(20000, 4000)
     return [
-        {"gamma": gamma, "seed": seed, "n_samples": n} for seed in lab.seeds() for gamma in GAMMAS
+        {"gamma": gamma, "seed": seed, "n_samples": n}
+        for seed in context.seeds()
+        for gamma in GAMMAS
     ]
 
 
-def _measure(lab: Lab, run: Run) -> Sequence[Row]:
-    del lab  # Nothing here depends on data.
-    # Threads that wait for each other take longer than these small matrices.
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+    del context  # Nothing here depends on data.
+    # On such small matrices, synchronising threads takes longer than the work.
     with one_blas_thread():
-        return _compared(run)
+        return _measure_boundaries(run)
 
 
-def _compared(run: Run) -> list[Row]:
+def _measure_boundaries(run: Run) -> list[Row]:
     gamma, seed = run["gamma"], run["seed"]
     rng = np.random.default_rng(seed)
-    X, y = sampled(gamma, run["n_samples"], rng)
-    tests = COMMON.sampled(rng, N_TEST), RARE.sampled(rng, N_TEST)
+    X, y = draw_samples(gamma, run["n_samples"], rng)
+    tests = COMMON.draw(rng, N_TEST), RARE.draw(rng, N_TEST)
     circles = {
         STANDARD: boundary(gamma, rebalanced=False),
-        WEIGHED: boundary(gamma, rebalanced=True),
+        REBALANCED: boundary(gamma, rebalanced=True),
     }
     rows: list[Row] = []
     for method in LOOKS:
         circle = circles.get(method)
         is_rare = _learnt(method, X, y, seed) if circle is None else circle.inside
         outline = (
-            _outline(is_rare, circles[WEIGHED])
+            _outline(is_rare, circles[REBALANCED])
             if circle is None
             else np.full(N_DIRECTIONS, circle.radius)
         )
@@ -92,7 +157,7 @@ def _compared(run: Run) -> list[Row]:
 
 
 def _learnt(method: str, X: Array, y: Array, seed: int) -> Callable[[Array], Array]:
-    """Least squares on random Fourier features, which can bend as the exact solutions do."""
+    """Least squares on random Fourier features, which can represent round boundaries."""
     from evergrow import RLSClassifier
     from evergrow.estimators.linear import RFF, RebalancedRLSClassifier
 
@@ -117,11 +182,11 @@ def _learnt(method: str, X: Array, y: Array, seed: int) -> Callable[[Array], Arr
 
 
 def _outline(is_rare: Callable[[Array], Array], circle: Circle) -> Array:
-    """How far the rare class reaches from the middle of the circle, in each direction."""
+    """Distance from the centre of the circle to the learnt boundary, in each direction."""
     distances = np.linspace(0, 2.5 * circle.radius, 126)[1:]
     places = np.concatenate([circle.at(np.full(N_DIRECTIONS, r)) for r in distances])
     inside = is_rare(places).reshape(len(distances), N_DIRECTIONS)
-    # The first other answer on the way out: far from all samples anything may be answered.
+    # The first other prediction on the way out: far from all samples, predictions are arbitrary.
     ends: Array = np.where(inside.all(axis=0), distances[-1], distances[inside.argmin(axis=0)])
     return ends
 
@@ -142,12 +207,11 @@ def _draw(figure: Figure, table: Table) -> None:
         axes.set_ylim(*FRAME[1])
         axes.set_xlabel("first feature")
     panels[0].set_ylabel("second feature")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    add_legend(figure, panels[0], place="lower center", columns=4)
 
 
 def _draw_samples(axes: Axes, gamma: float) -> None:
-    X, y = sampled(gamma, N_DRAWN, np.random.default_rng(0))
+    X, y = draw_samples(gamma, N_DRAWN, np.random.default_rng(0))
     for label, colour, name in ((1, GREY, "common class"), (-1, RED, "rare class")):
         x = X[y == label]
         axes.plot(*x.T, ".", color=colour, alpha=0.35, markersize=3, label=name)
@@ -162,18 +226,18 @@ def _judge(table: Table) -> list[Finding]:
     findings = [
         Finding(
             "The paper finds both exact boundaries the same for balanced classes.",
-            f"Here their radii are {first[STANDARD]:.3f} and {first[WEIGHED]:.3f}.",
-            bool(np.isclose(first[STANDARD], first[WEIGHED])),
+            f"Here their radii are {first[STANDARD]:.3f} and {first[REBALANCED]:.3f}.",
+            bool(np.isclose(first[STANDARD], first[REBALANCED])),
         ),
         Finding(
             "The paper finds that the standard boundary gives way to the common class and the "
             "rebalanced one stays.",
             f"Here, at a share of {max(GAMMAS)}, the radius around the rare class is "
-            f"{last[STANDARD]:.3f} and {last[WEIGHED]:.3f}, and {100 * rare[STANDARD]:.1f} and "
-            f"{100 * rare[WEIGHED]:.1f} % of that class are right.",
+            f"{last[STANDARD]:.3f} and {last[REBALANCED]:.3f}, and {100 * rare[STANDARD]:.1f} and "
+            f"{100 * rare[REBALANCED]:.1f} % of that class are right.",
             last[STANDARD] < first[STANDARD]
-            and bool(np.isclose(last[WEIGHED], first[WEIGHED]))
-            and rare[STANDARD] < rare[WEIGHED],
+            and bool(np.isclose(last[REBALANCED], first[REBALANCED]))
+            and rare[STANDARD] < rare[REBALANCED],
         ),
     ]
     return findings + [_found(table, method) for method in LEARNT]

@@ -2,46 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 
-from evergrow.research.experiments.contrasts import combined, contrast
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.icra2017 import imbalance
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import Figure, plot_band, set_log_ticks
+from evergrow.research.experiments.verdicts import combine_verdicts, compare_means
+from evergrow.research.papers.icra2017 import protocol
 
 COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 RECODINGS = tuple(round(0.1 * i, 1) for i in range(11))
 DRAWN = RECODINGS[::2]
-# Accuracy on the known classes that counts as kept.
+# Loss of accuracy on the known classes that counts as none.
 KEPT = 0.005
 
-SOURCES = {"cifar100": imbalance.SOURCES["cifar100"]}
+SOURCES = {"cifar100": protocol.SOURCES["cifar100"]}
 
 
-def _runs(lab: Lab) -> list[dict[str, Any]]:
-    return [{"data": lab.names[0], "seed": seed} for seed in lab.seeds(quick=2)]
+def _runs(context: ExperimentContext) -> list[Run]:
+    return [{"data": context.names[0], "seed": seed} for seed in context.seeds(quick=2)]
 
 
-def _measure(lab: Lab, run: Run) -> Sequence[Row]:
-    data, block = lab.dataset(run["data"]), imbalance.block_of(lab, run["data"])
-    # Another new class in each repetition.
-    label = imbalance.new_class(data, block, 3 * run["seed"])
-    trial = imbalance.trial_of(data, block, label, run["seed"])
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+    data, setup = context.dataset(run["data"]), protocol.setup_of(context, run["data"])
+    # Each seed has another new class.
+    label = protocol.new_class(data, setup, 3 * run["seed"])
+    task = protocol.draw_task(data, setup, label, run["seed"])
     rows: list[Row] = []
-    for count, model in imbalance.learning(trial, COUNTS, run["seed"]):
+    for count, model in protocol.learn_new_class(task, COUNTS, run["seed"]):
         for recoding in RECODINGS:
             model.set_params(recoding=recoding)
             where = {"data": data.name, "recoding": recoding, "n_new": count}
-            rows.append({**where, "seed": run["seed"], **imbalance.accuracies(model, trial)})
+            rows.append({**where, "seed": run["seed"], **protocol.accuracies(model, task)})
     return rows
 
 
@@ -55,14 +46,10 @@ def _draw(figure: Figure, table: Table) -> None:
             curve = table.where(recoding=recoding).curve("n_new", column)
             # The brightest colours of the scale are too pale for lines on white.
             colour = colormaps["viridis"](0.9 * recoding)
-            mean, deviation = 100 * curve.mean, 100 * curve.deviation
-            axes.plot(curve.x, mean, "o-", color=colour, label=f"{recoding:.1f}")
-            low, high = mean - deviation, mean + deviation
-            axes.fill_between(curve.x, low, high, color=colour, alpha=0.08, linewidth=0)
+            look = {"marker": "o", "color": colour, "label": f"{recoding:.1f}"}
+            plot_band(axes, curve, scale=100, alpha=0.08, **look)
         counts = sorted(table.values("n_new"))
-        axes.set_xscale("log")
-        axes.set_xticks(counts, [str(n) for n in counts])
-        axes.minorticks_off()
+        set_log_ticks(axes, counts)
         axes.set_xlabel("examples of the new class")
         axes.set_ylabel(label)
     handles, labels = panels[0].get_legend_handles_labels()
@@ -77,9 +64,9 @@ def _judge(table: Table) -> list[Finding]:
     )
     kept = np.flatnonzero(others >= others[0] - KEPT)[-1]
     without, whole, best = ({"recoding": RECODINGS[place]} for place in (0, -1, kept))
-    risen = contrast(few, "new_class", whole, without)
-    fallen = contrast(few, "others", without, whole)
-    helped = contrast(few, "new_class", best, without)
+    risen = compare_means(few, "new_class", whole, without)
+    fallen = compare_means(few, "others", without, whole)
+    helped = compare_means(few, "new_class", best, without)
     return [
         Finding(
             "The paper finds that accuracy on the new class grows with recoding; a step of 0.1 "
@@ -87,7 +74,7 @@ def _judge(table: Table) -> list[Finding]:
             f"Here, up to 10 examples, it goes from {100 * new[0]:.1f} % without to "
             f"{100 * new[-1]:.1f} % with full recoding, never down by more than "
             f"{100 * max(0.0, -np.diff(new).min()):.1f} points between steps of 0.1.",
-            combined([risen.verdict, bool(np.diff(new).min() > -KEPT)]),
+            combine_verdicts([risen.verdict, bool(np.diff(new).min() > -KEPT)]),
         ),
         Finding(
             "The paper finds that accuracy on the known classes falls with recoding.",
@@ -119,6 +106,6 @@ EXPERIMENT = Experiment(
         "The paper shows iCubWorld28, which is not at hand: here 28 classes of CIFAR-100 as "
         "features of a network stand for its 28 objects, each repetition with another new class; "
         "without that file, and in quick runs, a generated mixture.",
-        imbalance.PENALTY_NOTE,
+        protocol.PENALTY_NOTE,
     ),
 )

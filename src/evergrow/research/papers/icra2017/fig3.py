@@ -2,52 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-from evergrow.research.experiments.contrasts import Contrast, combined, contrast_of
-from evergrow.research.experiments.drawing import BLUE, RED
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.icra2017 import imbalance
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import (
+    BLUE,
+    RED,
+    Figure,
+    add_legend,
+    plot_band,
+    set_log_ticks,
+)
+from evergrow.research.experiments.verdicts import Difference, combine_verdicts, compare_seeds
+from evergrow.research.papers.icra2017 import protocol
 
 COUNTS = (1, 5, 10, 50, 100, 500)
 LOOKS = {"naive": (RED, "s"), "recoded": (BLUE, "o")}
 COLUMNS = {"new_class": "new class", "others": "other classes", "total": "all classes"}
-# What counts as much better on the new class, and as comparable on the others.
+# Gain that counts as much on the new class, and loss that counts as none on the others.
 MUCH, COMPARABLE = 0.05, 0.02
 
 
-def _runs(lab: Lab) -> list[dict[str, Any]]:
-    runs = []
-    for name in lab.names:
-        n_classes = min(imbalance.block_of(lab, name).n_classes, len(lab.dataset(name).classes))
-        # Every class, or a few of them in a quick run.
-        step = 1 if not lab.quick else max(1, n_classes // 5)
+def _runs(context: ExperimentContext) -> list[Run]:
+    runs: list[Run] = []
+    for name in context.names:
+        n_classes = min(
+            protocol.setup_of(context, name).n_classes, len(context.dataset(name).classes)
+        )
+        # All classes, or a few of them in a quick run.
+        step = 1 if not context.quick else max(1, n_classes // 5)
         runs += [
             {"data": name, "place": place, "seed": seed}
-            for seed in lab.seeds(full=1)
+            for seed in context.seeds(full=1)
             for place in range(0, n_classes, step)
         ]
     return runs
 
 
-def _measure(lab: Lab, run: Run) -> Sequence[Row]:
-    data, block = lab.dataset(run["data"]), imbalance.block_of(lab, run["data"])
-    label = imbalance.new_class(data, block, run["place"])
-    trial = imbalance.trial_of(data, block, label, run["seed"])
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+    data, setup = context.dataset(run["data"]), protocol.setup_of(context, run["data"])
+    label = protocol.new_class(data, setup, run["place"])
+    task = protocol.draw_task(data, setup, label, run["seed"])
     rows: list[Row] = []
-    for count, model in imbalance.learning(trial, COUNTS, run["seed"]):
-        for method, recoding in (("naive", 0.0), ("recoded", block.recoding)):
+    for count, model in protocol.learn_new_class(task, COUNTS, run["seed"]):
+        for method, recoding in (("naive", 0.0), ("recoded", setup.recoding)):
             model.set_params(recoding=recoding)
             where = {"data": data.name, "new": str(label), "n_new": count, "method": method}
-            rows.append({**where, "seed": run["seed"], **imbalance.accuracies(model, trial)})
+            rows.append({**where, "seed": run["seed"], **protocol.accuracies(model, task)})
     return rows
 
 
@@ -58,20 +57,15 @@ def _draw(figure: Figure, table: Table) -> None:
         for axes, column in zip(panels, COLUMNS, strict=True):
             for method, (colour, marker) in LOOKS.items():
                 curve = table.where(data=name, method=method).curve("n_new", column)
-                mean, deviation = 100 * curve.mean, 100 * curve.deviation
-                axes.plot(curve.x, mean, color=colour, marker=marker, label=method)
-                low, high = mean - deviation, mean + deviation
-                axes.fill_between(curve.x, low, high, color=colour, alpha=0.12, linewidth=0)
+                look = {"color": colour, "marker": marker, "label": method}
+                plot_band(axes, curve, scale=100, alpha=0.12, **look)
             counts = sorted(table.where(data=name).values("n_new"))
-            axes.set_xscale("log")
-            axes.set_xticks(counts, [str(n) for n in counts])
-            axes.minorticks_off()
+            set_log_ticks(axes, counts)
         panels[0].set_title(name)
         panels[-1].set_xlabel("examples of the new class")
     for axes, what in zip(rows[:, 0], COLUMNS.values(), strict=True):
         axes.set_ylabel(f"{what},\naccuracy %")
-    handles, labels = rows[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2)
+    add_legend(figure, rows[0][0], columns=2)
 
 
 def _judge(table: Table) -> list[Finding]:
@@ -79,7 +73,7 @@ def _judge(table: Table) -> list[Finding]:
     for name in table.values("data"):
         few = Table(row for row in table.where(data=name) if row["n_new"] <= 10)
         gains = {column: _gain(few, column) for column in COLUMNS}
-        new, others, total = (100 * gains[column].difference for column in COLUMNS)
+        new, others, total = (100 * gains[column].mean for column in COLUMNS)
         findings.append(
             Finding(
                 f"{name}: the paper finds recoding much better on the new class, comparable on the "
@@ -88,7 +82,7 @@ def _judge(table: Table) -> list[Finding]:
                 "comparable.",
                 f"Here, up to 10 examples, it changes the new class by {new:+.1f} "
                 f"points, the others by {others:+.1f} and all by {total:+.1f}.",
-                combined(
+                combine_verdicts(
                     [
                         gains["new_class"].above(MUCH),
                         gains["others"].above(-COMPARABLE),
@@ -100,9 +94,9 @@ def _judge(table: Table) -> list[Finding]:
     return findings
 
 
-def _gain(few: Table, column: str) -> Contrast:
-    """What recoding changes, each class in turn being the new one."""
-    return contrast_of(
+def _gain(few: Table, column: str) -> Difference:
+    """The gain by recoding, over all choices of the new class."""
+    return compare_seeds(
         [
             few.mean(column, method="recoded", new=label)
             - few.mean(column, method="naive", new=label)
@@ -115,7 +109,7 @@ EXPERIMENT = Experiment(
     name="icra2017-fig3",
     title="Camoriano 2017, fig. 3: every class in turn is the new one",
     shows="accuracy on the new class, the others and all, naive and recoded, mean over classes",
-    sources=imbalance.SOURCES,
+    sources=protocol.SOURCES,
     runs=_runs,
     measure=_measure,
     draw=_draw,
@@ -124,8 +118,8 @@ EXPERIMENT = Experiment(
     exact=("new_class", "others", "total"),
     size=(9.0, 6.2),
     notes=(
-        *imbalance.STAND_INS,
-        imbalance.PENALTY_NOTE,
+        *protocol.DATA_NOTES,
+        protocol.PENALTY_NOTE,
         "Bands are one standard deviation over the classes. In quick runs about five classes of "
         "each data set are the new one in turn.",
     ),

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from evergrow.research.experiments.contrasts import combined, contrast
-from evergrow.research.experiments.drawing import BLACK, BLUE, GREEN, ORANGE
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.icra2017 import imbalance
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT", "PRINTED"]
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import (
+    BLACK,
+    BLUE,
+    GREEN,
+    ORANGE,
+    Axes,
+    Figure,
+    add_legend,
+    set_log_ticks,
+)
+from evergrow.research.experiments.verdicts import combine_verdicts, compare_means
+from evergrow.research.papers.icra2017 import protocol
 
 COUNTS = (1, 5, 10, 50, 100, 500)
 NAIVE, REBALANCED, RECODED, AUTO = METHODS = ("naive", "rebalanced", "recoded", "auto")
@@ -26,15 +26,15 @@ LOOKS = {
     RECODED: (BLUE, "o", "recoded"),
     AUTO: (GREEN, "^", 'recoding "auto" (ours)'),
 }
-# Share of the new class that plain least squares may find and still ignore it.
+# Accuracy on the new class below which it counts as ignored.
 IGNORED = 0.05
-# Data sets by their own names: the paper's findings on digits and on objects differ.
+# Names of data sets of digits: the paper's findings on digits and on objects differ.
 DIGITS = ("mnist", "digits")
-# Which class of each data set is the new one: the paper's digit is 8.
+# Position of the new class in each data set; in the paper it is digit 8.
 PLACES = {"mnist": 8, "cifar100": 27, "caltech101": 50}
 
-# The MNIST block in percent, by examples of the new class: over all classes and of the new one,
-# each naive, rebalanced, recoded. The copy of the paper at hand lacks the row for 500.
+# Accuracy on MNIST in percent, by the examples of the new class: over all classes and on the new
+# one, each naive, rebalanced, recoded. The row for 500 is missing in our copy of the paper.
 PRINTED = {
     1: ((79.2, 79.7, 79.7), (0.0, 7.4, 9.5)),
     5: ((79.1, 82.5, 80.3), (0.0, 39.6, 17.5)),
@@ -55,25 +55,25 @@ PUBLISHED: tuple[Row, ...] = tuple(
 )
 
 
-def _runs(lab: Lab) -> list[dict[str, Any]]:
-    return [{"data": name, "seed": seed} for name in lab.names for seed in lab.seeds()]
+def _runs(context: ExperimentContext) -> list[Run]:
+    return [{"data": name, "seed": seed} for name in context.names for seed in context.seeds()]
 
 
-def _measure(lab: Lab, run: Run) -> Sequence[Row]:
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     from evergrow.estimators.linear import RebalancedRLSClassifier
 
-    data, block = lab.dataset(run["data"]), imbalance.block_of(lab, run["data"])
-    label = imbalance.new_class(data, block, PLACES[run["data"]])
-    trial = imbalance.trial_of(data, block, label, run["seed"])
-    settings = {NAIVE: 0.0, RECODED: block.recoding, AUTO: "auto"}
+    data, setup = context.dataset(run["data"]), protocol.setup_of(context, run["data"])
+    label = protocol.new_class(data, setup, PLACES[run["data"]])
+    task = protocol.draw_task(data, setup, label, run["seed"])
+    settings = {NAIVE: 0.0, RECODED: setup.recoding, AUTO: "auto"}
     rows: list[Row] = []
-    for count, model in imbalance.learning(trial, COUNTS, run["seed"]):
-        where = {"data": imbalance.name_of(lab, data), "n_new": count, "seed": run["seed"]}
+    for count, model in protocol.learn_new_class(task, COUNTS, run["seed"]):
+        where = {"data": protocol.shown_name(context, data), "n_new": count, "seed": run["seed"]}
         for method, recoding in settings.items():
             model.set_params(recoding=recoding)
-            rows.append({**where, "method": method, **imbalance.accuracies(model, trial)})
-        batch = RebalancedRLSClassifier(random_state=run["seed"]).fit(*trial.with_new(count))
-        rows.append({**where, "method": REBALANCED, **imbalance.accuracies(batch, trial)})
+            rows.append({**where, "method": method, **protocol.accuracies(model, task)})
+        batch = RebalancedRLSClassifier(random_state=run["seed"]).fit(*task.with_new(count))
+        rows.append({**where, "method": REBALANCED, **protocol.accuracies(batch, task)})
     return rows
 
 
@@ -86,15 +86,12 @@ def _draw(figure: Figure, table: Table) -> None:
                 _draw_method(axes, table.where(data=name, method=method), column, method)
             _draw_printed(axes, Table(PUBLISHED).where(data=name), column)
             counts = sorted(table.where(data=name).values("n_new"))
-            axes.set_xscale("log")
-            axes.set_xticks(counts, [str(n) for n in counts])
-            axes.minorticks_off()
+            set_log_ticks(axes, counts)
         panels[0].set_title(name)
         panels[1].set_xlabel("examples of the new class")
     rows[0][0].set_ylabel("accuracy, new class, %")
     rows[1][0].set_ylabel("accuracy, all classes, %")
-    handles, labels = rows[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=5)
+    add_legend(figure, rows[0][0], columns=5)
 
 
 def _draw_method(axes: Axes, table: Table, column: str, method: str) -> None:
@@ -124,18 +121,20 @@ def _draw_printed(axes: Axes, printed: Table, column: str) -> None:
 def _judge(table: Table) -> list[Finding]:
     findings = []
     for name in table.values("data"):
-        found = imbalance.while_rare(table.where(data=name), {"method": NAIVE}, {"method": RECODED})
+        found = protocol.rows_while_rare(
+            table.where(data=name), {"method": NAIVE}, {"method": RECODED}
+        )
         if not len(found):
             continue
         findings += [_ignored(name, found), _recoding_helps(name, found), _total(name, found)]
-        # What the paper says of rebalancing differs between digits and robots' objects.
-        if not imbalance.is_own(name):
+        # The paper's claim about rebalancing differs between digits and objects.
+        if not protocol.is_own_data(name):
             findings.append(_beside_rebalanced(name, found))
     return findings
 
 
 def _at(table: Table, wanted: int) -> int:
-    """The largest measured number of new examples that is not above this."""
+    """The largest measured number of new examples up to this one."""
     return int(max(n for n in table.values("n_new") if n <= wanted))
 
 
@@ -152,30 +151,29 @@ def _ignored(name: str, table: Table) -> Finding:
 
 def _recoding_helps(name: str, table: Table) -> Finding:
     gains = {
-        n: contrast(table.where(n_new=n), "new_class", {"method": RECODED}, {"method": NAIVE})
+        n: compare_means(table.where(n_new=n), "new_class", {"method": RECODED}, {"method": NAIVE})
         for n in table.values("n_new")
     }
     n = _at(table, 10)
     recoded = table.mean("new_class", method=RECODED, n_new=n)
-    least = min(gains, key=lambda count: gains[count].difference)
+    least = min(gains, key=lambda count: gains[count].mean)
     return Finding(
         f"{name}: the paper finds recoding above plain least squares on the new class throughout.",
         f"Here it has {100 * recoded:.1f} % at {n} examples, and its smallest lead up to "
-        f"{max(gains)} is {100 * gains[least].difference:.1f} points, at {least}.",
-        combined(gain.verdict for gain in gains.values()),
+        f"{max(gains)} is {100 * gains[least].mean:.1f} points, at {least}.",
+        combine_verdicts(gain.verdict for gain in gains.values()),
     )
 
 
 def _total(name: str, table: Table) -> Finding:
-    lead = contrast(table, "total", {"method": RECODED}, {"method": NAIVE})
+    lead = compare_means(table, "total", {"method": RECODED}, {"method": NAIVE})
     leads = [
         table.mean("total", method=RECODED, n_new=n) - table.mean("total", method=NAIVE, n_new=n)
         for n in table.values("n_new")
     ]
     return Finding(
         f"{name}: the paper finds that recoding raises the accuracy over all classes too.",
-        f"Here by {100 * lead.difference:+.2f} points on average, {100 * min(leads):+.2f} at the "
-        "least.",
+        f"Here by {100 * lead.mean:+.2f} points on average, {100 * min(leads):+.2f} at the least.",
         lead.verdict,
     )
 
@@ -195,7 +193,7 @@ def _beside_rebalanced(name: str, table: Table) -> Finding:
         f"{name}: the paper finds {claim}" + (" (robots' objects)." if robots else "."),
         f"Here recoding has {100 * recoded:.1f} % and rebalancing {100 * batch:.1f} % on average "
         f"up to {max(few.values('n_new'))} examples.",
-        contrast(few, "new_class", one, other).verdict,
+        compare_means(few, "new_class", one, other).verdict,
     )
 
 
@@ -203,7 +201,7 @@ EXPERIMENT = Experiment(
     name="icra2017-table1",
     title="Camoriano 2017, table I: a new class beside many examples of the others",
     shows="accuracy on the new class and on all, naive, rebalanced and recoded",
-    sources=imbalance.SOURCES,
+    sources=protocol.SOURCES,
     runs=_runs,
     measure=_measure,
     draw=_draw,
@@ -213,8 +211,8 @@ EXPERIMENT = Experiment(
     published=PUBLISHED,
     size=(9.0, 5.2),
     notes=(
-        *imbalance.STAND_INS,
-        imbalance.PENALTY_NOTE,
+        *protocol.DATA_NOTES,
+        protocol.PENALTY_NOTE,
         "A class with as many examples as the others is no rare one, and recoding changes nothing: "
         "such numbers are measured and drawn, but no claim is judged by them. The user's own data, "
         "given by `--data`, are not put beside the paper's numbers.",

@@ -1,25 +1,26 @@
-"""Camoriano 2017: the time of one more example does not depend on how many came before."""
+"""Camoriano 2017: the time of an update does not depend on the number of examples before it."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.threads import one_blas_thread
 from evergrow.research.datasets import Dataset, mixture
-from evergrow.research.experiments.drawing import BLUE, GREEN, ORANGE
-from evergrow.research.experiments.experiment import Experiment, Finding, Run, Source
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
+from evergrow.research.experiments import (
+    Experiment,
+    ExperimentContext,
+    Finding,
+    Row,
+    Run,
+    Source,
+    Table,
+)
+from evergrow.research.experiments.plots import BLUE, GREEN, ORANGE, Figure, set_log_ticks
 
 Array = npt.NDArray[Any]
 
@@ -30,9 +31,9 @@ LOOKS = {
     PAPERS: (GREEN, "^", "the paper's update: factor, then solve"),
     AGAIN: (ORANGE, "s", "trained again on all examples"),
 }
-N_TIMED, N_STRETCHES = 60, 3
+N_TIMED, N_REPETITIONS = 60, 3
 PENALTY, RECODING = 1.0, 0.5
-# How much the time may grow, over all sizes, and still be called flat.
+# Largest growth of the time, over all sizes, that counts as constant.
 FLAT = 1.5
 
 SOURCES = {
@@ -42,24 +43,24 @@ SOURCES = {
 }
 
 
-def _runs(lab: Lab) -> list[dict[str, Any]]:
-    n = len(lab.dataset(lab.names[0]).y_train)
+def _runs(context: ExperimentContext) -> list[Run]:
+    n = len(context.dataset(context.names[0]).y_train)
     sizes = [size for size in SIZES if size <= n] or [n]
     return [
-        {"data": lab.names[0], "n_before": size, "seed": seed}
-        for seed in lab.seeds()
+        {"data": context.names[0], "n_before": size, "seed": seed}
+        for seed in context.seeds()
         for size in sizes
     ]
 
 
-def _measure(lab: Lab, run: Run) -> Sequence[Row]:
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     from evergrow import RLSClassifier
 
-    data = lab.dataset(run["data"])
+    data = context.dataset(run["data"])
     order = np.random.default_rng(run["seed"]).permutation(len(data.y_train))
     first = order[: run["n_before"]]
     X, y = data.X_train[first], data.y_train[first]
-    # More examples for the clock; the same ones again when there are no others.
+    # Further examples to time; they repeat when all are used.
     more = np.resize(order[::-1], N_TIMED)
 
     def trained() -> Any:
@@ -69,12 +70,12 @@ def _measure(lab: Lab, run: Run) -> Sequence[Row]:
     for rows in np.array_split(np.arange(len(y)), 10):
         model.partial_fit(X[rows], y[rows])
     same = np.mean(model.predict(data.X_test) == at_once.predict(data.X_test))
-    # One thread each: what several gain depends on what else the machine does.
+    # One thread, because the gain by more threads depends on the load of the machine.
     with one_blas_thread():
         seconds = {
             INCREMENTAL: _one_by_one(model, data, more),
             PAPERS: _papers_update(X, y),
-            AGAIN: min(_timed(lambda: trained().predict(X[:1])) for _ in range(N_STRETCHES)),
+            AGAIN: min(_timed(lambda: trained().predict(X[:1])) for _ in range(N_REPETITIONS)),
         }
     where = {"data": data.name, "n_before": run["n_before"], "seed": run["seed"]}
     return [
@@ -95,19 +96,19 @@ def _timed(work: Callable[[], Any]) -> float:
 
 
 def _one_by_one(model: Any, data: Dataset, rows: Array) -> float:
-    """Seconds to learn one example and answer one question, the best of some stretches."""
+    """Seconds to learn one example and predict one, the best of several repetitions."""
     X, y = data.X_train[rows], data.y_train[rows]
 
-    def stretch() -> None:
+    def repeat() -> None:
         for i in range(len(rows)):
             model.partial_fit(X[i : i + 1], y[i : i + 1])
             model.predict(X[i : i + 1])
 
-    return min(_timed(stretch) for _ in range(N_STRETCHES)) / len(rows)
+    return min(_timed(repeat) for _ in range(N_REPETITIONS)) / len(rows)
 
 
 def _papers_update(X: Array, y: Array) -> float:
-    """Seconds of Alg. 1 as printed: a rank-one update of the factor, then solving for all weights.
+    """Seconds of [Camoriano2017 Alg. 1]: a rank-one update of the factor, then solving.
 
     The update is that of the core; the solution is SciPy's, with one column per class.
     """
@@ -120,12 +121,12 @@ def _papers_update(X: Array, y: Array) -> float:
     gram = X64.T @ X64 + PENALTY * np.eye(X.shape[1])
     factor = np.ascontiguousarray(scipy.linalg.cholesky(gram))
 
-    def stretch() -> None:
+    def repeat() -> None:
         for row in X64[:N_TIMED, None]:
             _core.update_factor(factor, np.ascontiguousarray(row), np.ones(1))
             scipy.linalg.cho_solve((factor, False), sums, check_finite=False)
 
-    return min(_timed(stretch) for _ in range(N_STRETCHES)) / min(N_TIMED, len(X64))
+    return min(_timed(repeat) for _ in range(N_REPETITIONS)) / min(N_TIMED, len(X64))
 
 
 def _draw(figure: Figure, table: Table) -> None:
@@ -136,11 +137,10 @@ def _draw(figure: Figure, table: Table) -> None:
         axes.plot(curve.x, mean, color=colour, marker=marker, label=label)
         low = np.maximum(mean - deviation, mean / 10)
         axes.fill_between(curve.x, low, mean + deviation, color=colour, alpha=0.15, linewidth=0)
-    axes.set_xscale("log")
     axes.set_yscale("log")
     sizes = sorted(table.values("n_before"))
-    axes.set_xticks(sizes, [f"{n // 1000}k" if n % 1000 == 0 else str(n) for n in sizes])
-    axes.minorticks_off()
+    labels = [f"{n // 1000}k" if n % 1000 == 0 else str(n) for n in sizes]
+    set_log_ticks(axes, sizes, labels)
     axes.set_xlabel("examples learnt before")
     axes.set_ylabel("one more example, ms")
     figure.legend(loc="outside right center")

@@ -1,1 +1,1 @@
-"""Moosmann, Triggs and Jurie 2006: visual words from randomised clustering forests."""
+"""Moosmann et al., NIPS 2006: visual words from extremely randomised clustering forests."""

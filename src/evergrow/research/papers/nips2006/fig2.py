@@ -1,56 +1,35 @@
-"""Figure 2: example images, and test patches that fell into one leaf."""
+"""Figure 2: example images, and the test patches of one leaf."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow import ERCForest
-from evergrow.research.experiments.contrasts import combined, contrast_of
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.nips2006 import rasters, sweeps
-from evergrow.research.papers.nips2006.coding import (
-    centres_on,
-    in_unmixed,
-    is_plain,
-    local_features,
-    training_descriptors,
-)
-from evergrow.research.papers.nips2006.photographs import (
-    BACKGROUND,
-    SOURCES_WITH_OUTLINES,
-    Mask,
-    Photographs,
-    names_with_outlines,
-    outlines_of,
-    photographs,
-)
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import Figure
+from evergrow.research.experiments.verdicts import combine_verdicts, compare_seeds
+from evergrow.research.papers.nips2006 import embedded_images, histograms, photographs, sweeps
+from evergrow.research.papers.nips2006.photographs import Mask, Photographs
 from evergrow.vision.words import leaf_patches
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
-
-__all__ = ["EXPERIMENT"]
 
 _N_OBJECTS = 2
 _N_EXAMPLES = 4
-# Patches that are shown of a leaf: rows and columns.
+# Rows and columns of the patches shown for a leaf.
 _SHEET = (6, 5)
-# All leaves of the object alone, and two rules to choose one leaf by.
+# All leaves with training patches of the object only, and two rules to choose a single leaf.
 ALL_UNMIXED, UNMIXED, SURPLUS = "all unmixed", "largest unmixed", "largest surplus"
-# Percent of the patches that are most of them.
+# Percentage above which most patches are meant.
 _MOST = 50.0
-# A patch of another class weighs as many of the own one.
+# A patch of another class counts as much as this many of the class.
 _ALMOST = 10
-# Added to the seed of the patches that forests grow on, for further ones.
+# Added to the seed to draw other patches than those that forests are grown on.
 _FURTHER = 500
-# Percentage points that one seed may be wrong by, since patches of one image resemble each other.
+# Noise of one or two seeds in percentage points; patches of one image resemble each other.
 _ONE_SEED = 10.0
 
 Counts = npt.NDArray[Any]
@@ -58,33 +37,35 @@ Counts = npt.NDArray[Any]
 _EXAMPLE_SIZE, _PATCH_SIDE = (96, 72), 28
 
 
-def _runs(lab: Lab) -> list[Run]:
+def _runs(context: ExperimentContext) -> list[Run]:
     return [
         {"data": name, "seed": seed, "number": number}
-        for name in names_with_outlines(lab)
-        for seed in lab.seeds()
-        for number in range(len(photographs(lab, name, _N_OBJECTS).objects))
+        for name in photographs.names_with_outlines(context)
+        for seed in context.seeds()
+        for number in range(len(photographs.load(context, name, _N_OBJECTS).objects))
     ]
 
 
-def _measure(lab: Lab, run: Run) -> Sequence[Row]:
-    size, seed = sweeps.sizes(lab), int(run["seed"])
-    data = photographs(lab, run["data"], _N_OBJECTS)
+def _measure(context: ExperimentContext, run: Run) -> Sequence[Row]:
+    size, seed = sweeps.sizes(context), int(run["seed"])
+    data = photographs.load(context, run["data"], _N_OBJECTS)
     name = data.objects[run["number"]]
     task = data.against_background(name)
     given, further = (
-        training_descriptors(task, sweeps.DESCRIPTOR, s, size.n_training, n_jobs=lab.n_jobs)
+        histograms.training_descriptors(
+            task, sweeps.DESCRIPTOR, s, size.n_training, n_jobs=context.n_jobs
+        )
         for s in (seed, seed + _FURTHER)
     )
-    forest = sweeps.forest(size.n_words, seed, lab).fit(given.rows, given.classes)
-    # Patches that a tree grew on are purer in its leaves than others are.
+    forest = sweeps.forest(size.n_words, seed, context).fit(given.rows, given.classes)
+    # Leaves are purer in the patches that the tree was grown on than in others.
     leaves = {
         UNMIXED: best_leaf(forest.transform(given.rows), given.classes == name, _unmixed),
         SURPLUS: best_leaf(forest.transform(further.rows), further.classes == name, _surplus),
     }
     tests = task.where(~task.trains)
-    local = local_features(sweeps.DESCRIPTOR, size.n_windows, seed)
-    outlines = outlines_of(lab, run["data"], tests.classes, name)
+    local = histograms.local_features(sweeps.DESCRIPTOR, size.n_windows, seed)
+    outlines = photographs.outlines_of(context, run["data"], tests.classes, name)
     patches = _patches(tests, forest, local, leaves, outlines, name)
     rows: list[Row] = []
     for rule in (ALL_UNMIXED, *leaves):
@@ -99,22 +80,21 @@ def _measure(lab: Lab, run: Run) -> Sequence[Row]:
 
 
 def _unmixed(own: Counts, others: Counts) -> Counts:
-    """Patches of the class in leaves of that class alone; where there is none, nearly so."""
+    """Number of patches in leaves of the class only; a penalty for patches of other classes."""
     return np.where(others == 0, own, own - _ALMOST * others)
 
 
 def _surplus(own: Counts, others: Counts) -> Counts:
-    """Patches of the class beyond those of others, relative to what chance makes of as many."""
-    surplus: Counts = (own - others) / np.sqrt(np.maximum(own + others, 1))
-    return surplus
+    """Excess of patches of the class over the others, relative to its standard deviation."""
+    return np.asarray((own - others) / np.sqrt(np.maximum(own + others, 1)))
 
 
 def best_leaf(
     words: npt.NDArray[np.int32],
     mine: npt.NDArray[np.bool_],
-    worth: Callable[[Counts, Counts], Counts],
+    score: Callable[[Counts, Counts], Counts],
 ) -> tuple[int, int]:
-    """Tree and word of the leaf that is worth most to a class, by its patches and all others.
+    """Tree and word of the leaf with the highest score for a class.
 
     Examples
     --------
@@ -127,16 +107,16 @@ def best_leaf(
     for tree, column in enumerate(words.T):
         n_words = int(column.max()) + 1
         own, others = (np.bincount(column[part], minlength=n_words) for part in (mine, ~mine))
-        worths = worth(own, others)
-        word = int(np.argmax(worths))
-        if worths[word] > best:
-            best, found = float(worths[word]), (tree, word)
+        scores = score(own, others)
+        word = int(np.argmax(scores))
+        if scores[word] > best:
+            best, found = float(scores[word]), (tree, word)
     return found
 
 
 @dataclass(frozen=True, eq=False)
 class _Patches:
-    """Test patches: the image of each, whether it is bare, on the object, and in which leaf."""
+    """Test patches: their image, and whether they are plain, on the object, and in a leaf."""
 
     images: npt.NDArray[np.int64]
     plain: Mask
@@ -156,23 +136,23 @@ def _patches(
     for image, outline in zip(tests.images, outlines, strict=True):
         rows, boxes = local.describe(image)
         words.append(forest.transform(rows))
-        plain.append(is_plain(image, boxes))
+        plain.append(histograms.is_plain(image, boxes))
         nowhere = np.zeros(len(boxes), dtype=np.bool_)
-        on.append(nowhere if outline is None else centres_on(boxes, outline))
+        on.append(nowhere if outline is None else histograms.centres_on(boxes, outline))
     coded = np.concatenate(words)
     return _Patches(
         np.repeat(np.arange(len(words)), [len(one) for one in words]),
         np.concatenate(plain),
         None if all(outline is None for outline in outlines) else np.concatenate(on),
         {
-            ALL_UNMIXED: np.any(in_unmixed(forest, coded, name), axis=1),
+            ALL_UNMIXED: np.any(histograms.in_unmixed(forest, coded, name), axis=1),
             **{rule: coded[:, tree] == word for rule, (tree, word) in leaves.items()},
         },
     )
 
 
 def _found(patches: _Patches, rule: str, mine: Mask) -> dict[str, Any]:
-    """What is in a leaf, beside what is in all test patches, in percent."""
+    """Percentages of the patches in a leaf, and of all test patches."""
     inside, of_object = patches.in_leaf[rule], mine[patches.images]
     both = inside & of_object
     hit = np.bincount(patches.images[inside], minlength=len(mine)) > 0
@@ -194,24 +174,28 @@ def _percent(part: float, whole: float) -> float:
 
 
 def _pictures(
-    data: Photographs, tests: Photographs, forest: ERCForest, local: Any, leaf: tuple[int, int]
+    data: Photographs,
+    tests: Photographs,
+    forest: ERCForest,
+    local: Any,
+    leaf: tuple[int, int],
 ) -> dict[str, Any]:
     """Examples of every class, and test patches of the leaf, as text."""
     rows, columns = _SHEET
-    # Turn about, so that the leaf may show what it holds of either class.
+    # Alternately, so that patches of both classes are shown.
     order = np.argsort(np.arange(len(tests.images)) % (len(tests.images) // 2), kind="stable")
     images = [tests.images[i] for i in order]
     found, _ = leaf_patches(images, forest, local, *leaf, n=rows * columns, n_per_image=1)
-    patches = [rasters.smaller(patch, _PATCH_SIDE, _PATCH_SIDE) for patch in found]
+    patches = [embedded_images.shrink(patch, _PATCH_SIDE, _PATCH_SIDE) for patch in found]
     return {
         "examples": {
             name: [
-                rasters.as_text(rasters.smaller(data.images[i], *_EXAMPLE_SIZE))
+                embedded_images.encode(embedded_images.shrink(data.images[i], *_EXAMPLE_SIZE))
                 for i in np.flatnonzero((data.classes == name) & data.trains)[:_N_EXAMPLES]
             ]
-            for name in (*data.objects, BACKGROUND)
+            for name in (*data.objects, photographs.BACKGROUND)
         },
-        "patches": [rasters.as_text(patch) for patch in patches],
+        "patches": [embedded_images.encode(patch) for patch in patches],
     }
 
 
@@ -224,7 +208,7 @@ def _draw(figure: Figure, table: Table) -> None:
         _draw_leaf(part, row)
 
 
-def _draw_examples(figure: SubFigure, examples: dict[str, list[str]]) -> None:
+def _draw_examples(figure: Any, examples: dict[str, list[str]]) -> None:
     figure.suptitle("images", fontsize=9)
     places = figure.subplots(len(examples), _N_EXAMPLES, squeeze=False)
     for line, (name, texts) in zip(places, examples.items(), strict=True):
@@ -232,22 +216,22 @@ def _draw_examples(figure: SubFigure, examples: dict[str, list[str]]) -> None:
             axes.set_axis_off()
         for axes, text in zip(line, texts, strict=False):
             axes.set_axis_on()
-            rasters.show(axes, rasters.from_text(text))
+            embedded_images.show(axes, embedded_images.decode(text))
         line[0].set_ylabel(name)
 
 
-def _draw_leaf(figure: SubFigure, row: Row) -> None:
+def _draw_leaf(figure: Any, row: Row) -> None:
     rows, columns = _SHEET
     figure.suptitle(f"test patches of one “{row['object']}” leaf", fontsize=9)
-    # One picture, with a grey frame around each patch: many are white.
+    # One image with a grey frame around each patch, since many patches are white.
     side = _PATCH_SIDE + 2
     sheet = np.full((rows * side, columns * side, 3), 150, dtype=np.uint8)
     for k, text in enumerate(row["patches"]):
         top, start = k // columns * side, k % columns * side
-        patch = rasters.from_text(text)
+        patch = embedded_images.decode(text)
         sheet[top : top + len(patch), start : start + patch.shape[1]] = patch
     axes = figure.add_subplot()
-    rasters.show(axes, sheet)
+    embedded_images.show(axes, sheet)
     axes.set_xlabel(f"{row['on_object_images']:.0f} % are of images with {row['object']}")
 
 
@@ -282,25 +266,25 @@ def _parts_of_it(table: Table, name: str) -> Finding:
 
 
 def _on_object(table: Table) -> tuple[str, bool | None]:
-    """Where outlines are known they decide: most patches of the leaves must lie on the object."""
+    """With known outlines: most patches of the leaves must be on the object."""
     parts, of_all = (
         table.column(f"{where}on_object_images") * table.column(f"{where}on_object") / 100
         for where in ("", "all_")
     )
     more, most = (
-        contrast_of([*differences], few_seeds_noise=_ONE_SEED)
+        compare_seeds([*differences], few_seeds_noise=_ONE_SEED)
         for differences in (parts - of_all, parts - _MOST)
     )
     return (
         f"{table.mean('on_object'):.0f} % of these lie on the object, so that {parts.mean():.0f} % "
         f"of the patches in the leaves are parts of it (noise {most.noise:.0f} points), "
         f"{of_all.mean():.0f} % of all patches are."
-    ), combined([more.verdict, most.verdict])
+    ), combine_verdicts([more.verdict, most.verdict])
 
 
 def _bare(table: Table) -> tuple[str, bool | None]:
-    """Without outlines one thing can be told: bare patches are no part of the object."""
-    apart = contrast_of(
+    """Without outlines, one thing is known: plain patches are not part of the object."""
+    apart = compare_seeds(
         [*(table.column("plain") - table.column("all_plain"))], few_seeds_noise=_ONE_SEED
     )
     return (
@@ -314,7 +298,7 @@ EXPERIMENT = Experiment(
     name="nips2006-fig2",
     title="Figure 2 of Moosmann et al.: images, and patches of one leaf",
     shows="example images, and test patches that a tree put into one leaf of an object",
-    sources=SOURCES_WITH_OUTLINES,
+    sources=photographs.SOURCES_WITH_OUTLINES,
     runs=_runs,
     measure=_measure,
     draw=_draw,

@@ -1,61 +1,47 @@
-"""Figure 3: where in images the words speak for an object."""
+"""Figure 3: where in an image the words indicate an object."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 
 from evergrow import ERCForest
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.nips2006 import rasters, sweeps
-from evergrow.research.papers.nips2006.coding import (
-    centres_on,
-    in_unmixed,
-    is_plain,
-    local_features,
-    training_descriptors,
-)
-from evergrow.research.papers.nips2006.photographs import (
-    BACKGROUND,
-    SOURCES_WITH_OUTLINES,
-    names_with_outlines,
-    outlines_of,
-    photographs,
-)
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import Figure
+from evergrow.research.papers.nips2006 import embedded_images, histograms, photographs, sweeps
 from evergrow.vision.words import word_map
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
 
 _N_SHOWN = 4
 _MAP_SIZE = (150, 110)
-# Percent of images beyond one half: 60 images let it err by half as much.
+# Distance from 50 % of the images that is clear; the standard error of 60 images is half of it.
 _CLEARLY = 12.5
 
 
-def _runs(lab: Lab) -> list[Run]:
-    return [{"data": n, "seed": seed} for n in names_with_outlines(lab) for seed in lab.seeds()]
+def _runs(context: ExperimentContext) -> list[Run]:
+    return [
+        {"data": n, "seed": seed}
+        for n in photographs.names_with_outlines(context)
+        for seed in context.seeds()
+    ]
 
 
-def _measure(lab: Lab, run: Run) -> Sequence[Row]:
-    size, seed = sweeps.sizes(lab), int(run["seed"])
-    data = photographs(lab, run["data"])
+def _measure(context: ExperimentContext, run: Run) -> Sequence[Row]:
+    size, seed = sweeps.sizes(context), int(run["seed"])
+    data = photographs.load(context, run["data"])
     name = data.objects[0]
     task = data.against_background(name)
-    given = training_descriptors(task, sweeps.DESCRIPTOR, seed, size.n_training, n_jobs=lab.n_jobs)
-    forest = sweeps.forest(size.n_words, seed, lab).fit(given.rows, given.classes)
+    given = histograms.training_descriptors(
+        task, sweeps.DESCRIPTOR, seed, size.n_training, n_jobs=context.n_jobs
+    )
+    forest = sweeps.forest(size.n_words, seed, context).fit(given.rows, given.classes)
     tests = task.where(~task.trains)
-    outlines = outlines_of(lab, run["data"], tests.classes, name)
-    local = local_features(sweeps.DESCRIPTOR, size.n_windows, seed)
-    said = Parallel(lab.n_jobs, prefer="threads")(
+    outlines = photographs.outlines_of(context, run["data"], tests.classes, name)
+    local = histograms.local_features(sweeps.DESCRIPTOR, size.n_windows, seed)
+    said = Parallel(context.n_jobs, prefer="threads")(
         delayed(_said)(forest, local, name, image, outline)
         for image, outline in zip(tests.images, outlines, strict=True)
     )
@@ -75,18 +61,18 @@ def _measure(lab: Lab, run: Run) -> Sequence[Row]:
 
 
 def _shown(mine: npt.NDArray[np.bool_]) -> list[int]:
-    """Images of the object, evenly over all of them."""
+    """Images of the object, at even distances."""
     found = np.flatnonzero(mine)
     return [int(found[k * len(found) // _N_SHOWN]) for k in range(min(_N_SHOWN, len(found)))]
 
 
 def _said(forest: ERCForest, local: Any, name: str, image: Any, outline: Any) -> dict[str, Any]:
-    """What the patches of an image say of the object, on it and beside it."""
+    """The posterior of the object in the patches of an image, on the object and off it."""
     rows, boxes = local.describe(image)
     posterior = forest.predict_proba(rows)[:, forest.classes_.tolist().index(name)]
-    unmixed = in_unmixed(forest, forest.transform(rows), name)
-    plain = is_plain(image, boxes)
-    on = None if outline is None else centres_on(boxes, outline)
+    unmixed = histograms.in_unmixed(forest, forest.transform(rows), name)
+    plain = histograms.is_plain(image, boxes)
+    on = None if outline is None else histograms.centres_on(boxes, outline)
     return {
         "posterior": float(posterior.mean()),
         "unmixed": 100 * float(unmixed.mean()),
@@ -99,7 +85,7 @@ def _said(forest: ERCForest, local: Any, name: str, image: Any, outline: Any) ->
 def _apart(
     posterior: npt.NDArray[np.float64], part: Any, names: tuple[str, str]
 ) -> dict[str, float | None]:
-    """Means over some patches and over the others, where there are both."""
+    """Means over some patches and over the others; None unless there are both."""
     if part is None or part.all() or not part.any():
         return dict.fromkeys(names)
     means = (float(posterior[part].mean()), float(posterior[~part].mean()))
@@ -108,22 +94,22 @@ def _apart(
 
 def _pictures(image: Any, forest: ERCForest, local: Any, name: str) -> dict[str, str]:
     seen = word_map(image, forest, local, name)
-    # A corner may have no patch: it shall not stand out.
+    # A corner may have no patch; it gets the mean, so that it does not stand out.
     grey = np.rint(255 * np.where(np.isnan(seen), np.nanmean(seen), seen)).astype(np.uint8)
     return {
-        "picture": rasters.as_text(rasters.smaller(image, *_MAP_SIZE)),
-        "map": rasters.as_text(rasters.smaller(grey, *_MAP_SIZE)),
+        "picture": embedded_images.encode(embedded_images.shrink(image, *_MAP_SIZE)),
+        "map": embedded_images.encode(embedded_images.shrink(grey, *_MAP_SIZE)),
     }
 
 
 def _draw(figure: Figure, table: Table) -> None:
     shown = [row for row in table.where(data=table.values("data")[0]) if row.get("picture")]
-    maps = [rasters.from_text(row["map"]) / 255 for row in shown]
+    maps = [embedded_images.decode(row["map"]) / 255 for row in shown]
     places = figure.subplots(2, len(shown), squeeze=False)
     low, high = min(m.min() for m in maps), max(m.max() for m in maps)
     for (above, below), row, found in zip(places.T, shown, maps, strict=True):
-        rasters.show(above, rasters.from_text(row["picture"]))
-        drawn = rasters.show(below, found, cmap="viridis", vmin=low, vmax=high)
+        embedded_images.show(above, embedded_images.decode(row["picture"]))
+        drawn = embedded_images.show(below, found, cmap="viridis", vmin=low, vmax=high)
     places[0, 0].set_ylabel("image")
     places[1, 0].set_ylabel("its words")
     figure.colorbar(drawn, ax=[*places[1]], label=f"posterior of\n“{shown[0]['object']}”")
@@ -135,7 +121,7 @@ def _judge(table: Table) -> list[Finding]:
 
 def _where_it_speaks(table: Table, data: str) -> Finding:
     thing = table.values("object")[0]
-    on, off = (table.where(**{"class": label}) for label in (thing, BACKGROUND))
+    on, off = (table.where(**{"class": label}) for label in (thing, photographs.BACKGROUND))
     more = 100 * _share_of_pairs(on.column("unmixed"), off.column("unmixed"))
     here = (
         f"Here, on {data}, {on.mean('unmixed'):.1f} % of the leaves that test patches reach are "
@@ -150,7 +136,7 @@ def _where_it_speaks(table: Table, data: str) -> Finding:
 
 
 def _on_object(table: Table) -> tuple[str, bool | None]:
-    """Where outlines are known they decide."""
+    """With known outlines."""
     higher = 100 * _share_of_rows(table, "on_object", "beside_object")
     return (
         f"The mean posterior is {table.mean('on_object'):.2f} on the object and "
@@ -160,7 +146,7 @@ def _on_object(table: Table) -> tuple[str, bool | None]:
 
 
 def _on_structure(table: Table) -> tuple[str, bool | None]:
-    """Without outlines one thing can be told: bare patches are no part of the object."""
+    """Without outlines, one thing is known: plain patches are not part of the object."""
     lower = 100 * _share_of_rows(table, "on_structure", "on_plain")
     said = (
         f"Outlines are not known, but {table.mean('plain'):.0f} % of the patches are bare and no "
@@ -168,7 +154,7 @@ def _on_structure(table: Table) -> tuple[str, bool | None]:
         f"others {table.mean('on_structure'):.2f}, higher on the others in {lower:.0f} % of the "
         "images that have both."
     )
-    # Words that avoid bare patches may still lie beside the object.
+    # Words that avoid plain patches may still be off the object.
     return said, False if _decided(lower) is False else None
 
 
@@ -183,7 +169,7 @@ def _share_of_rows(table: Table, first: str, second: str) -> float:
 
 
 def _share_of_pairs(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float:
-    """How often the one of the first is larger; of equals, half."""
+    """Share of pairs in which the first is larger; ties count one half."""
     larger = np.mean(first[:, None] > second) + np.mean(first[:, None] == second) / 2
     return float(larger)
 
@@ -192,7 +178,7 @@ EXPERIMENT = Experiment(
     name="nips2006-fig3",
     title="Figure 3 of Moosmann et al.: where words speak for an object",
     shows="patch-wise posterior of the object over four test images",
-    sources=SOURCES_WITH_OUTLINES,
+    sources=photographs.SOURCES_WITH_OUTLINES,
     runs=_runs,
     measure=_measure,
     draw=_draw,

@@ -4,57 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from evergrow.research.experiments.contrasts import Contrast, combined
-from evergrow.research.experiments.drawing import BLUE, GREEN, ORANGE, PINK, RED, SKY
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.nips2006 import sweeps
-from evergrow.research.papers.nips2006.coding import (
-    Coding,
-    equal_error_score,
-    histograms,
-    training_descriptors,
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PINK,
+    RED,
+    SKY,
+    Axes,
+    Figure,
+    set_log_ticks,
 )
-from evergrow.research.papers.nips2006.photographs import SOURCES, Photographs, photographs
-from evergrow.research.papers.nips2006.sweeps import (
-    DESCRIPTOR,
-    LITTLE,
-    N_TREES,
-    difference,
-    points,
-    tell_higher,
-)
+from evergrow.research.experiments.verdicts import Difference, combine_verdicts
+from evergrow.research.papers.nips2006 import histograms, photographs, sweeps
+from evergrow.research.papers.nips2006.sweeps import compare_rates
 from evergrow.vision.words import KMeansCodebook
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
 
 ERC, KMEANS, UNSUPERVISED = "ERC forest", "k-means", "unsupervised trees"
 BINARY, INFORMATION, SHARES = "binary", "mutual_information", "sum"
 
 _WINDOWS = (100, 300, 1000, 3000, 8000)
 _FEW_WINDOWS = (30, 100, 300, 1000, 3000)
-# Each window is compared with 5000 centres: more would take longer than all the rest.
+# Each window is compared with 5000 centres; more windows would take longer than everything else.
 _MOST_FOR_KMEANS = 1000
-# Times as fast, and points more, that count as much: the paper prints neither.
+# Speed-up and percentage points that count as much; the paper prints neither.
 _MUCH_FASTER, _FAR_BETTER = 5, 5.0
-# Centres move little after that.
+# Centres hardly move after so many epochs.
 _MOST_EPOCHS = 20
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """How a codebook is made, and what is made of its counts."""
+    """How to make a codebook, and the poolings of its counts."""
 
-    make: Callable[[int, int, Lab], Any]
+    make: Callable[[int, int, ExperimentContext], Any]
     poolings: tuple[str, ...]
     most_windows: int | None = None
 
@@ -65,58 +53,60 @@ _KINDS = {
         (BINARY, INFORMATION, SHARES),
     ),
     UNSUPERVISED: _Kind(
-        lambda n_words, seed, lab: sweeps.forest(n_words, seed, lab, supervised=False),
+        lambda n_words, seed, context: sweeps.forest(n_words, seed, context, supervised=False),
         (BINARY, INFORMATION),
     ),
     KMEANS: _Kind(
-        lambda n_words, seed, lab: KMeansCodebook(  # noqa: ARG005
-            N_TREES * n_words, start="random", max_epochs=_MOST_EPOCHS, random_state=seed
+        lambda n_words, seed, context: KMeansCodebook(  # noqa: ARG005
+            sweeps.N_TREES * n_words, start="random", max_epochs=_MOST_EPOCHS, random_state=seed
         ),
         (BINARY,),
         _MOST_FOR_KMEANS,
     ),
 }
-# Trees are measured together, since describing the windows takes longer than coding them.
+# Trees are measured together, because describing the windows takes longer than coding them.
 _TOGETHER = ((ERC, UNSUPERVISED), (KMEANS,))
 
 
-def _runs(lab: Lab) -> list[Run]:
+def _runs(context: ExperimentContext) -> list[Run]:
     return [
         {"data": name, "seed": seed, "codebooks": [*kinds]}
-        for name in lab.names
-        for seed in lab.seeds()
+        for name in context.names
+        for seed in context.seeds()
         for kinds in _TOGETHER
     ]
 
 
-def _measure(lab: Lab, run: Run) -> Sequence[Row]:
-    size, seed = sweeps.sizes(lab), int(run["seed"])
-    data = photographs(lab, run["data"])
+def _measure(context: ExperimentContext, run: Run) -> Sequence[Row]:
+    size, seed = sweeps.sizes(context), int(run["seed"])
+    data = photographs.load(context, run["data"])
     task = data.against_background(data.objects[0])
-    given = training_descriptors(task, DESCRIPTOR, seed, size.n_training, n_jobs=lab.n_jobs)
-    codebooks = {kind: _KINDS[kind].make(size.n_words, seed, lab) for kind in run["codebooks"]}
-    seconds = {kind: sweeps.learnt(codebook, given) for kind, codebook in codebooks.items()}
+    given = histograms.training_descriptors(
+        task, sweeps.DESCRIPTOR, seed, size.n_training, n_jobs=context.n_jobs
+    )
+    codebooks = {kind: _KINDS[kind].make(size.n_words, seed, context) for kind in run["codebooks"]}
+    seconds = {kind: sweeps.time_codebook(codebook, given) for kind, codebook in codebooks.items()}
     codings = {
-        f"{kind} {windows}": Coding(codebook, windows)
+        f"{kind} {windows}": histograms.Coding(codebook, windows)
         for kind, codebook in codebooks.items()
-        for windows in _windows(lab, kind)
+        for windows in _windows(context, kind)
     }
-    counts = histograms(task, DESCRIPTOR, codings, seed, n_jobs=lab.n_jobs)
+    counts = histograms.count_words(task, sweeps.DESCRIPTOR, codings, seed, n_jobs=context.n_jobs)
     rows: list[Row] = []
     for kind in codebooks:
-        for windows in _windows(lab, kind):
+        for windows in _windows(context, kind):
             where = {"seed": seed, "codebook": kind, "windows": windows}
             rows += _rows(task, data.objects[0], counts[f"{kind} {windows}"], where, seconds[kind])
     return rows
 
 
-def _windows(lab: Lab, kind: str) -> list[int]:
+def _windows(context: ExperimentContext, kind: str) -> list[int]:
     most = _KINDS[kind].most_windows
-    return [n for n in lab.scaled(_WINDOWS, _FEW_WINDOWS) if most is None or n <= most]
+    return [n for n in context.scaled(_WINDOWS, _FEW_WINDOWS) if most is None or n <= most]
 
 
 def _rows(
-    task: Photographs, name: str, counts: Any, where: Row, seconds: dict[str, float]
+    task: photographs.Photographs, name: str, counts: Any, where: Row, seconds: dict[str, float]
 ) -> list[Row]:
     filled = 100 * counts.nnz / float(np.prod(counts.shape))
     return [
@@ -125,7 +115,7 @@ def _rows(
             "object": name,
             **where,
             "pooling": pooling,
-            "rate": equal_error_score(task, name, counts, pooling),
+            "rate": histograms.equal_error_score(task, name, counts, pooling),
             "filled": filled,
             **seconds,
         }
@@ -153,10 +143,8 @@ def _draw(figure: Figure, table: Table) -> None:
         if len(chosen):
             sweeps.draw_curve(left, chosen, "windows", label, **style)
     numbers = sorted(table.values("windows"))
-    sweeps.draw_paper(left, 8000, numbers)
-    left.set_xscale("log")
-    left.set_xticks(numbers, [f"{n}" for n in numbers])
-    left.minorticks_off()
+    sweeps.draw_published(left, 8000, numbers)
+    set_log_ticks(left, numbers)
     left.set(xlabel="windows per image", ylabel=sweeps.RATE, title="accuracy")
     _draw_seconds(middle, table, "seconds_learning", "learning the words")
     _draw_seconds(right, table, "seconds_coding", "coding 10 000 windows")
@@ -186,64 +174,64 @@ def _judge(table: Table) -> list[Finding]:
         return {"codebook": codebook, "pooling": pooling, "windows": windows}
 
     return [
-        tell_higher(
+        sweeps.judge_higher(
             "The paper finds ERC forests clearly more accurate than k-means.",
             f"Here, with {shared} windows per image, the forest against k-means makes a difference",
-            difference(table, at(ERC, shared), at(KMEANS, shared)),
+            compare_rates(table, at(ERC, shared), at(KMEANS, shared)),
         ),
-        tell_higher(
+        sweeps.judge_higher(
             "The paper finds that more windows per image give better rates.",
             f"Here {most} windows against {few} make a difference for the ERC forest",
-            difference(table, at(ERC, most), at(ERC, few)),
+            compare_rates(table, at(ERC, most), at(ERC, few)),
         ),
-        _as_good_with_few(table, difference(table, at(KMEANS, few), at(UNSUPERVISED, few)), few),
+        _as_good_with_few(table, compare_rates(table, at(KMEANS, few), at(UNSUPERVISED, few)), few),
         _full_of_ones(table, most),
-        tell_higher(
+        sweeps.judge_higher(
             "The paper finds that thresholds by mutual information mend unsupervised trees when "
             "there are many windows.",
             f"Here, with {most} windows, thresholds against binary codes make a difference",
-            difference(table, at(UNSUPERVISED, most, INFORMATION), at(UNSUPERVISED, most)),
+            compare_rates(table, at(UNSUPERVISED, most, INFORMATION), at(UNSUPERVISED, most)),
         ),
-        _far_better(difference(table, at(ERC, most), at(UNSUPERVISED, most, INFORMATION)), most),
+        _far_better(compare_rates(table, at(ERC, most), at(UNSUPERVISED, most, INFORMATION)), most),
         _binary_suffices(table, most),
         _faster(table),
     ]
 
 
-def _as_good_with_few(table: Table, found: Contrast, few: int) -> Finding:
+def _as_good_with_few(table: Table, found: Difference, few: int) -> Finding:
     mine = table.where(windows=few, pooling=BINARY)
     rates = [mine.mean("rate", codebook=kind) for kind in (KMEANS, UNSUPERVISED)]
     return Finding(
         "The paper finds unsupervised trees as good as k-means when windows are few (a point below "
         "it at most).",
         f"Here, with {few} windows, k-means reaches {rates[0]:.1f} % and they {rates[1]:.1f} %: "
-        f"{points(found)}.",
-        found.below(LITTLE),
+        f"{sweeps.format_points(found)}.",
+        found.below(sweeps.LITTLE),
     )
 
 
 def _full_of_ones(table: Table, most: int) -> Finding:
     mine = table.where(codebook=UNSUPERVISED, pooling=BINARY)
     best = max(mine.values("windows"), key=lambda windows: mine.mean("rate", windows=windows))
-    lost = difference(mine, {"windows": best}, {"windows": most})
+    lost = compare_rates(mine, {"windows": best}, {"windows": most})
     filled = [table.mean("filled", codebook=k, windows=most) for k in (UNSUPERVISED, ERC)]
     return Finding(
         "The paper finds that with many windows the binary codes of unsupervised trees fill with "
         "ones and their rate falls.",
         f"Here, with {most} windows, {filled[0]:.0f} % of their words occur in an image and "
         f"{filled[1]:.0f} % of the ERC forest's; their best rate is at {best} windows, "
-        f"{lost.difference:.1f} points above that at {most} (noise {lost.noise:.1f}).",
-        # The best of several is above the last by chance alone, but never below.
+        f"{lost.mean:.1f} points above that at {most} (noise {lost.noise:.1f}).",
+        # The best of several is above the last by noise alone, but never below it.
         False if best == most else lost.verdict,
     )
 
 
-def _far_better(found: Contrast, most: int) -> Finding:
+def _far_better(found: Difference, most: int) -> Finding:
     return Finding(
         "The paper finds ERC forests far better than unsupervised trees even so (here at least "
         f"{_FAR_BETTER:g} points).",
         f"Here, with {most} windows, the forest against unsupervised trees with thresholds makes a "
-        f"difference: {points(found)}.",
+        f"difference: {sweeps.format_points(found)}.",
         found.above(_FAR_BETTER),
     )
 
@@ -252,7 +240,7 @@ def _binary_suffices(table: Table, most: int) -> Finding:
     mine = table.where(codebook=ERC, windows=most)
     rates = {p: mine.mean("rate", pooling=p) for p in (BINARY, INFORMATION, SHARES)}
     gains = {
-        p: difference(mine, {"pooling": p}, {"pooling": BINARY}) for p in (INFORMATION, SHARES)
+        p: compare_rates(mine, {"pooling": p}, {"pooling": BINARY}) for p in (INFORMATION, SHARES)
     }
     return Finding(
         "The paper finds that neither thresholds by mutual information nor shares of counts beat "
@@ -260,7 +248,7 @@ def _binary_suffices(table: Table, most: int) -> Finding:
         f"Here, with {most} windows, binary codes give {rates[BINARY]:.1f} %, thresholds "
         f"{rates[INFORMATION]:.1f} % and shares {rates[SHARES]:.1f} % (noise "
         f"{gains[INFORMATION].noise:.1f} and {gains[SHARES].noise:.1f} points).",
-        combined(gain.below(LITTLE) for gain in gains.values()),
+        combine_verdicts(gain.below(sweeps.LITTLE) for gain in gains.values()),
     )
 
 
@@ -282,7 +270,7 @@ EXPERIMENT = Experiment(
     name="nips2006-fig4a",
     title="Figure 4 a of Moosmann et al.: ERC forests against other codebooks",
     shows="rate at equal error over windows per image, for three codebooks, and their times",
-    sources=SOURCES,
+    sources=photographs.SOURCES,
     runs=_runs,
     measure=_measure,
     draw=_draw,

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf, log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from evergrow.research.experiments.contrasts import combined, contrast_of
-from evergrow.research.experiments.drawing import COLOURS, MARKERS
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.nips2006 import sweeps
-from evergrow.research.papers.nips2006.photographs import SOURCES
-from evergrow.research.papers.nips2006.sweeps import Variant, difference, points
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import COLOURS, MARKERS, Figure, set_log_ticks
+from evergrow.research.experiments.verdicts import combine_verdicts, compare_seeds
+from evergrow.research.papers.nips2006 import photographs, sweeps
+from evergrow.research.papers.nips2006.sweeps import compare_rates
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
-
-# Trees that are not pruned have as many leaves as they have.
+# Trees that are not pruned.
 ALL = "all"
 _DESCRIPTORS = (5000, 10_000, 20_000, 40_000)
 _FEW_DESCRIPTORS = (1500, 4000, 10_000)
@@ -28,26 +20,26 @@ _LEAVES = (100, 300, 1000, 2500)
 _FEW_LEAVES = (20, 60, 200, 600)
 
 
-def _runs(lab: Lab) -> list[Run]:
+def _runs(context: ExperimentContext) -> list[Run]:
     return [
         {"data": name, "seed": seed, "descriptors": n}
-        for name in lab.names
-        for seed in lab.seeds()
-        for n in lab.scaled(_DESCRIPTORS, _FEW_DESCRIPTORS)
+        for name in context.names
+        for seed in context.seeds()
+        for n in context.scaled(_DESCRIPTORS, _FEW_DESCRIPTORS)
     ]
 
 
-def _measure(lab: Lab, run: Run) -> Sequence[Row]:
+def _measure(context: ExperimentContext, run: Run) -> Sequence[Row]:
     seed, n = int(run["seed"]), int(run["descriptors"])
     variants = [
-        Variant(
+        sweeps.Variant(
             {"descriptors": n, "leaves": ALL if leaves is None else leaves},
-            sweeps.forest(leaves, seed, lab),
+            sweeps.forest(leaves, seed, context),
             n,
         )
-        for leaves in (*lab.scaled(_LEAVES, _FEW_LEAVES), None)
+        for leaves in (*context.scaled(_LEAVES, _FEW_LEAVES), None)
     ]
-    return sweeps.forest_rows(lab, run, variants)
+    return sweeps.forest_rows(context, run, variants)
 
 
 def _draw(figure: Figure, table: Table) -> None:
@@ -57,10 +49,8 @@ def _draw(figure: Figure, table: Table) -> None:
         style = {"color": colour, "marker": marker}
         sweeps.draw_curve(axes, chosen, "descriptors", _named(leaves), **style)
     numbers = sorted(table.values("descriptors"))
-    sweeps.draw_paper(axes, 20_000, numbers)
-    axes.set_xscale("log")
-    axes.set_xticks(numbers, [f"{n}" for n in numbers])
-    axes.minorticks_off()
+    sweeps.draw_published(axes, 20_000, numbers)
+    set_log_ticks(axes, numbers)
     axes.set(xlabel="descriptors that the codebook is built from", ylabel=sweeps.RATE)
     figure.legend(loc="outside right center")
 
@@ -69,16 +59,16 @@ def _judge(table: Table) -> list[Finding]:
     numbers = sorted(table.values("descriptors"))
     few, many = numbers[0], numbers[-1]
     sizes = _pruned_sizes(table)
-    heavy = difference(
+    heavy = compare_rates(
         table,
         {"leaves": ALL, "descriptors": many},
         {"leaves": sizes[0], "descriptors": many},
     )
     best = max(sizes, key=lambda leaves: table.mean("rate", leaves=leaves))
-    fully = difference(table, {"leaves": ALL}, {"leaves": best})
+    fully = compare_rates(table, {"leaves": ALL}, {"leaves": best})
     return [
         _grows_slightly(table, few, many),
-        sweeps.tell_higher(
+        sweeps.judge_higher(
             "The paper finds that trees that are pruned too much lose accuracy.",
             f"Here, with {many} descriptors, growing fully against {sizes[0]} leaves makes a "
             "difference",
@@ -87,7 +77,7 @@ def _judge(table: Table) -> list[Finding]:
         Finding(
             "The paper finds it better to grow trees fully and not to prune.",
             f"Here, over all numbers of descriptors, growing fully against the best pruned size, "
-            f"{best} leaves, makes a difference: {points(fully)}.",
+            f"{best} leaves, makes a difference: {sweeps.format_points(fully)}.",
             fully.verdict,
         ),
     ]
@@ -98,7 +88,7 @@ def _pruned_sizes(table: Table) -> list[int]:
 
 
 def _grows_slightly(table: Table, few: int, many: int) -> Finding:
-    """Trees grown fully are left out: by themselves they grow with the descriptors."""
+    """Without fully grown trees, which always grow with the number of descriptors."""
     sizes = _pruned_sizes(table)
 
     def best(seed: int, n_descriptors: int) -> int:
@@ -106,9 +96,9 @@ def _grows_slightly(table: Table, few: int, many: int) -> Finding:
         return max(sizes, key=lambda leaves: mine.mean("rate", leaves=leaves))
 
     found = [(best(seed, few), best(seed, many)) for seed in table.values("seed")]
-    growth = contrast_of([log(b / a) for a, b in found], few_seeds_noise=inf)
+    growth = compare_seeds([log(b / a) for a, b in found], few_seeds_noise=inf)
     slow = growth.below(log(many / few))
-    # Beyond the largest that was tried there may be a better one.
+    # A larger size than was tried may be better.
     open_ended = slow is True and any(b == sizes[-1] for _, b in found)
     with_few, with_many = (", ".join(map(str, column)) for column in zip(*found, strict=True))
     return Finding(
@@ -116,7 +106,7 @@ def _grows_slightly(table: Table, few: int, many: int) -> Finding:
         "descriptors it is built from (slower than their number).",
         f"Here, seed by seed, the best pruned trees have {with_few} leaves with {few} descriptors "
         f"and {with_many} with {many}; {sizes[-1]} is the largest size that was tried.",
-        combined([growth.verdict, None if open_ended else slow]),
+        combine_verdicts([growth.verdict, None if open_ended else slow]),
     )
 
 
@@ -128,7 +118,7 @@ EXPERIMENT = Experiment(
     name="nips2006-fig4c",
     title="Figure 4 c of Moosmann et al.: how many descriptors a codebook is built from",
     shows="rate at equal error over the descriptors to learn from, for several sizes of trees",
-    sources=SOURCES,
+    sources=photographs.SOURCES,
     runs=_runs,
     measure=_measure,
     draw=_draw,

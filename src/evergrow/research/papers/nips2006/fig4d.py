@@ -3,49 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from evergrow.research.experiments.drawing import BLUE
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.nips2006 import sweeps
-from evergrow.research.papers.nips2006.photographs import SOURCES
-from evergrow.research.papers.nips2006.sweeps import LITTLE, N_TREES, Variant, difference, points
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import BLUE, Figure
+from evergrow.research.papers.nips2006 import photographs, sweeps
+from evergrow.research.papers.nips2006.sweeps import compare_rates
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
-
-_TREES = (1, 2, 3, N_TREES, 10)
-# A deviation needs more than three numbers; the runs are short.
+_TREES = (1, 2, 3, sweeps.N_TREES, 10)
+# A standard deviation needs more than three seeds; the runs are short.
 _N_SEEDS = 5
-# Of so few seeds, deviations that differ by less may be the same.
+# With so few seeds, standard deviations that differ by a smaller factor may be the same.
 _TELLING = 2.0
 
 
-def _runs(lab: Lab) -> list[Run]:
-    return [{"data": name, "seed": s} for name in lab.names for s in lab.seeds(_N_SEEDS, 3)]
+def _runs(context: ExperimentContext) -> list[Run]:
+    return [{"data": name, "seed": s} for name in context.names for s in context.seeds(_N_SEEDS, 3)]
 
 
-def _measure(lab: Lab, run: Run) -> Sequence[Row]:
-    size, seed = sweeps.sizes(lab), int(run["seed"])
+def _measure(context: ExperimentContext, run: Run) -> Sequence[Row]:
+    size, seed = sweeps.sizes(context), int(run["seed"])
     variants = [
-        Variant(
+        sweeps.Variant(
             {"trees": n_trees},
-            sweeps.forest(size.n_words, seed, lab, n_estimators=n_trees),
+            sweeps.forest(size.n_words, seed, context, n_estimators=n_trees),
             size.n_training,
         )
         for n_trees in _TREES
     ]
-    return sweeps.forest_rows(lab, run, variants)
+    return sweeps.forest_rows(context, run, variants)
 
 
 def _draw(figure: Figure, table: Table) -> None:
     left, right = figure.subplots(1, 2)
     sweeps.draw_curve(left, table, "trees", "ERC forest", fmt="o-", color=BLUE)
-    sweeps.draw_paper(left, N_TREES, table.values("trees"))
+    sweeps.draw_published(left, sweeps.N_TREES, table.values("trees"))
     left.set(ylabel=sweeps.RATE, title="accuracy")
     curve = table.curve("trees", "rate")
     right.plot(curve.x, curve.deviation, "o-", color=BLUE)
@@ -59,27 +50,28 @@ def _draw(figure: Figure, table: Table) -> None:
 
 def _judge(table: Table) -> list[Finding]:
     most = max(table.values("trees"))
-    first = difference(table, {"trees": N_TREES}, {"trees": 1})
-    beyond = difference(table, {"trees": most}, {"trees": N_TREES})
-    one, five = (table.deviation("rate", trees=n) for n in (1, N_TREES))
+    first = compare_rates(table, {"trees": sweeps.N_TREES}, {"trees": 1})
+    beyond = compare_rates(table, {"trees": most}, {"trees": sweeps.N_TREES})
+    one, five = (table.deviation("rate", trees=n) for n in (1, sweeps.N_TREES))
     n_seeds = len(table.values("seed"))
     telling = n_seeds >= _N_SEEDS and max(one, five) > _TELLING * min(one, five)
     return [
-        sweeps.tell_higher(
+        sweeps.judge_higher(
             "The paper finds that going from 1 tree to 5 raises the accuracy.",
-            f"Here {N_TREES} trees against 1 make a difference",
+            f"Here {sweeps.N_TREES} trees against 1 make a difference",
             first,
         ),
         Finding(
             "The paper finds that 5 trees vary less from run to run than 1.",
             f"Here the standard deviation over {n_seeds} seeds is {one:.1f} points with 1 tree "
-            f"and {five:.1f} with {N_TREES}.",
+            f"and {five:.1f} with {sweeps.N_TREES}.",
             five < one if telling else None,
         ),
         Finding(
             "The paper finds little improvement beyond 5 trees (a point at most).",
-            f"Here {most} trees against {N_TREES} make a difference: {points(beyond)}.",
-            beyond.below(LITTLE),
+            f"Here {most} trees against {sweeps.N_TREES} make a difference: "
+            f"{sweeps.format_points(beyond)}.",
+            beyond.below(sweeps.LITTLE),
         ),
     ]
 
@@ -88,7 +80,7 @@ EXPERIMENT = Experiment(
     name="nips2006-fig4d",
     title="Figure 4 d of Moosmann et al.: how many trees a codebook needs",
     shows="rate at equal error, and its spread, over the number of trees",
-    sources=SOURCES,
+    sources=photographs.SOURCES,
     runs=_runs,
     measure=_measure,
     draw=_draw,
@@ -96,7 +88,7 @@ EXPERIMENT = Experiment(
     keys=("data", "object", "seed", "trees"),
     exact=("words", "rate"),
     timed=sweeps.TIMED,
-    published=({"trees": N_TREES, "rate": sweeps.PAPER_RATE},),
+    published=({"trees": sweeps.N_TREES, "rate": sweeps.PAPER_RATE},),
     size=(9.5, 3.2),
     notes=(*sweeps.NOTES, sweeps.FEWER_WINDOWS),
     extras=("vision",),

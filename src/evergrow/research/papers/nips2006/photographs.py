@@ -1,4 +1,4 @@
-"""The task of the paper: images of one object told from images without it."""
+"""The task of the paper: images of an object against images without it."""
 
 from __future__ import annotations
 
@@ -11,31 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.research.datasets import Dataset
-from evergrow.research.experiments.experiment import Source
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.papers.nips2006 import drawings
-from evergrow.vision.descriptors.describing import smaller_image
-from evergrow.vision.images.many import read_images
+from evergrow.research.experiments import ExperimentContext, Source
+from evergrow.research.papers.nips2006 import scenes
+from evergrow.vision.descriptors.describer import shrink_image
+from evergrow.vision.images.reader import read_images
 
-__all__ = [
-    "BACKGROUND",
-    "PHOTOGRAPHS",
-    "SOURCES",
-    "SOURCES_WITH_OUTLINES",
-    "Photographs",
-    "even_and_odd",
-    "every_other",
-    "names_with_outlines",
-    "outlines_of",
-    "photographs",
-]
-
-BACKGROUND = drawings.BACKGROUND
-# The objects to look at, where the data have them: the paper's bikes, then its cars.
-_OBJECTS = ("motorbikes", drawings.BICYCLE, "car_side", drawings.CAR)
-# As many images of each class as the paper took, one half to train.
+BACKGROUND = scenes.BACKGROUND
+# Preferred objects: the paper's bikes, then its cars.
+_OBJECTS = ("motorbikes", scenes.BICYCLE, "car_side", scenes.CAR)
+# Training images of each class, and as many test images, as in the paper.
 _N_EACH = 150
-# Photographs from a camera are made smaller, so that hundreds of them fit into memory.
+# Large photographs are shrunk, so that hundreds of them fit into memory.
 _LARGEST_SIDE = 640
 
 RGB = npt.NDArray[np.uint8]
@@ -45,7 +31,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Photographs:
-    """Images, the class of each, and which of them train."""
+    """Images with their classes; ``trains`` marks the training images."""
 
     name: str
     images: list[RGB]
@@ -54,7 +40,7 @@ class Photographs:
 
     @property
     def objects(self) -> list[str]:
-        """The classes that are told from background, those that the paper looks at first."""
+        """The classes other than background, preferred ones first."""
         found = [str(name) for name in np.unique(self.classes) if name != BACKGROUND]
         return [*(n for n in _OBJECTS if n in found), *(n for n in found if n not in _OBJECTS)]
 
@@ -63,7 +49,7 @@ class Photographs:
         return self.where((self.classes == name) | (self.classes == BACKGROUND))
 
     def where(self, wanted: Mask) -> Photographs:
-        """Some of the images."""
+        """The images of a mask."""
         images = [self.images[i] for i in np.flatnonzero(wanted)]
         return replace(
             self, images=images, classes=self.classes[wanted], trains=self.trains[wanted]
@@ -71,15 +57,15 @@ class Photographs:
 
 
 def every_other(classes: Array) -> Mask:
-    """The even images of each class, in the order in which they come."""
+    """A mask of every other image of each class, starting with the first."""
     even = np.zeros(len(classes), dtype=np.bool_)
     for name in np.unique(classes):
         even[np.flatnonzero(classes == name)[::2]] = True
     return even
 
 
-def even_and_odd(data: Dataset) -> Dataset:
-    """Even images train and odd ones test, unless the folder itself divides them.
+def split_even_odd(data: Dataset) -> Dataset:
+    """Train on even images and test on odd ones, unless the folder is already divided.
 
     Examples
     --------
@@ -87,17 +73,17 @@ def even_and_odd(data: Dataset) -> Dataset:
     >>> from evergrow.research import Dataset
     >>> paths = np.array([f"bikes/{k}.jpg" for k in range(6)])
     >>> given = Dataset("bikes", paths[2:], ["b"] * 4, paths[:2], ["b"] * 2, sha256="0")
-    >>> even_and_odd(given).X_train.tolist()
+    >>> split_even_odd(given).X_train.tolist()
     ['bikes/0.jpg', 'bikes/2.jpg', 'bikes/4.jpg']
     """
     _check_images(data)
     if data.X_train.ndim > 1 or not _folders(data.X_train) & _folders(data.X_test):
         return data
-    from evergrow.vision.images.walking import natural
+    from evergrow.vision.images.walk import natural_key
 
     X = np.concatenate([data.X_train, data.X_test])
     y = np.concatenate([data.y_train, data.y_test])
-    order = np.array(sorted(range(len(X)), key=lambda k: natural(str(X[k]))), dtype=np.int64)
+    order = np.array(sorted(range(len(X)), key=lambda k: natural_key(str(X[k]))), dtype=np.int64)
     X, y = X[order], y[order]
     trains = every_other(y)
     return replace(data, X_train=X[trains], y_train=y[trains], X_test=X[~trains], y_test=y[~trains])
@@ -115,49 +101,53 @@ def _check_images(data: Dataset) -> None:
         )
 
 
-PHOTOGRAPHS = Source("caltech_images", drawings.drawn_scenes, even_and_odd)
+PHOTOGRAPHS = Source("caltech_images", scenes.scene_dataset, split_even_odd)
 
 SOURCES = {"photographs": PHOTOGRAPHS}
 
-# Photographs come without outlines of the object; where they matter, drawn scenes are added.
+# Photographs have no outlines of the object; where these matter, generated scenes are added.
 _DRAWINGS = "drawings"
-SOURCES_WITH_OUTLINES = {**SOURCES, _DRAWINGS: Source(None, drawings.drawn_scenes)}
+SOURCES_WITH_OUTLINES = {**SOURCES, _DRAWINGS: Source(None, scenes.scene_dataset)}
 
 
-def names_with_outlines(lab: Lab) -> list[str]:
-    """The sources to measure on: drawn scenes once, also where they stand for photographs."""
-    return [n for n in lab.names if n != _DRAWINGS or not lab.is_built_in("photographs")]
+def names_with_outlines(context: ExperimentContext) -> list[str]:
+    """The sources to measure; generated scenes once, even if they replace photographs."""
+    return [n for n in context.names if n != _DRAWINGS or not context.is_built_in("photographs")]
 
 
-def outlines_of(lab: Lab, source: str, classes: Array, name: str) -> list[Mask | None]:
-    """Where the object is in each test image, as far as it is known."""
+def outlines_of(
+    context: ExperimentContext, source: str, classes: Array, name: str
+) -> list[Mask | None]:
+    """A mask of the object in each test image, or None where it is unknown."""
     found: list[Mask | None] = [None] * len(classes)
-    if lab.is_built_in(source):
+    if context.is_built_in(source):
         mine = np.flatnonzero(classes == name)
-        for i, outline in zip(mine, drawings.outlines(name, len(mine)), strict=True):
+        for i, outline in zip(mine, scenes.outlines(name, len(mine)), strict=True):
             found[i] = outline
     return found
 
 
-def photographs(lab: Lab, name: str, n_objects: int = 1, n_each: int | None = None) -> Photographs:
-    """Images of the first objects and of background, as many of each for training and testing.
+def load(
+    context: ExperimentContext, name: str, n_objects: int = 1, n_each: int | None = None
+) -> Photographs:
+    """Load images of the first objects and of background, for training and for testing.
 
-    Where no class is called "background", all other classes are it.
+    If no class is called "background", all other classes together are background.
 
     Parameters
     ----------
-    lab : Lab
-        Where the data set comes from.
+    context : ExperimentContext
+        The data sets.
     name : str
         Name of the source.
     n_objects : int, default=1
-        How many objects to look at.
+        Number of objects.
     n_each : int, default=None
-        Most images of each class for training, and as many for testing; None for the paper's 150,
-        in a quick run 60.
+        Largest number of training images of each class, and of test images; None for 150 as in
+        the paper, or 60 in a quick run.
     """
-    n = lab.scaled(_N_EACH, 60) if n_each is None else n_each
-    return _chosen(lab.dataset(name), n_objects, n, lab.n_jobs)
+    n = context.scaled(_N_EACH, 60) if n_each is None else n_each
+    return _chosen(context.dataset(name), n_objects, n, context.n_jobs)
 
 
 @lru_cache(maxsize=2)
@@ -165,10 +155,12 @@ def _chosen(data: Dataset, n_objects: int, n_each: int, n_jobs: int) -> Photogra
     _check_images(data)
     classes = [str(name) for name in data.classes]
     if len(classes) < 2:
-        raise ValueError(f"{data.name!r} has one class, an object needs others to be told from")
+        raise ValueError(
+            f"{data.name!r} has one class; an object needs other classes as background"
+        )
     objects = [name for name in (*_OBJECTS, *classes) if name in classes and name != BACKGROUND]
     others = {BACKGROUND} & {*classes}
-    # One class at least is left for background.
+    # At least one class is left for background.
     kept = [*dict.fromkeys(objects)][: n_objects if others else min(n_objects, len(classes) - 1)]
     images: list[RGB] = []
     labels: list[str] = []
@@ -192,9 +184,9 @@ def _chosen(data: Dataset, n_objects: int, n_each: int, n_jobs: int) -> Photogra
 
 
 def _spread(rows: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
-    """So many of the rows, from beginning to end: they are of several classes."""
+    """Rows at even distances, since they belong to several classes."""
     return rows if len(rows) <= n else rows[np.arange(n) * len(rows) // n]
 
 
 def _read(sources: Sequence[Any], n_jobs: int) -> list[RGB]:
-    return [smaller_image(i, _LARGEST_SIDE) for i in read_images(sources, n_jobs=n_jobs).images]
+    return [shrink_image(i, _LARGEST_SIDE) for i in read_images(sources, n_jobs=n_jobs).images]

@@ -1,67 +1,32 @@
-"""What figure 4 has in common: forests of some settings, their rates, and the picture."""
+"""What the parts of figure 4 share: forests with some settings, their rates, and plots."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from evergrow import ERCForest
-from evergrow.research.experiments.contrasts import Contrast, contrast
-from evergrow.research.experiments.drawing import BLACK
-from evergrow.research.experiments.experiment import Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.nips2006.coding import (
-    Coding,
-    Descriptors,
-    equal_error_score,
-    histograms,
-    seconds_of,
-    training_descriptors,
-)
-from evergrow.research.papers.nips2006.photographs import photographs
+from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import BLACK, Axes
+from evergrow.research.experiments.verdicts import Difference, compare_means
+from evergrow.research.papers.nips2006 import histograms, photographs
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-__all__ = [
-    "DESCRIPTOR",
-    "FEWER_WINDOWS",
-    "LITTLE",
-    "NOTES",
-    "N_TREES",
-    "ONE_SEED",
-    "PAPER_RATE",
-    "RATE",
-    "TIMED",
-    "Variant",
-    "difference",
-    "draw_curve",
-    "draw_paper",
-    "forest",
-    "forest_rows",
-    "learnt",
-    "points",
-    "sizes",
-    "tell_higher",
-]
-
-# The descriptor that was the paper's best on its bikes, and its number of trials for it.
+# The paper's best descriptor for bikes, and its number of trials for it.
 DESCRIPTOR, _MAX_TRIALS = "haar", 50
 N_TREES = 5
-# Bikes against background of GRAZ-02, codebooks learnt from whole images.
+# Published rate for bikes of GRAZ-02, with codebooks learnt from whole images.
 PAPER_RATE = 84.4
 RATE = "rate at equal error, %"
 TIMED = ("seconds_learning", "seconds_coding")
-# Points that a rate's difference seen with one seed or two may be wrong by: seeds of quick runs
-# differ so much.
+# Noise of a difference of rates with one or two seeds, in percentage points: seeds of quick runs
+# differ that much.
 ONE_SEED = 5.0
-# Points of a rate that count as little.
+# Difference of rates that counts as little, in percentage points.
 LITTLE = 1.0
-# Descriptors whose coding is timed.
+# Number of descriptors for the time of coding.
 _N_TIMED = 10_000
 
 NOTES = (
@@ -88,58 +53,58 @@ FEWER_WINDOWS = (
 
 @dataclass(frozen=True)
 class Sizes:
-    """Descriptors that codebooks learn from, leaves per tree, and windows coded per image."""
+    """Number of training descriptors, leaves per tree, and windows coded per image."""
 
     n_training: int
     n_words: int
     n_windows: int
 
 
-def sizes(lab: Lab) -> Sizes:
-    """Those of the paper, except for windows, where coding 8000 would take most of the time."""
-    return lab.scaled(Sizes(20_000, 1000, 1000), Sizes(6000, 200, 1000))
+def sizes(context: ExperimentContext) -> Sizes:
+    """The sizes of the paper, except for windows: coding 8000 would take most of the time."""
+    return context.scaled(Sizes(20_000, 1000, 1000), Sizes(6000, 200, 1000))
 
 
-def forest(n_words: int | None, seed: int, lab: Lab, **options: Any) -> ERCForest:
+def forest(n_words: int | None, seed: int, context: ExperimentContext, **options: Any) -> ERCForest:
     """A clustering forest with the paper's settings."""
     settings = {"n_estimators": N_TREES, "max_trials": _MAX_TRIALS, **options}
     return ERCForest(
         n_words=n_words,
         keep_descriptors=False,
-        n_jobs=lab.n_jobs,
+        n_jobs=context.n_jobs,
         random_state=seed,
         **settings,
     )
 
 
-def learnt(codebook: Any, given: Descriptors) -> dict[str, float]:
-    """Teach a codebook; gives the seconds of that and of coding ten thousand descriptors."""
-    learning = seconds_of(codebook.fit, given.rows, given.classes)
+def time_codebook(codebook: Any, given: histograms.Descriptors) -> dict[str, float]:
+    """Train a codebook; returns the seconds of training and of coding 10 000 descriptors."""
+    learning = histograms.time_call(codebook.fit, given.rows, given.classes)
     some = given.some(_N_TIMED).rows
-    coding = seconds_of(codebook.transform, some) * _N_TIMED / len(some)
+    coding = histograms.time_call(codebook.transform, some) * _N_TIMED / len(some)
     return dict(zip(TIMED, (learning, coding), strict=True))
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A forest to learn, and what its row says of it."""
+    """A forest to train, and the keys of its row."""
 
     keys: Mapping[str, Any]
     forest: ERCForest
     n_training: int
 
 
-def forest_rows(lab: Lab, run: Run, variants: Sequence[Variant]) -> list[Row]:
-    """Rates at equal error of some forests; every image is described once for all of them."""
-    data, seed = photographs(lab, run["data"]), int(run["seed"])
+def forest_rows(context: ExperimentContext, run: Run, variants: Sequence[Variant]) -> list[Row]:
+    """Rates at equal error of several forests; each image is described once for all of them."""
+    data, seed = photographs.load(context, run["data"]), int(run["seed"])
     name = data.objects[0]
     task = data.against_background(name)
     most = max(variant.n_training for variant in variants)
-    given = training_descriptors(task, DESCRIPTOR, seed, most, n_jobs=lab.n_jobs)
-    seconds = [learnt(v.forest, given.some(v.n_training)) for v in variants]
-    windows = sizes(lab).n_windows
-    codings = {str(k): Coding(v.forest, windows) for k, v in enumerate(variants)}
-    counts = histograms(task, DESCRIPTOR, codings, seed, n_jobs=lab.n_jobs)
+    given = histograms.training_descriptors(task, DESCRIPTOR, seed, most, n_jobs=context.n_jobs)
+    seconds = [time_codebook(v.forest, given.some(v.n_training)) for v in variants]
+    windows = sizes(context).n_windows
+    codings = {str(k): histograms.Coding(v.forest, windows) for k, v in enumerate(variants)}
+    counts = histograms.count_words(task, DESCRIPTOR, codings, seed, n_jobs=context.n_jobs)
     return [
         {
             "data": data.name,
@@ -147,31 +112,31 @@ def forest_rows(lab: Lab, run: Run, variants: Sequence[Variant]) -> list[Row]:
             "seed": seed,
             **variant.keys,
             "words": int(variant.forest.n_words_),
-            "rate": equal_error_score(task, name, counts[str(k)]),
+            "rate": histograms.equal_error_score(task, name, counts[str(k)]),
             **seconds[k],
         }
         for k, variant in enumerate(variants)
     ]
 
 
-def difference(table: Table, first: Mapping[str, Any], second: Mapping[str, Any]) -> Contrast:
-    """Rate of the first minus that of the second, all of them on the same test images."""
-    return contrast(table, "rate", first, second, few_seeds_noise=ONE_SEED)
+def compare_rates(table: Table, first: Mapping[str, Any], second: Mapping[str, Any]) -> Difference:
+    """Rate of the first minus that of the second, on the same test images."""
+    return compare_means(table, "rate", first, second, few_seeds_noise=ONE_SEED)
 
 
-def points(found: Contrast) -> str:
+def format_points(found: Difference) -> str:
     """A difference of rates as part of a sentence."""
     spread = ", which is within the noise" if found.verdict is None else ""
-    return f"{found.difference:+.1f} points (noise {found.noise:.1f}){spread}"
+    return f"{found.mean:+.1f} points (noise {found.noise:.1f}){spread}"
 
 
-def tell_higher(claim: str, here: str, found: Contrast) -> Finding:
-    """Whether the first is higher, where the noise lets us say so."""
-    return Finding(claim, f"{here}: {points(found)}.", found.verdict)
+def judge_higher(claim: str, here: str, found: Difference) -> Finding:
+    """A finding on whether the first rate is higher."""
+    return Finding(claim, f"{here}: {format_points(found)}.", found.verdict)
 
 
 def draw_curve(axes: Axes, table: Table, x: str, label: str, **style: Any) -> None:
-    """Rates over one column, with deviations where there are several seeds."""
+    """Draw rates over one column, with standard deviations if there are several seeds."""
     curve = table.curve(x, "rate")
     several = len(table.values("seed")) > 1
     order = np.argsort(curve.x)
@@ -185,8 +150,8 @@ def draw_curve(axes: Axes, table: Table, x: str, label: str, **style: Any) -> No
     )
 
 
-def draw_paper(axes: Axes, x: float, measured: Iterable[float]) -> None:
-    """The number that the paper prints, where it belongs, if there is one of ours as far out."""
+def draw_published(axes: Axes, x: float, measured: Iterable[float]) -> None:
+    """Draw the published rate, unless it is beyond what was measured."""
     if x > max(measured):
         return
     axes.plot(

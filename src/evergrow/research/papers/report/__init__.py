@@ -1,1 +1,1 @@
-"""Guo et al.'s report: SVM and NCM forests that take new classes, on spirals and on pictures."""
+"""Guo et al.: incremental learning of random forests, with SVM forests and decision maps."""

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.research.datasets import Dataset, spirals
-from evergrow.research.experiments.contrasts import contrast, contrast_of
-from evergrow.research.experiments.drawing import BLUE, GREEN, ORANGE, PINK, RED, SKY
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.report import growing, maps
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import BLUE, GREEN, ORANGE, PINK, RED, SKY, Figure
+from evergrow.research.experiments.verdicts import UNKNOWN_NOISE, compare_means, compare_seeds
+from evergrow.research.papers.report import decision_maps, protocol
 
 Array = npt.NDArray[Any]
 
 SPLITS = ("axis", "SVM", "NCM")
 TRUE = "true arms"
 TITLES = {"axis": "thresholds", "SVM": "linear SVMs", "NCM": "class means"}
-# So many classes that their colours, and mixtures of two, can be told apart.
+# Few enough that the colours, and mixtures of two of them, can be told apart.
 CLASS_COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY, RED)
 N_CLASSES = len(CLASS_COLOURS)
 N_PIXELS = 180
@@ -34,27 +26,27 @@ N_DRAWN = 300
 MUCH = 0.8
 
 
-def _runs(lab: Lab) -> list[dict[str, Any]]:
-    n_trees = lab.scaled(50, 20)
+def _runs(context: ExperimentContext) -> list[Run]:
+    n_trees = context.scaled(50, 20)
     return [
-        {"data": lab.names[0], "split": split, "seed": seed, "n_trees": n_trees}
-        for seed in lab.seeds()
-        for split in (SPLITS if lab.data is not None else (*SPLITS, TRUE))
+        {"data": context.names[0], "split": split, "seed": seed, "n_trees": n_trees}
+        for seed in context.seeds()
+        for split in (SPLITS if context.data is not None else (*SPLITS, TRUE))
     ]
 
 
-def _data(lab: Lab, run: Run) -> Dataset:
-    if lab.is_built_in(run["data"]):
-        # Divided as in the report: 70 % to train on.
+def _data(context: ExperimentContext, run: Run) -> Dataset:
+    if context.is_built_in(run["data"]):
+        # The report trains on 70 %.
         return spirals(N_CLASSES, 70, 30, random_state=run["seed"])
-    data = lab.dataset(run["data"])
-    return maps.in_plane(data.of_classes(data.classes[:N_CLASSES]))
+    data = context.dataset(run["data"])
+    return decision_maps.project(data.of_classes(data.classes[:N_CLASSES]))
 
 
-def _measure(lab: Lab, run: Run) -> Sequence[Row]:
-    data = _data(lab, run)
-    plane = maps.Plane.around(data.X_train, N_PIXELS)
-    model = _true_arms if run["split"] == TRUE else _forest(lab, run, data)
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+    data = _data(context, run)
+    plane = decision_maps.Plane.around(data.X_train, N_PIXELS)
+    model = _true_arms if run["split"] == TRUE else _forest(context, run, data)
     places = model(plane.places())
     answers = places.argmax(axis=1).reshape(N_PIXELS, N_PIXELS)
     right = data.classes[model(data.X_test).argmax(axis=1)] == data.y_test
@@ -63,55 +55,53 @@ def _measure(lab: Lab, run: Run) -> Sequence[Row]:
         "split": run["split"],
         "seed": run["seed"],
         "accuracy": float(right.mean()),
-        "boundary": maps.boundary_length(answers, plane.near(data.X_train)),
+        "boundary": decision_maps.boundary_length(answers, plane.near(data.X_train)),
     }
     if run["seed"] == 0 and run["split"] != TRUE:
-        row |= {"map": maps.packed(_mixed(places)), "extent": plane.extent}
+        row |= {"map": decision_maps.pack(_mixed(places)), "extent": plane.extent}
         rows = np.random.default_rng(0).permutation(len(data.X_train))[:N_DRAWN]
         codes = np.searchsorted(data.classes, data.y_train[rows])
         row["points"] = np.column_stack([data.X_train[rows], codes]).astype(float).tolist()
     return [row]
 
 
-def _forest(lab: Lab, run: Run, data: Dataset) -> Any:
-    forest = growing.make_forest(run["split"], run["n_trees"], lab, run["seed"])
+def _forest(context: ExperimentContext, run: Run, data: Dataset) -> Any:
+    forest = protocol.make_forest(run["split"], run["n_trees"], context, run["seed"])
     return forest.fit(data.X_train, data.y_train).predict_proba
 
 
 def _true_arms(X: Array) -> Array:
-    """The arm whose middle is nearest in angle: what spirals are made of."""
+    """The arm with the nearest angle, from which spirals are generated."""
     radius, angle = np.hypot(X[:, 0], X[:, 1]), np.arctan2(X[:, 1], X[:, 0])
     turn = (angle - 0.5 * radius) / (2 * np.pi) * N_CLASSES
-    chosen: Array = np.eye(N_CLASSES)[np.rint(turn).astype(int) % N_CLASSES]
-    return chosen
+    return np.asarray(np.eye(N_CLASSES)[np.rint(turn).astype(int) % N_CLASSES])
 
 
 def _mixed(probabilities: Array) -> Array:
-    """Colours of the classes, mixed as their probabilities are."""
+    """Colours of the classes, mixed by their probabilities."""
     colours = np.array(
         [[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in CLASS_COLOURS]
     )
-    # Lighter than the points, so that these stand out. Few steps make small files.
+    # Lighter than the points, so that these stand out. Few levels make small files.
     mixed = 255 - 0.6 * (255 - probabilities @ colours[: probabilities.shape[1]])
-    stepped: Array = np.rint(mixed / 8) * 8 - (mixed > 252)
-    return stepped
+    return np.asarray(np.rint(mixed / 8) * 8 - (mixed > 252))
 
 
 def _draw(figure: Figure, table: Table) -> None:
     panels = figure.subplots(1, len(SPLITS))
     for axes, split in zip(panels, SPLITS, strict=True):
         chosen = table.where(split=split)
-        kept = next(row for row in chosen if "map" in row)
-        pixels = maps.unpacked(kept["map"], (N_PIXELS, N_PIXELS, 3))
-        axes.imshow(pixels, origin="lower", extent=kept["extent"], interpolation="none")
-        points = np.array(kept["points"])
+        first = next(row for row in chosen if "map" in row)
+        pixels = decision_maps.unpack(first["map"], (N_PIXELS, N_PIXELS, 3))
+        axes.imshow(pixels, origin="lower", extent=first["extent"], interpolation="none")
+        points = np.array(first["points"])
         for code in np.unique(points[:, 2]).astype(int):
             x, y, _ = points[points[:, 2] == code].T
             look = {"markersize": 2.6, "markeredgecolor": "white", "markeredgewidth": 0.3}
             colour = CLASS_COLOURS[code]
             axes.plot(x, y, "o", color=colour, linestyle="none", label=f"class {code}", **look)
-        axes.set_xlim(kept["extent"][:2])
-        axes.set_ylim(kept["extent"][2:])
+        axes.set_xlim(first["extent"][:2])
+        axes.set_ylim(first["extent"][2:])
         axes.grid(visible=False)
         axes.set_xlabel("first feature")
         axes.set_title(
@@ -138,7 +128,7 @@ def _smoother(table: Table, kind: str) -> Finding:
         for seed in table.values("seed")
     )
     saved = [MUCH * long - short for long, short in lengths]
-    shorter = contrast_of(saved, few_seeds_noise=growing.ANYTHING).verdict
+    shorter = compare_seeds(saved, few_seeds_noise=UNKNOWN_NOISE).verdict
     return Finding(
         f"The report finds borders of {TITLES[kind]} much smoother than those of thresholds; "
         f"at most {MUCH} of their length counts as much.",
@@ -151,7 +141,7 @@ def _smoother(table: Table, kind: str) -> Finding:
 
 def _more_accurate(table: Table, kind: str) -> Finding:
     ours, axis = table.where(split=kind), table.where(split="axis")
-    higher = contrast(table, "accuracy", {"split": kind}, {"split": "axis"}).verdict
+    higher = compare_means(table, "accuracy", {"split": kind}, {"split": "axis"}).verdict
     return Finding(
         f"The report finds {TITLES[kind]} better than thresholds.",
         f"Here test accuracy is {100 * ours.mean('accuracy'):.1f} % with {TITLES[kind]} and "
@@ -168,7 +158,7 @@ EXPERIMENT = Experiment(
     name="report-fig2",
     title="Report, fig. 2: decision maps for each kind of split",
     shows="what forests of thresholds, SVMs and class means answer at every place of the plane",
-    sources=growing.SPIRALS,
+    sources=protocol.SPIRALS,
     runs=_runs,
     measure=_measure,
     draw=_draw,

@@ -2,63 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from evergrow.research.experiments import Experiment, Finding, Table
+from evergrow.research.experiments.verdicts import combine_verdicts, compare_means
+from evergrow.research.papers.report import plots, protocol
 
-from evergrow.research.experiments.contrasts import combined, contrast
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.report import growing, pictures
-
-__all__ = ["EXPERIMENT"]
-
-# Shares of retraining's accuracy that count as slightly and as far below, and times that are alike.
+# Relative accuracies that count as slightly and as far below, and the ratio of times that counts
+# as alike.
 NEAR, FAR, ALIKE = 0.9, 0.7, 1.5
-# How far the test time of ULS may move.
+# Largest relative change of the test time of ULS.
 KEPT = 0.25
-
-
-def _runs(lab: Lab) -> list[dict[str, Any]]:
-    return [growing.run_of(lab, "NCM", seed) for seed in lab.seeds()]
-
-
-def _measure(lab: Lab, run: Run) -> Sequence[Row]:
-    return growing.all_strategies(lab, run, growing.spirals_of(lab, run))
 
 
 def _judge(table: Table) -> list[Finding]:
     sizes = sorted(table.values("n_classes"))
     first, second, last = sizes[0], sizes[1], sizes[-1]
     end = table.where(n_classes=last)
-    relative = {name: end.mean("relative", strategy=name) for name in growing.STRATEGIES}
-    lowest = min(growing.GROWING, key=lambda name: relative[name])
+    relative = {name: end.mean("relative", strategy=name) for name in protocol.STRATEGIES}
+    lowest = min(protocol.GROWING, key=lambda name: relative[name])
     early = table.mean("relative", strategy="ULS", n_classes=second)
     times = {
-        name: growing.shared(end, "update_seconds", strategy=name) for name in growing.STRATEGIES
+        name: protocol.relative_to_retraining(end, "update_seconds", strategy=name)
+        for name in protocol.STRATEGIES
     }
     behind = {
-        name: contrast(end, "relative", {"strategy": name}, {"strategy": growing.RETRAINED})
-        for name in growing.STRATEGIES
+        name: compare_means(end, "relative", {"strategy": name}, {"strategy": protocol.RETRAINED})
+        for name in protocol.STRATEGIES
     }
     uls = table.where(strategy="ULS")
-    fell = contrast(uls, "relative", {"n_classes": second}, {"n_classes": last})
+    fell = compare_means(uls, "relative", {"n_classes": second}, {"n_classes": last})
     slowest = max(times, key=lambda name: times[name])
-    grown = [times[name] for name in growing.GROWING]
+    grown = [times[name] for name in protocol.GROWING]
     return [
         Finding(
             "The report finds IGT, RTST and RTSTQ only slightly below retraining; "
             f"{100 * NEAR:.0f} % of its accuracy count as that.",
             f"Here the lowest of them at {last} classes, {lowest}, has "
             f"{100 * relative[lowest]:.1f} % of retraining's accuracy.",
-            combined(behind[name].above(NEAR - 1) for name in growing.GROWING),
+            combine_verdicts(behind[name].above(NEAR - 1) for name in protocol.GROWING),
         ),
         Finding(
             "The report finds that ULS falls far behind as classes are added; below "
             f"{100 * FAR:.0f} % counts as far.",
             f"Here ULS has {100 * early:.0f} % of retraining's accuracy after the first step and "
             f"{100 * relative['ULS']:.0f} % at {last} classes.",
-            combined([behind["ULS"].below(FAR - 1), fell.verdict if last > second else None]),
+            combine_verdicts(
+                [behind["ULS"].below(FAR - 1), fell.verdict if last > second else None]
+            ),
         ),
         Finding(
             "The report finds every strategy faster to train than retraining.",
@@ -70,7 +59,7 @@ def _judge(table: Table) -> list[Finding]:
             "The report finds little difference in training time between IGT, RTST and RTSTQ; "
             f"up to {ALIKE} times counts as little.",
             "Here that step takes "
-            + ", ".join(f"{name} {times[name]:.2f}" for name in growing.GROWING)
+            + ", ".join(f"{name} {times[name]:.2f}" for name in protocol.GROWING)
             + " of the time of retraining.",
             max(grown) <= ALIKE * min(grown),
         ),
@@ -85,7 +74,7 @@ def _test_work(table: Table, first: int, last: int) -> Finding:
         return chosen.mean("comparisons", n_classes=last) / start
 
     uls = grew("ULS")
-    others = {name: grew(name) for name in growing.GROWING}
+    others = {name: grew(name) for name in protocol.GROWING}
     said = ", ".join(f"{share:.2f} times with {name}" for name, share in others.items())
     return Finding(
         "The report finds that the test time of ULS hardly changes, here by at most "
@@ -100,14 +89,14 @@ EXPERIMENT = Experiment(
     name="report-fig3",
     title="Report, fig. 3: NCM forests that grow, on spirals",
     shows="accuracy relative to retraining, test time and training time from 4 spirals to 20",
-    sources=growing.SPIRALS,
-    runs=_runs,
-    measure=_measure,
-    draw=pictures.draw_over_classes,
+    sources=protocol.SPIRALS,
+    runs=protocol.ncm_runs,
+    measure=protocol.measure_spirals,
+    draw=plots.draw_over_classes,
     judge=_judge,
-    keys=growing.KEYS,
-    exact=growing.EXACT,
-    timed=growing.TIMED,
+    keys=protocol.KEYS,
+    exact=protocol.EXACT,
+    timed=protocol.TIMED,
     notes=(
         "The report leaves the spirals' constants open; they are those of "
         "`evergrow.research.spirals`, drawn anew for each seed, and come in the order of angles.",

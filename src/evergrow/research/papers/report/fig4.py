@@ -1,23 +1,16 @@
-"""Fig. 4 of the report: SVM forests beside NCM forests at 20 spirals, and the text on both."""
+"""Fig. 4 of the report: SVM and NCM forests at 20 spirals, and the text on both."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
 
-from evergrow.research.experiments.contrasts import combined, contrast
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.report import growing, pictures
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import Figure
+from evergrow.research.experiments.verdicts import combine_verdicts, compare_means
+from evergrow.research.papers.report import plots, protocol
 
 # Section 3.1.1, forests trained on all 20 classes at once.
-_AT_ONCE: Row = {"strategy": growing.RETRAINED, "n_classes": growing.N_CLASSES}
+_AT_ONCE: Row = {"strategy": protocol.RETRAINED, "n_classes": protocol.N_CLASSES}
 PUBLISHED: tuple[Row, ...] = (
     {
         **_AT_ONCE,
@@ -39,25 +32,25 @@ PUBLISHED: tuple[Row, ...] = (
     },
 )
 
-# Points between forests that still count as similar, the share of retraining's accuracy that is
-# near it, and the share of the training time.
+# Difference between forests that counts as similar, relative accuracy that counts as near, and
+# share of the training time.
 SIMILAR, NEAR, SHARE = 0.03, 0.9, 0.3
-# Printed ratios of times hold when ours is no further from them than by this factor.
+# Published ratios of times hold if ours differs by at most this factor.
 FACTOR = 2.0
-# The share of retraining's comparisons that is far below them.
+# Share of the comparisons of retraining that counts as far below.
 FAR = 0.5
 
 
-def _runs(lab: Lab) -> list[dict[str, Any]]:
-    return [growing.run_of(lab, kind, seed) for seed in lab.seeds() for kind in ("NCM", "SVM")]
-
-
-def _measure(lab: Lab, run: Run) -> Sequence[Row]:
-    return growing.all_strategies(lab, run, growing.spirals_of(lab, run), [growing.N_CLASSES])
+def _runs(context: ExperimentContext) -> list[Run]:
+    return [
+        protocol.run_of(context, kind, seed)
+        for seed in context.seeds()
+        for kind in protocol.FORESTS
+    ]
 
 
 def _draw(figure: Figure, table: Table) -> None:
-    pictures.draw_bars(figure, table, ("update_seconds", "test_seconds"), PUBLISHED)
+    plots.draw_bars(figure, table, ("update_seconds", "test_seconds"), PUBLISHED)
 
 
 def _judge(table: Table) -> list[Finding]:
@@ -69,15 +62,15 @@ def _judge(table: Table) -> list[Finding]:
             "The report trains its NCM forest 21.4 times as fast as its SVM forest",
             _printed_ratio("update_seconds"),
             "training on all classes takes the SVM forest {:.1f} times as long",
-            svm.mean("update_seconds", strategy=growing.RETRAINED)
-            / ncm.mean("update_seconds", strategy=growing.RETRAINED),
+            svm.mean("update_seconds", strategy=protocol.RETRAINED)
+            / ncm.mean("update_seconds", strategy=protocol.RETRAINED),
         ),
         _ratio(
             "The report finds SVM forests slower to test too, 5.3 times",
             _printed_ratio("test_seconds"),
             "the SVM forest takes {:.2f} times as long to test",
-            svm.mean("test_seconds", strategy=growing.RETRAINED)
-            / ncm.mean("test_seconds", strategy=growing.RETRAINED),
+            svm.mean("test_seconds", strategy=protocol.RETRAINED)
+            / ncm.mean("test_seconds", strategy=protocol.RETRAINED),
         ),
         _errors(table, ncm, svm),
         _test_work(table),
@@ -88,30 +81,30 @@ def _accuracy_is_similar(table: Table) -> Finding:
     gaps = {
         name: table.mean("accuracy", forest="NCM", strategy=name)
         - table.mean("accuracy", forest="SVM", strategy=name)
-        for name in (growing.RETRAINED, *growing.GROWING)
+        for name in (protocol.RETRAINED, *protocol.GROWING)
     }
     widest = max(gaps, key=lambda name: abs(gaps[name]))
     similar = [
-        contrast(table.where(strategy=name), "accuracy", {"forest": "NCM"}, {"forest": "SVM"})
+        compare_means(table.where(strategy=name), "accuracy", {"forest": "NCM"}, {"forest": "SVM"})
         for name in gaps
     ]
     behind = [
-        contrast(
+        compare_means(
             table.where(forest=kind),
             "relative",
             {"strategy": name},
-            {"strategy": growing.RETRAINED},
+            {"strategy": protocol.RETRAINED},
         )
-        for kind in ("NCM", "SVM")
-        for name in growing.GROWING
+        for kind in protocol.FORESTS
+        for name in protocol.GROWING
     ]
-    least = min(each.difference for each in behind)
+    least = min(each.mean for each in behind)
     return Finding(
         "The report finds both forests similar and near the baseline with all strategies but ULS; "
         f"{100 * SIMILAR:.0f} points count as similar, {100 * NEAR:.0f} % of its accuracy as near.",
         f"Here they differ most with {widest}: the NCM forest is {100 * gaps[widest]:+.1f} points "
         f"from the SVM forest. The lowest has {100 * (1 + least):.1f} % of retraining's accuracy.",
-        combined(
+        combine_verdicts(
             [
                 *(each.within(SIMILAR) for each in similar),
                 *(each.above(NEAR - 1) for each in behind),
@@ -121,11 +114,7 @@ def _accuracy_is_similar(table: Table) -> Finding:
 
 
 def _updates_are_cheap(table: Table) -> Finding:
-    shares = {
-        (kind, name): growing.shared(table, "update_seconds", forest=kind, strategy=name)
-        for kind in ("NCM", "SVM")
-        for name in growing.STRATEGIES
-    }
+    shares = protocol.shares_of_retraining(table, "update_seconds")
     kind, name = most = max(shares, key=lambda key: shares[key])
     cheap = ", ".join(f"{k} {n} {s:.2f}" for (k, n), s in shares.items())
     return Finding(
@@ -136,7 +125,7 @@ def _updates_are_cheap(table: Table) -> Finding:
 
 
 def _printed_ratio(column: str) -> float:
-    """Times of the SVM forest beside those of the NCM forest, as printed."""
+    """Published time of the SVM forest divided by that of the NCM forest."""
     svm, ncm = PUBLISHED
     return float(svm[column] / ncm[column])
 
@@ -150,10 +139,10 @@ def _ratio(claim: str, printed: float, here: str, ratio: float) -> Finding:
 
 
 def _errors(table: Table, ncm: Table, svm: Table) -> Finding:
-    ours, theirs = (t.where(strategy=growing.RETRAINED) for t in (ncm, svm))
-    chosen = table.where(strategy=growing.RETRAINED)
-    gap = contrast(chosen, "test_error", {"forest": "SVM"}, {"forest": "NCM"})
-    better = combined([gap.verdict, gap.below(SIMILAR)])
+    ours, theirs = (t.where(strategy=protocol.RETRAINED) for t in (ncm, svm))
+    chosen = table.where(strategy=protocol.RETRAINED)
+    gap = compare_means(chosen, "test_error", {"forest": "SVM"}, {"forest": "NCM"})
+    better = combine_verdicts([gap.verdict, gap.below(SIMILAR)])
     here = (
         f"Here {100 * ours.mean('test_error'):.2f} % (NCM) and "
         f"{100 * theirs.mean('test_error'):.2f} % (SVM), training errors "
@@ -168,11 +157,7 @@ def _errors(table: Table, ncm: Table, svm: Table) -> Finding:
 
 
 def _test_work(table: Table) -> Finding:
-    shares = {
-        (kind, name): growing.shared(table, "comparisons", forest=kind, strategy=name)
-        for kind in ("NCM", "SVM")
-        for name in growing.STRATEGIES
-    }
+    shares = protocol.shares_of_retraining(table, "comparisons")
     grown = [share for (_, name), share in shares.items() if name != "ULS"]
     uls = [share for (_, name), share in shares.items() if name == "ULS"]
     return Finding(
@@ -188,14 +173,14 @@ EXPERIMENT = Experiment(
     name="report-fig4",
     title="Report, fig. 4: SVM and NCM forests at 20 spirals",
     shows="accuracy, test time and training time of both forests with every strategy",
-    sources=growing.SPIRALS,
+    sources=protocol.SPIRALS,
     runs=_runs,
-    measure=_measure,
+    measure=partial(protocol.measure_spirals, measure_at=[protocol.N_CLASSES]),
     draw=_draw,
     judge=_judge,
-    keys=growing.KEYS,
+    keys=protocol.KEYS,
     exact=("accuracy", "relative", "test_error", "train_error", "comparisons"),
-    timed=growing.TIMED,
+    timed=protocol.TIMED,
     published=PUBLISHED,
     size=(9.0, 3.6),
     notes=(

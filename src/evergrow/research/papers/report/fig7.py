@@ -1,67 +1,58 @@
-"""Fig. 7 of the report: SVM forests beside NCM forests at 20 classes of pictures."""
+"""Fig. 7 of the report: SVM and NCM forests at 20 classes of images."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import Figure
+from evergrow.research.experiments.verdicts import Difference, combine_verdicts, compare_means
+from evergrow.research.papers.report import plots, protocol
 
-from evergrow.research.experiments.contrasts import Contrast, combined, contrast
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.report import growing, pictures
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT"]
-
-# Shares of retraining's accuracy that count as lower than it but near it.
+# Relative accuracies that count as below retraining but near it.
 NEAR, LEVEL = 0.8, 1.02
 
-NAMES = (growing.RETRAINED, *growing.STRATEGIES)
+NAMES = (protocol.RETRAINED, *protocol.STRATEGIES)
 
 
-def _runs(lab: Lab) -> list[dict[str, Any]]:
+def _runs(context: ExperimentContext) -> list[Run]:
     # SVMs of 1000 features take minutes: fewer trees than elsewhere.
-    n_trees = lab.scaled(10, 5)
+    n_trees = context.scaled(10, 5)
     return [
-        growing.run_of(lab, kind, seed, n_trees=n_trees)
-        for seed in lab.seeds()
-        for kind in ("NCM", "SVM")
+        protocol.run_of(context, kind, seed, n_trees=n_trees)
+        for seed in context.seeds()
+        for kind in protocol.FORESTS
     ]
 
 
-def _measure(lab: Lab, run: Run) -> Sequence[Row]:
-    data = lab.dataset(run["data"]).per_class(lab.scaled(500, 40), 100)
-    return growing.all_strategies(lab, run, data, [growing.N_CLASSES])
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+    data = context.dataset(run["data"]).per_class(context.scaled(500, 40), 100)
+    return protocol.all_strategies(context, run, data, [protocol.N_CLASSES])
 
 
 def _draw(figure: Figure, table: Table) -> None:
-    pictures.draw_bars(figure, table, ("update_seconds",))
+    plots.draw_bars(figure, table, ("update_seconds",))
 
 
 def _judge(table: Table) -> list[Finding]:
     gaps = {name: _gap(table, name) for name in NAMES}
-    said = ", ".join(f"{name} {100 * gap.difference:+.1f}" for name, gap in gaps.items())
+    said = ", ".join(f"{name} {100 * gap.mean:+.1f}" for name, gap in gaps.items())
     here = f"Here the NCM forest's accuracy less the SVM forest's, in points: {said}."
-    incremental = [gaps[name] for name in growing.STRATEGIES]
+    incremental = [gaps[name] for name in protocol.STRATEGIES]
     return [
         Finding(
             "The report's text finds NCM forests more accurate with every strategy.",
             here,
-            combined(gap.verdict for gap in incremental),
+            combine_verdicts(gap.verdict for gap in incremental),
         ),
         Finding(
             "The report's caption, unlike its text, finds SVM forests more accurate.",
             here,
-            combined(gap.below(0.0) for gap in incremental),
+            combine_verdicts(gap.below(0.0) for gap in incremental),
         ),
         _longer(table, "update_seconds", "train"),
         _longer(table, "test_seconds", "test"),
         _near(table),
         _cheaper(table),
-        growing.test_work(
+        protocol.judge_test_work(
             table,
             "The report's caption finds forests that grew slower to test than retrained ones.",
             longer=True,
@@ -69,8 +60,10 @@ def _judge(table: Table) -> list[Finding]:
     ]
 
 
-def _gap(table: Table, name: str) -> Contrast:
-    return contrast(table.where(strategy=name), "accuracy", {"forest": "NCM"}, {"forest": "SVM"})
+def _gap(table: Table, name: str) -> Difference:
+    return compare_means(
+        table.where(strategy=name), "accuracy", {"forest": "NCM"}, {"forest": "SVM"}
+    )
 
 
 def _longer(table: Table, column: str, what: str) -> Finding:
@@ -90,8 +83,8 @@ def _longer(table: Table, column: str, what: str) -> Finding:
 def _near(table: Table) -> Finding:
     each = {
         (kind, name): table.mean("relative", forest=kind, strategy=name)
-        for kind in ("NCM", "SVM")
-        for name in growing.GROWING
+        for kind in protocol.FORESTS
+        for name in protocol.GROWING
     }
     lowest = min(each, key=lambda key: each[key])
     return Finding(
@@ -104,11 +97,7 @@ def _near(table: Table) -> Finding:
 
 
 def _cheaper(table: Table) -> Finding:
-    shares = {
-        (kind, name): growing.shared(table, "update_seconds", forest=kind, strategy=name)
-        for kind in ("NCM", "SVM")
-        for name in growing.STRATEGIES
-    }
+    shares = protocol.shares_of_retraining(table, "update_seconds")
     said = ", ".join(f"{kind} {name} {share:.2f}" for (kind, name), share in shares.items())
     return Finding(
         "The report finds updates faster than retraining.",
@@ -121,14 +110,14 @@ EXPERIMENT = Experiment(
     name="report-fig7",
     title="Report, fig. 7: SVM and NCM forests at 20 classes of pictures",
     shows="accuracy, test time and training time of both forests with every strategy",
-    sources=growing.WORDS,
+    sources=protocol.WORDS,
     runs=_runs,
     measure=_measure,
     draw=_draw,
     judge=_judge,
-    keys=growing.KEYS,
-    exact=growing.EXACT,
-    timed=growing.TIMED,
+    keys=protocol.KEYS,
+    exact=protocol.EXACT,
+    timed=protocol.TIMED,
     size=(9.0, 3.6),
     notes=(
         "The report takes classes of ILSVRC 2010 as counts of 1000 SIFT words. Here they are 20 "

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from evergrow.research.experiments.contrasts import Contrast, combined, contrast, contrast_of
-from evergrow.research.experiments.drawing import BLACK
-from evergrow.research.experiments.experiment import Experiment, Finding, Run
-from evergrow.research.experiments.lab import Lab
-from evergrow.research.experiments.table import Row, Table
-from evergrow.research.papers.report import growing, pictures
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["EXPERIMENT", "MEASURED_AT", "PRINTED", "printed_spread"]
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments.plots import BLACK, Figure
+from evergrow.research.experiments.verdicts import (
+    combine_verdicts,
+    compare_extremes,
+    compare_means,
+    compare_seeds,
+)
+from evergrow.research.papers.report import plots, protocol
 
 MEASURED_AT = (12, 16, 20)
 INITIALS = (4, 6, 10)
 CELL = ("forest", "initial", "strategy", "n_classes")
-NAMES = {growing.RETRAINED: "forests trained anew", "relative": "relative accuracy"}
-FORESTS = ("NCM", "SVM")
-# How far from the printed numbers ours may be on average, and any of them, and still agree.
+NAMES = {protocol.RETRAINED: "forests trained anew", "relative": "relative accuracy"}
+# Largest distance from the published numbers, on average and of any of them.
 NEAR, FURTHEST = 0.03, 0.1
-# Differences between initial classes that count as none.
+# Difference between numbers of initial classes that counts as none.
 INSENSITIVE = 0.05
 
-# Accuracy of forests trained anew at 12, 16 and 20 classes.
+# Accuracy of forests trained from scratch at 12, 16 and 20 classes.
 BASELINES = {"SVM": (0.97, 0.96, 0.96), "NCM": (0.95, 0.95, 0.98)}
 
-# Relative accuracy in % at 12, 16 and 20 classes, by kind of forest and initial classes.
+# Relative accuracy in percent at 12, 16 and 20 classes, by kind of forest and initial classes.
 PRINTED: dict[tuple[str, int], dict[str, tuple[float, float, float]]] = {
     ("NCM", 4): {
         "ULS": (61.2, 50.3, 42.4),
@@ -78,7 +75,7 @@ def _published() -> tuple[Row, ...]:
     rows: list[Row] = []
     for forest, accuracies in BASELINES.items():
         for n_classes, accuracy in zip(MEASURED_AT, accuracies, strict=True):
-            where = {"forest": forest, "strategy": growing.RETRAINED, "n_classes": n_classes}
+            where = {"forest": forest, "strategy": protocol.RETRAINED, "n_classes": n_classes}
             rows.append({**where, "accuracy": accuracy})
     for (forest, initial), strategies in PRINTED.items():
         for name, relative in strategies.items():
@@ -93,35 +90,33 @@ def _published() -> tuple[Row, ...]:
 PUBLISHED = _published()
 
 
-def _runs(lab: Lab) -> list[dict[str, Any]]:
-    # A quick run leaves out the middle, which tells least.
-    first, *others = lab.scaled(INITIALS, (4, 10))
-    n_classes = len(lab.dataset(lab.names[0]).classes)
+def _runs(context: ExperimentContext) -> list[Run]:
+    # A quick run leaves out the middle, which says least.
+    first, *others = context.scaled(INITIALS, (4, 10))
+    n_classes = len(context.dataset(context.names[0]).classes)
     initials = [first, *(n for n in others if n < n_classes)]
     return [
-        growing.run_of(lab, forest, seed, initial=initial)
-        for seed in lab.seeds()
-        for forest in FORESTS
+        protocol.run_of(context, forest, seed, initial=initial)
+        for seed in context.seeds()
+        for forest in protocol.FORESTS
         for initial in initials
     ]
-
-
-def _measure(lab: Lab, run: Run) -> Sequence[Row]:
-    return growing.all_strategies(lab, run, growing.spirals_of(lab, run), MEASURED_AT)
 
 
 def _draw(figure: Figure, table: Table) -> None:
     initials = table.values("initial")
     printed, sizes = Table(PUBLISHED), table.values("n_classes")
-    rows = figure.subplots(len(FORESTS), len(initials), sharex=True, sharey=True, squeeze=False)
-    for forest, panels in zip(FORESTS, rows, strict=True):
+    rows = figure.subplots(
+        len(protocol.FORESTS), len(initials), sharex=True, sharey=True, squeeze=False
+    )
+    for forest, panels in zip(protocol.FORESTS, rows, strict=True):
         for initial, axes in zip(initials, panels, strict=True):
-            for name in growing.STRATEGIES:
-                colour, marker = pictures.LOOKS[name]
+            for name in protocol.STRATEGIES:
+                colour, marker = plots.LOOKS[name]
                 where = {"forest": forest, "initial": initial, "strategy": name}
                 look = {"color": colour, "marker": marker, "label": name}
-                pictures.draw_curve(axes, table.where(**where), "relative", 100, **look)
-                # Beside other numbers of classes they would say nothing.
+                plots.draw_curve(axes, table.where(**where), "relative", 100, **look)
+                # Only at numbers of classes that were measured.
                 beside = (row for row in printed.where(**where) if row["n_classes"] in sizes)
                 paper = Table(beside).curve("n_classes", "relative")
                 look = {"color": colour, "marker": marker, "markerfacecolor": "none"}
@@ -139,12 +134,12 @@ def _draw(figure: Figure, table: Table) -> None:
 
 
 def _judge(table: Table) -> list[Finding]:
-    return [_rtst_beats_uls(table), *_initial_classes(table), *_beside_the_report(table)]
+    return [_rtst_beats_uls(table), *_initial_classes(table), *_compare_with_report(table)]
 
 
 def _rtst_beats_uls(table: Table) -> Finding:
     places = dict.fromkeys(
-        # A stream that begins where it ends has updated nothing.
+        # A stream that starts with all of its classes has no updates.
         (row["forest"], row["initial"], row["n_classes"])
         for row in table
         if row["initial"] < row["n_classes"]
@@ -152,25 +147,21 @@ def _rtst_beats_uls(table: Table) -> Finding:
     gaps = []
     for forest, initial, n_classes in places:
         at = table.where(forest=forest, initial=initial, n_classes=n_classes)
-        gaps += [_beside(at, name, "ULS") for name in ("RTST", "RTSTQ")]
-    least = min(gap.difference for gap in gaps)
+        gaps += [protocol.compare_strategies(at, name, "ULS") for name in ("RTST", "RTSTQ")]
+    least = min(gap.mean for gap in gaps)
     return Finding(
         "The report finds RTST above ULS for both forests in every cell.",
         f"Here the smallest lead is {100 * least:.1f} points of relative accuracy.",
-        combined(gap.verdict for gap in gaps),
+        combine_verdicts(gap.verdict for gap in gaps),
     )
 
 
-def _beside(at: Table, one: str, other: str) -> Contrast:
-    return contrast(at, "relative", {"strategy": one}, {"strategy": other})
-
-
 def printed_spread() -> float:
-    """How far the report's own numbers at 20 classes are apart between initial classes."""
+    """Largest difference between initial classes in the report's own numbers at 20 classes."""
     at_end = {
         (forest, name): [PRINTED[forest, n][name][-1] for n in INITIALS]
-        for forest in FORESTS
-        for name in growing.GROWING
+        for forest in protocol.FORESTS
+        for name in protocol.GROWING
     }
     return max(max(each) - min(each) for each in at_end.values())
 
@@ -180,16 +171,17 @@ def _initial_classes(table: Table) -> list[Finding]:
     initials = sorted(table.values("initial"))
     rising: list[bool | None] = []
     spreads, said = [], []
-    for forest in FORESTS:
+    for forest in protocol.FORESTS:
         uls = end.where(forest=forest, strategy="ULS")
         means = [100 * uls.mean("relative", initial=n) for n in initials]
         said.append(f"{forest} " + " / ".join(f"{mean:.0f}" for mean in means))
         rising += [
-            contrast(uls, "relative", {"initial": more}, {"initial": fewer}).verdict
+            compare_means(uls, "relative", {"initial": more}, {"initial": fewer}).verdict
             for fewer, more in pairwise(initials)
         ]
         spreads += [
-            _spread(end.where(forest=forest, strategy=name), initials) for name in growing.GROWING
+            compare_extremes(end.where(forest=forest, strategy=name), "relative", "initial")
+            for name in protocol.GROWING
         ]
     counts = " / ".join(map(str, initials))
     several = len(initials) > 1
@@ -197,33 +189,27 @@ def _initial_classes(table: Table) -> list[Finding]:
         Finding(
             "The report finds that ULS gains from more initial classes.",
             f"Here it ends at {', '.join(said)} % of retraining from {counts} initial classes.",
-            combined(rising) if several else None,
+            combine_verdicts(rising) if several else None,
         ),
         Finding(
             "The report finds the other strategies insensitive to the number of initial classes; "
             f"in its own table they differ by up to {printed_spread():.1f} points at 20, and up to "
             f"{100 * INSENSITIVE:.0f} count as none.",
-            f"Here they differ by at most {100 * max(s.difference for s in spreads):.1f} points.",
-            combined(spread.below(INSENSITIVE) for spread in spreads) if several else None,
+            f"Here they differ by at most {100 * max(s.mean for s in spreads):.1f} points.",
+            combine_verdicts(spread.below(INSENSITIVE) for spread in spreads) if several else None,
         ),
     ]
 
 
-def _spread(rows: Table, initials: Sequence[int]) -> Contrast:
-    means = {n: rows.mean("relative", initial=n) for n in initials}
-    worst, best = (find(means, key=lambda n: means[n]) for find in (min, max))
-    return contrast(rows, "relative", {"initial": best}, {"initial": worst})
-
-
-def _beside_the_report(table: Table) -> list[Finding]:
-    groups: dict[str, list[Row]] = {growing.RETRAINED: [], "ULS": [], "the others": []}
+def _compare_with_report(table: Table) -> list[Finding]:
+    groups: dict[str, list[Row]] = {protocol.RETRAINED: [], "ULS": [], "the others": []}
     for row in PUBLISHED:
         groups[row["strategy"] if row["strategy"] in groups else "the others"].append(row)
-    return [_holds(table, group, rows) for group, rows in groups.items()]
+    return [_judge_group(table, group, rows) for group, rows in groups.items()]
 
 
-def _holds(table: Table, group: str, printed: list[Row]) -> Finding:
-    what = "accuracy" if group == growing.RETRAINED else "relative"
+def _judge_group(table: Table, group: str, printed: list[Row]) -> Finding:
+    what = "accuracy" if group == protocol.RETRAINED else "relative"
     claim = (
         f"The report's table holds for {NAMES.get(group, group)}: on average within "
         f"{100 * NEAR:.0f} points, and no number further than {100 * FURTHEST:.0f}."
@@ -240,13 +226,13 @@ def _holds(table: Table, group: str, printed: list[Row]) -> Finding:
             by_seed.setdefault(seed, []).append(ours.mean(what, seed=seed) - row[what])
     if not gaps:
         return Finding(claim, "These data do not reach its numbers of classes.", None)
-    on_average = contrast_of([float(np.mean(each)) for each in by_seed.values()])
+    on_average = compare_seeds([float(np.mean(each)) for each in by_seed.values()])
     furthest = max(gaps, key=lambda cell: abs(gaps[cell]))
     return Finding(
         claim,
-        f"Here {NAMES.get(what, what)} is {100 * on_average.difference:+.1f} points from the "
+        f"Here {NAMES.get(what, what)} is {100 * on_average.mean:+.1f} points from the "
         f"printed on average and {100 * gaps[furthest]:+.1f} at the most ({furthest}).",
-        combined([on_average.within(NEAR), abs(gaps[furthest]) <= FURTHEST]),
+        combine_verdicts([on_average.within(NEAR), abs(gaps[furthest]) <= FURTHEST]),
     )
 
 
@@ -262,14 +248,14 @@ EXPERIMENT = Experiment(
     name="report-table1",
     title="Report, table 1: spirals from 4, 6 and 10 initial classes",
     shows="accuracy relative to retraining at 12, 16 and 20 classes, NCM and SVM forests",
-    sources=growing.SPIRALS,
+    sources=protocol.SPIRALS,
     runs=_runs,
-    measure=_measure,
+    measure=partial(protocol.measure_spirals, measure_at=MEASURED_AT),
     draw=_draw,
     judge=_judge,
-    keys=growing.KEYS,
-    exact=growing.EXACT,
-    timed=growing.TIMED,
+    keys=protocol.KEYS,
+    exact=protocol.EXACT,
+    timed=protocol.TIMED,
     published=PUBLISHED,
     size=(9.0, 5.2),
     notes=(

@@ -1,0 +1,102 @@
+"""What a worker does with a group of trees that stays with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow import _core
+from evergrow.estimators.forest.value.sample_matrix import as_floats
+from evergrow.estimators.forest.value.standardization import Standardization
+from evergrow.foundation.engine import Arrays
+
+_REPORT = "report."
+
+Codes = npt.NDArray[np.int32]
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class TreeGroup:
+    """Some trees of a forest over all its samples, and the number of the first of them."""
+
+    first_tree: int
+    forest: _core.Forest
+
+
+@dataclass(frozen=True)
+class TreeUpdateTask:
+    """One update, the same for every group: rows as samples hold them, and what the core is told.
+
+    ``numbers`` are those that the samples give the new rows.
+    """
+
+    rows: npt.NDArray[Any]
+    codes: Codes
+    ids: Ids
+    numbers: Codes
+    evicted: Codes
+    plan: dict[str, Any]
+    n_threads: int
+
+
+def load_group(
+    first_tree: int,
+    changes: list[npt.NDArray[np.uint8]],
+    n_classes: int,
+    n_features: int,
+    rows: npt.NDArray[Any],
+    codes: Codes,
+    ids: Ids,
+) -> TreeGroup:
+    """Trees from all that they are, over rows of a shared matrix where they lie."""
+    samples = _core.Samples.over(rows, codes, ids, n_features=n_features)
+    forest = _core.Forest.changed(
+        samples=samples, changes=changes, n_classes=n_classes, before=None
+    )
+    return TreeGroup(first_tree, forest)
+
+
+def update_group(group: TreeGroup, part: None, task: TreeUpdateTask) -> tuple[TreeGroup, Arrays]:  # noqa: ARG001
+    """The group after an update, and what has changed in its trees."""
+    samples = group.forest.samples.copy()
+    numbers = samples.add(len(task.ids))
+    if not np.array_equal(numbers, task.numbers):
+        raise RuntimeError("the samples of a worker are not those of the forest")
+    rows = np.ascontiguousarray(as_floats(task.rows), dtype=np.float32)
+    scale = Standardization.identity(samples.n_features).core
+    samples.write(numbers, rows, task.codes, task.ids, scale)
+    forest, done = group.forest.update(
+        samples=samples,
+        rows=numbers,
+        evicted=task.evicted,
+        plan=task.plan,
+        n_threads=task.n_threads,
+        progress=None,
+        first_tree=group.first_tree,
+    )
+    changes = forest.changes_since(group.forest)
+    if len(task.evicted):
+        left = samples.copy()
+        left.remove(task.evicted)
+        forest = forest.with_samples(left)
+    found: Arrays = {str(tree): array for tree, array in enumerate(changes)}
+    found.update({_REPORT + name: np.array(value) for name, value in done.items()})
+    return TreeGroup(group.first_tree, forest), found
+
+
+def tree_changes(arrays: Arrays) -> list[npt.NDArray[np.uint8]]:
+    """The changes of every tree, of what :func:`update_group` gives."""
+    return [array for name, array in arrays.items() if not name.startswith(_REPORT)]
+
+
+def update_counts(arrays: Arrays) -> dict[str, Any]:
+    """What the core says of the update."""
+    return {
+        name.removeprefix(_REPORT): array.item()
+        for name, array in arrays.items()
+        if name.startswith(_REPORT)
+    }

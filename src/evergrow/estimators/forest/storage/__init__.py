@@ -1,0 +1,1 @@
+"""Where training samples are stored: memory, a memory-mapped file, or a temporary file."""

@@ -1,0 +1,61 @@
+"""Stored samples as an array whose rows are read when they are asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow import _core
+
+
+class SampleMatrix:
+    """Some rows of samples, which may lie in a file larger than memory.
+
+    What a model file is written from: it has the shape of an array and gives slices of it.
+    """
+
+    ndim = 2
+
+    def __init__(self, samples: _core.Samples, numbers: npt.NDArray[np.int32]) -> None:
+        self._samples, self._numbers = samples, numbers
+        self.shape = (len(numbers), samples.n_features)
+        self.dtype = np.dtype(np.float16 if samples.half else np.float32)
+        self.nbytes = self.shape[0] * self.shape[1] * self.dtype.itemsize
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
+        """Read some rows."""
+        numbers = self._numbers[rows]
+        # Before, because a file that was cut short must not be read; after, because what was read
+        # from one that changed meanwhile is not what was stored.
+        if len(numbers):
+            check_file(self._samples)
+        found = as_floats(self._samples.take(numbers))
+        if len(numbers):
+            check_file(self._samples)
+        return found
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Read all rows."""
+        if copy is False:
+            raise ValueError("rows that are read when asked for are always copies")
+        return np.asarray(self[:], dtype=dtype)
+
+
+def as_floats(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Rows of the core as numbers: it gives half precision as its bits."""
+    return rows.view(np.float16) if rows.dtype == np.uint16 else rows
+
+
+def check_file(samples: _core.Samples) -> None:
+    """Raise an ``OSError`` if the samples are in a file that is not as it was left."""
+    if samples.problem:
+        raise OSError(
+            f"the samples of the forest cannot be used, their file {samples.path!r} changed: "
+            f"{samples.problem}; the forest still predicts"
+        )

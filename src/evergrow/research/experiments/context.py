@@ -1,0 +1,94 @@
+"""What an experiment runs with: its data sets, the number of seeds, and its size."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from evergrow.research.datasets import Dataset, load_dataset
+from evergrow.research.experiments.experiment import Source
+
+DATA_VARIABLE = "EVERGROW_DATA"
+
+Value = TypeVar("Value")
+
+
+@dataclass
+class ExperimentContext:
+    """Data sets and sizes of one experiment.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        The data sets of the experiment.
+    quick : bool, default=False
+        A small run on built-in data.
+    data : path, default=None
+        The user's own data in place of all sources.
+    n_seeds : int, default=None
+        Number of seeds; None for the default of the experiment, mostly 3.
+    n_jobs : int, default=-1
+        Threads of the learners; the results do not depend on it.
+    """
+
+    sources: Mapping[str, Source]
+    quick: bool = False
+    data: str | os.PathLike[str] | None = None
+    n_seeds: int | None = None
+    n_jobs: int = -1
+    _loaded: dict[str, Dataset] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.data is not None and not self.sources:
+            raise ValueError("this experiment makes its own data: it takes no others")
+
+    @property
+    def missing_files(self) -> tuple[str, ...]:
+        """Files that a full run would read and that built-in data replace."""
+        missing = (self.sources[name] for name in self.names if self.is_built_in(name))
+        return () if self.quick else tuple(s.file for s in missing if s.file is not None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the data sets that runs may use; with the user's own data, the first."""
+        names = tuple(self.sources)
+        return names if self.data is None else names[:1]
+
+    def seeds(self, full: int = 3, quick: int = 1) -> range:
+        """Seeds to repeat with: ``n_seeds`` of them, or the given number if that is None."""
+        return range(self.scaled(full, quick) if self.n_seeds is None else self.n_seeds)
+
+    def scaled(self, full: Value, quick: Value) -> Value:
+        """The first value in a full run, the second in a quick one."""
+        return quick if self.quick else full
+
+    def dataset(self, name: str) -> Dataset:
+        """A data set by its name; it is read once."""
+        if name not in self._loaded:
+            self._loaded[name] = self._read(self.sources[name])
+        return self._loaded[name]
+
+    def is_built_in(self, name: str) -> bool:
+        """Whether a data set is the built-in one."""
+        return self._path(self.sources[name]) is None
+
+    def _path(self, source: Source) -> Path | None:
+        if self.data is not None:
+            return Path(self.data)
+        folder = os.environ.get(DATA_VARIABLE)
+        if self.quick or not folder or source.file is None:
+            return None
+        if not Path(folder).is_dir():
+            raise FileNotFoundError(f"{DATA_VARIABLE} names {folder!r}, which is not a folder")
+        path = Path(folder) / source.file
+        return path if path.exists() else None
+
+    def _read(self, source: Source) -> Dataset:
+        path = self._path(source)
+        if path is None:
+            return source.built_in()
+        found = load_dataset(path)
+        return found if source.prepare is None else source.prepare(found)

@@ -1,0 +1,170 @@
+"""Markdown pages: the page of one experiment, and the index of a folder of results."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evergrow.foundation.atomic import written_whole
+from evergrow.research.experiments.catalogue import PAPERS, Paper
+from evergrow.research.experiments.experiment import Experiment, Finding
+from evergrow.research.experiments.table import Table
+
+_VERDICTS = {"agrees": "Agrees.", "differs": "**Differs.**", "open": "Not decided here."}
+
+_INTRODUCTION = """# Results
+
+Every table and figure of the papers that was measured, beside what the paper says of it. A claim
+agrees, differs, or cannot be decided on these data."""
+
+# Shown in the index next to the title of a result.
+_REMARKS = {"quick": "**a quick run**", "own_data": "on your own data"}
+
+
+def format_page(
+    experiment: Experiment, table: Table, findings: Sequence[Finding], record: Mapping[str, Any]
+) -> str:
+    """The page of an experiment as Markdown."""
+    parts = [
+        f"# {experiment.title}",
+        experiment.shows,
+        f"![{experiment.title}]({experiment.name}.svg)",
+        "## What agrees and what does not",
+        "\n".join(f"- {_VERDICTS[f.verdict]} {f.claim} {f.here}" for f in findings),
+    ]
+    published = format_published(experiment, table)
+    if published:
+        parts += ["## The paper's numbers beside ours", published]
+    if experiment.notes:
+        parts += [
+            "## What is not as in the paper",
+            "\n".join(f"- {n}" for n in experiment.notes),
+        ]
+    parts += ["## How it was measured", _format_record(experiment, record)]
+    return "\n\n".join(parts) + "\n"
+
+
+def format_published(experiment: Experiment, table: Table) -> str:
+    """A table of the published numbers with ours for the same setting, mean and deviation.
+
+    Where the published rows name no data set, each of ours has a column of its own.
+    """
+    apart = any("data" in row for row in experiment.published)
+    names = [] if apart else table.values("data")
+    columns = {name: table.where(data=name) for name in names} or {"here": table}
+    measured = (*experiment.exact, *experiment.timed)
+    lines = []
+    for row in experiment.published:
+        where = {key: row[key] for key in experiment.keys if key in row}
+        # Columns that only the paper has, such as the kind of its features, are shown as well.
+        told = where | {key: row[key] for key in row if key not in measured}
+        setting = ", ".join(f"{key} {value}" for key, value in told.items())
+        for name in measured:
+            if row.get(name) is not None:
+                ours = [_format_mean(mine.where(**where), name) for mine in columns.values()]
+                lines.append(f"| {setting} | {name} | {row[name]:.4g} | {' | '.join(ours)} |")
+    if not lines:
+        return ""
+    heads = [name if name == "here" else f"here, {name}" for name in columns]
+    rule = "|---|---|---|" + "---|" * len(heads)
+    return "\n".join([f"| setting | what | paper | {' | '.join(heads)} |", rule, *lines])
+
+
+def _format_mean(table: Table, name: str) -> str:
+    if not len(table.column(name)):
+        return "not measured"
+    return f"{table.mean(name):.4g} ± {table.deviation(name):.2g}"
+
+
+def _format_threads(n_jobs: int) -> str:
+    return {-1: "a thread for each", 1: "one thread"}.get(n_jobs, f"{n_jobs} threads")
+
+
+def _format_record(experiment: Experiment, record: Mapping[str, Any]) -> str:
+    data = ", ".join(
+        f"{role}: {found['name']} (SHA-256 `{found['sha256'][:16]}`)"
+        for role, found in record["data"].items()
+    )
+    versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
+    seeds = ", ".join(map(str, record["seeds"]))
+    options = (" --quick" if record["quick"] else "") + (
+        " --data YOUR_FILE" if record["own_data"] else ""
+    )
+    if record["n_seeds"] is not None:
+        options += f" --seeds {record['n_seeds']}"
+    files = f"Numbers: [{experiment.name}.csv]({experiment.name}.csv)"
+    if experiment.timed:
+        files += f", times: [{experiment.name}-timings.csv]({experiment.name}-timings.csv)"
+    return "\n".join(
+        [
+            f"    evergrow experiment {experiment.name}{options}",
+            "",
+            *([f"Data: {data}."] if data else []),
+            *([f"Seeds: {seeds}."] if seeds else []),
+            f"{record['processor']}, {record['n_cores']} cores, "
+            f"{_format_threads(record['n_jobs'])}; {versions}.",
+            f"{files}.",
+        ]
+    )
+
+
+def write_index(folder: str | os.PathLike[str]) -> Path:
+    """Write ``index.md``, which lists the experiments whose results are in a folder."""
+    target = Path(folder)
+    parts = [_INTRODUCTION]
+    found: list[str] = []
+    for paper in PAPERS:
+        lines = _index_lines(paper, target, found)
+        if lines:
+            parts += [f"## {paper.citation}", "\n".join(lines)]
+    differing = _differing_claims(target, found)
+    if differing:
+        parts += ["## Where it differs", "\n".join(differing)]
+    parts.append("\n".join(["```{toctree}", ":hidden:", "", *found, "```"]))
+    with written_whole(target / "index.md") as file:
+        file.write(("\n\n".join(parts) + "\n").encode())
+    return target / "index.md"
+
+
+def _index_lines(paper: Paper, folder: Path, found: list[str]) -> list[str]:
+    lines = ["| | agrees | differs | open |", "|---|---|---|---|"]
+    for name in paper.names:
+        page, record = folder / f"{name}.md", folder / f"{name}.json"
+        if not (page.exists() and record.exists()):
+            continue
+        title = page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        content = _read_record(record)
+        if content is None:
+            continue
+        agrees = [finding["agrees"] for finding in content["findings"]]
+        counts = (agrees.count(True), agrees.count(False), agrees.count(None))
+        remarks = "".join(f", {words}" for key, words in _REMARKS.items() if content.get(key))
+        lines.append(f"| [{title}]({name}.md){remarks} | {' | '.join(map(str, counts))} |")
+        found.append(name)
+    return lines if len(lines) > 2 else []
+
+
+def _differing_claims(folder: Path, names: list[str]) -> list[str]:
+    """All claims that differ, in one list."""
+    return [
+        f"- [{name}]({name}.md): {finding['claim']} {finding['here']}"
+        for name in names
+        for finding in (_read_record(folder / f"{name}.json") or {"findings": []})["findings"]
+        if finding["agrees"] is False
+    ]
+
+
+def _read_record(record: Path) -> dict[str, Any] | None:
+    """The record of an experiment; None if the file is damaged."""
+    try:
+        content = json.loads(record.read_text(encoding="utf-8"))
+        findings = [
+            {key: finding[key] for key in ("claim", "here", "agrees")}
+            for finding in content["findings"]
+        ]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return {**content, "findings": findings}

@@ -1,0 +1,168 @@
+"""Run an experiment: measure the missing runs, then write its table, figure and page."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evergrow.foundation.atomic import written_whole
+from evergrow.foundation.progress import progress_bar
+from evergrow.foundation.version import __version__
+from evergrow.research.experiments.context import ExperimentContext
+from evergrow.research.experiments.environment import describe_environment
+from evergrow.research.experiments.experiment import Experiment, Finding, Run
+from evergrow.research.experiments.pages import format_page
+from evergrow.research.experiments.plots import check_matplotlib, saved_figure
+from evergrow.research.experiments.run_cache import RunCache
+from evergrow.research.experiments.table import Table
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of an experiment."""
+
+    experiment: Experiment
+    table: Table
+    findings: tuple[Finding, ...]
+    record: Mapping[str, Any]
+    n_measured: int
+    """Number of runs measured now; the others were in the cache."""
+
+
+def run_experiment(
+    experiment: Experiment,
+    folder: str | os.PathLike[str],
+    context: ExperimentContext,
+    *,
+    fresh: bool = False,
+    verbose: int = 0,
+) -> Outcome:
+    """Run an experiment and write its results.
+
+    Every finished run is cached in ``folder``, so that after an interruption the same call
+    continues where it stopped and writes the same ``NAME.csv``. Times, which differ from run to
+    run, are written to ``NAME-timings.csv``.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        One of :func:`~evergrow.research.find_experiments`.
+    folder : path
+        Where tables, figure, page and record are written; it is created if it does not exist.
+    context : ExperimentContext
+        Data sets and sizes.
+    fresh : bool, default=False
+        Clear the cache and measure all runs again, as after a change of the code.
+    verbose : int, default=0
+        Above 0 shows a progress bar.
+    """
+    target = check_folder(folder)
+    _check_replacing(target / f"{experiment.name}.json", context)
+    check_matplotlib()
+    cache = RunCache(target / ".runs" / f"{experiment.name}.jsonl")
+    if fresh:
+        cache.clear()
+    rows: list[dict[str, Any]] = []
+    n_measured = 0
+    runs = list(experiment.runs(context))
+    with progress_bar(experiment.name, len(runs), verbose) as show:
+        for done, run in enumerate(runs):
+            if show is not None:
+                show(done)
+            setting = _setting(context, run)
+            found = cache.get(setting)
+            if found is None:
+                found = cache.add(setting, experiment.measure(context, run))
+                n_measured += 1
+            rows += found
+    table = Table(rows) if experiment.complete is None else experiment.complete(Table(rows))
+    outcome = Outcome(
+        experiment,
+        table,
+        tuple(experiment.judge(table)),
+        _record(experiment, context, runs),
+        n_measured,
+    )
+    _write(target, outcome)
+    return outcome
+
+
+def check_folder(folder: str | os.PathLike[str]) -> Path:
+    """Create a folder, or raise an error, before any work, if it cannot be written to."""
+    target = Path(folder)
+    probe = target / ".evergrow-probe"
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+    except OSError as error:
+        raise OSError(f"cannot write to the folder {str(folder)!r}: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink(missing_ok=True)
+    return target
+
+
+def _check_replacing(record: Path, context: ExperimentContext) -> None:
+    """Refuse to replace a full run, which may have taken an hour, by a quick one."""
+    if not context.quick or not record.exists():
+        return
+    try:
+        was_quick = json.loads(record.read_text(encoding="utf-8"))["quick"]
+    except (ValueError, KeyError, TypeError):
+        return
+    if not was_quick:
+        raise ValueError(
+            f"{record.name} is of a full run, which a quick one would replace: name another folder"
+        )
+
+
+def _setting(context: ExperimentContext, run: Run) -> dict[str, Any]:
+    """Everything that a run depends on: the key of the cache."""
+    name = run.get("data")
+    data = {} if name is None else {"sha256": context.dataset(name).sha256}
+    return {**run, **data, "quick": context.quick, "version": __version__}
+
+
+def _record(experiment: Experiment, context: ExperimentContext, runs: list[Run]) -> dict[str, Any]:
+    names = dict.fromkeys(run["data"] for run in runs if "data" in run)
+    datasets = {name: context.dataset(name) for name in names}
+    return {
+        "experiment": experiment.name,
+        "quick": context.quick,
+        "own_data": context.data is not None,
+        "n_jobs": context.n_jobs,
+        "n_seeds": context.n_seeds,
+        "seeds": sorted({run["seed"] for run in runs if "seed" in run}),
+        "data": {
+            name: {"name": data.name, "sha256": data.sha256} for name, data in datasets.items()
+        },
+        **describe_environment(),
+    }
+
+
+def _write(folder: Path, outcome: Outcome) -> None:
+    experiment, table = outcome.experiment, outcome.table
+    # The figure first: a page must not show a figure that does not exist.
+    with saved_figure(folder / f"{experiment.name}.svg", *experiment.size) as figure:
+        experiment.draw(figure, table)
+    files = {
+        f"{experiment.name}.csv": table.to_csv(experiment.columns),
+        f"{experiment.name}.md": format_page(experiment, table, outcome.findings, outcome.record),
+        f"{experiment.name}.json": _as_json(outcome),
+    }
+    if experiment.timed:
+        columns = (*experiment.keys, *experiment.timed)
+        files[f"{experiment.name}-timings.csv"] = table.to_csv(columns)
+    for name, text in files.items():
+        with written_whole(folder / name) as file:
+            file.write(text.encode())
+
+
+def _as_json(outcome: Outcome) -> str:
+    findings = [{"claim": f.claim, "here": f.here, "agrees": f.agrees} for f in outcome.findings]
+    return json.dumps({**outcome.record, "findings": findings}, indent=2) + "\n"

@@ -1,0 +1,92 @@
+"""Claims that several tables of the paper share, and how they are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evergrow.research.experiments import Table
+from evergrow.research.experiments.verdicts import (
+    combine_verdicts,
+    compare_means,
+    format_percent,
+    is_best,
+)
+from evergrow.research.papers.cvpr2015 import learners
+
+_WITH_HIERARCHY = ("nn", "hierarchical", "nn-h")
+
+# What was measured, as part of a sentence, and the verdict.
+Seen = tuple[str, bool | None]
+
+
+def label(method: str) -> str:
+    """The name of a method in a sentence."""
+    return learners.LABELS[method].replace("\n", " ")
+
+
+def percent(value: object) -> str:
+    """A share in percent; other values unchanged."""
+    return f"{value:.0%}" if isinstance(value, float) else str(value)
+
+
+def judge_best(
+    method: str,
+    table: Table,
+    over: str,
+    *,
+    column: str = "accuracy",
+    among: Sequence[str] = learners.PAPERS_METHODS,
+) -> Seen:
+    """Whether a method is the best at every value of a column."""
+    others = [name for name in among if name != method]
+    parts, verdicts = [], []
+    for value in table.values(over):
+        mine = table.where(**{over: value})
+        verdicts.append(is_best(mine, column, {"method": method}, [{"method": o} for o in others]))
+        best = max(others, key=lambda name: mine.mean(column, method=name))
+        parts.append(
+            f"{format_percent(mine, column, method=method)} beside {label(best)} "
+            f"{format_percent(mine, column, method=best)} ({over} {percent(value)})"
+        )
+    return ", ".join(parts), combine_verdicts(verdicts)
+
+
+def judge_hierarchy(table: Table, over: str, *, column: str = "accuracy") -> Seen:
+    """Whether methods that use the hierarchy are on average above those that do not."""
+    told = {
+        name: name in _WITH_HIERARCHY for name in learners.PAPERS_METHODS if name != "fine-only"
+    }
+    rows = Table({**r, "told": told[r["method"]]} for r in table if r["method"] in told)
+    parts, verdicts = [], []
+    for value in table.values(over):
+        mine = rows.where(**{over: value})
+        found = compare_means(mine, column, {"told": True}, {"told": False})
+        verdicts.append(found.verdict)
+        parts.append(f"{100 * found.mean:+.1f} points ({over} {percent(value)})")
+    return f"on average {', '.join(parts)}", combine_verdicts(verdicts)
+
+
+def judge_gain(
+    table: Table, over: str, methods: Sequence[str], *, baseline: str = "fine-only"
+) -> Seen:
+    """Whether methods are above the baseline at every value of a column."""
+    found = {
+        (name, value): compare_means(
+            table.where(**{over: value}), "accuracy", {"method": name}, {"method": baseline}
+        )
+        for name in methods
+        for value in table.values(over)
+    }
+    (name, value), least = min(found.items(), key=lambda item: item[1].mean)
+    gain = f"{100 * least.mean:+.1f} points"
+    text = f"the least gain is {gain} ({label(name)}, {over} {percent(value)})"
+    return text, combine_verdicts(each.verdict for each in found.values())
+
+
+def format_trade_off(table: Table, parameter: str, values: Sequence[float]) -> str:
+    """Accuracy and comparisons at some values of a parameter, as part of a sentence."""
+    return ", ".join(
+        f"{format_percent(table, 'accuracy', **{parameter: value})} for "
+        f"{table.mean('comparisons', **{parameter: value}):.0f} comparisons at {value:g}"
+        for value in values
+    )

@@ -1,0 +1,137 @@
+"""Learners trained on the same draw of labels, and rows of their accuracies."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.research.experiments import ExperimentContext, Row, Run, Table
+from evergrow.research.papers.cvpr2015.data import samples, shown_name
+from evergrow.research.papers.cvpr2015.learners import LEARNERS
+from evergrow.research.papers.cvpr2015.levels import Draw, TwoLevels, draw
+
+Array = npt.NDArray[Any]
+
+# A learner by name, the columns of its row, and its parameters.
+Entry = tuple[str, Row, Mapping[str, Any]]
+
+# Limits the time on birds, which needs the most epochs; CIFAR-100 stops earlier by itself.
+_MAX_EPOCHS = 15
+
+
+def methods(names: Iterable[str]) -> list[Entry]:
+    """Learners with default parameters; the column "method" holds the name."""
+    return [(name, {"method": name}, {}) for name in names]
+
+
+def compare(
+    context: ExperimentContext,
+    run: Run,
+    entries: Iterable[Entry],
+    *,
+    fine: float = 0.5,
+    coarse: float = 0.5,
+    metric: str = "none",
+) -> list[Row]:
+    """Rows of learners that are trained on the same samples and labels.
+
+    ``fine`` and ``coarse`` are the shares of the samples with fine labels and with coarse labels
+    only; ``metric`` names the part of them that a metric is learnt on.
+    """
+    data, seed = samples(context, run), run["seed"]
+    train, test = apply_metric(metric, draw(data, seed, fine, coarse), data, seed)
+    options = {"n_trees": run["trees"], "seed": seed, "n_jobs": context.n_jobs}
+    name = shown_name(context, run["data"])
+    return [
+        {
+            **run,
+            "data": name,
+            **own,
+            **evaluate(learner, train, test, parameters=parameters, **options),
+        }
+        for learner, own, parameters in entries
+    ]
+
+
+def evaluate(
+    name: str,
+    train: Draw,
+    data: TwoLevels,
+    *,
+    n_trees: int,
+    seed: int,
+    n_jobs: int,
+    parameters: Mapping[str, Any] | None = None,
+) -> dict[str, float]:
+    """Accuracy on both levels, comparisons per tree and test sample, and seconds of training.
+
+    As in the paper, accuracy is the mean over classes.
+    """
+    from sklearn.metrics import balanced_accuracy_score
+
+    learner = LEARNERS[name]
+    model = learner.make(n_trees, seed, n_jobs, **(parameters or {}))
+    start = time.perf_counter()
+    learner.fit(model, train)
+    values = {"seconds": time.perf_counter() - start}
+    fine, coarse = learner.predict(model, data.X_test, data.parents)
+    if fine is not None:
+        values["accuracy"] = float(balanced_accuracy_score(data.fine_test, fine))
+    values["coarse_accuracy"] = float(balanced_accuracy_score(data.coarse_test, coarse))
+    if hasattr(model, "comparisons"):
+        values["comparisons"] = float(model.comparisons(data.X_test))
+    return values
+
+
+def apply_metric(metric: str, train: Draw, data: TwoLevels, seed: int) -> tuple[Draw, TwoLevels]:
+    """Transform training and test samples by a metric that is learnt on a part of the draw."""
+    from evergrow import NCMMetric
+
+    if metric == "none":
+        return train, data
+    rows, labels = METRIC_PARTS[metric](train)
+    learnt = NCMMetric(max_iter=_MAX_EPOCHS, random_state=seed).fit(train.X[rows], labels[rows])
+    return (
+        replace(train, X=learnt.transform(train.X)),
+        replace(data, X_test=learnt.transform(data.X_test)),
+    )
+
+
+# The samples that a metric is learnt from, and their labels.
+METRIC_PARTS: dict[str, Callable[[Draw], tuple[Array, Array]]] = {
+    "coarse": lambda train: (~train.known, train.coarse),
+    "fine": lambda train: (train.known, train.fine),
+    "all": lambda train: (np.ones(len(train.fine), dtype=bool), train.fine),
+}
+
+
+def published_rows(
+    numbers: Mapping[str, Sequence[float]], settings: Sequence[Row], column: str = "accuracy"
+) -> list[Row]:
+    """Percentages of a published table as rows: a line per method, a setting per column."""
+    return [
+        {"method": method, **setting, column: round(value / 100, 6)}
+        for method, line in numbers.items()
+        for setting, value in zip(settings, line, strict=True)
+    ]
+
+
+def relative_to(
+    rows: Iterable[Row], baseline: Row, within: Sequence[str], column: str = "accuracy"
+) -> list[Row]:
+    """Add "relative": a column divided by its value in the baseline.
+
+    The baseline of a row has the same values in the columns ``within``.
+    """
+    table = Table(rows)
+    found: list[Row] = []
+    for row in table:
+        same = {name: row[name] for name in within if name in row}
+        below = table.mean(column, **(same | dict(baseline)))
+        found.append({**row, "relative": row[column] / below if column in row else None})
+    return found

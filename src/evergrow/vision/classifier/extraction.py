@@ -1,0 +1,149 @@
+"""From images to a feature matrix with any transformer, and the images that were left out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+
+from evergrow.foundation.errors import BadImage
+from evergrow.foundation.labels import ClassList, check_label_types
+from evergrow.vision.images import Extraction, find_labelled, iterate_images
+from evergrow.vision.images.folders import raise_first
+from evergrow.vision.images.prefetch import MAX_GROUP_BYTES, group_by_size
+from evergrow.vision.images.reader import check_sources
+from evergrow.vision.images.results import warn_about
+from evergrow.vision.images.sources import DEFAULT_LIMITS, read_content_once
+
+# Maximum number of images in memory for transformers that take decoded images.
+_MAX_GROUP = 64
+
+# Images, their labels, and the files that were skipped.
+LabelledSources = tuple[list[Any], npt.NDArray[Any], tuple[BadImage, ...]]
+
+
+def list_sources(images: Any) -> list[Any]:
+    """Images as a list; an error for a single image or none.
+
+    Open files are replaced by their content, because some features read an image more than once.
+    """
+    check_sources(images)
+    sources = [_read_open_file(source) for source in images]
+    if not sources:
+        raise ValueError("there must be at least one image")
+    return sources
+
+
+def _read_open_file(source: Any) -> Any:
+    paths_and_pixels = (str, bytes, os.PathLike, np.ndarray)
+    if isinstance(source, paths_and_pixels) or not callable(getattr(source, "read", None)):
+        return source
+    return read_content_once(source, DEFAULT_LIMITS)
+
+
+def labelled_sources(
+    images: Any, y: npt.ArrayLike | None, on_error: str, known: ClassList | None = None
+) -> LabelledSources:
+    """Images and labels: those given, or those of a folder with one subfolder per class.
+
+    Folder names are converted to the type of the known classes.
+    """
+    if y is None:
+        if not isinstance(images, (str, os.PathLike)):
+            raise ValueError("images without labels must be a folder with one subfolder per class")
+        found = find_labelled(images)
+        if on_error == "raise":
+            raise_first(found.unreadable)
+        warn_about(found.problems)
+        names: npt.NDArray[Any] = found.labels
+        labels = names if known is None else known.from_text(names.tolist())
+        return list(found.paths), labels, found.problems
+    check_label_types(y)
+    sources, labels = list_sources(images), np.asarray(y)
+    if labels.ndim != 1 or len(labels) != len(sources):
+        raise ValueError(
+            f"y must have one label per image, {len(sources)}; got the shape {labels.shape}"
+        )
+    return sources, labels, ()
+
+
+def fit_and_extract(
+    features: Any, sources: list[Any], labels: npt.NDArray[Any], on_error: str
+) -> Extraction:
+    """Fit a transformer to images, and transform them."""
+    if on_error == "raise" or not get_tags(features).requires_fit:
+        return extract(features.fit(sources, labels), sources, on_error)
+    # A bad image would make fitting fail, so bad images are found first.
+    read = iterate_images(sources, on_error="skip", n_jobs=getattr(features, "n_jobs", None))
+    problems = tuple(image for _, image in read if isinstance(image, BadImage))
+    bad = {problem.index for problem in problems}
+    good = np.array([i for i in range(len(sources)) if i not in bad], dtype=np.int64)
+    warn_about(problems)
+    check_not_empty(good, sources)
+    readable = [sources[i] for i in good]
+    found = extract(features.fit(readable, labels[good]), readable, "raise")
+    return Extraction(found.features, good[found.kept], problems)
+
+
+def extract(features: Any, sources: list[Any], on_error: str) -> Extraction:
+    """Transform images with a fitted transformer; the result may be empty."""
+    found = _extract(features, sources, on_error)
+    if not len(found.kept):
+        return found
+    matrix = found.features
+    # Learners take dense rows.
+    dense = matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix)
+    if dense.ndim != 2 or len(dense) != len(found.kept):
+        raise ValueError(
+            f"{type(features).__name__} must return one row per image, {len(found.kept)}; "
+            f"got the shape {dense.shape}"
+        )
+    return Extraction(dense, found.kept, found.problems)
+
+
+def _extract(features: Any, sources: list[Any], on_error: str) -> Extraction:
+    if isinstance(features, Pipeline) and len(features.steps) > 1:
+        first = _extract(features[0], sources, on_error)
+        if not len(first.kept):
+            return first
+        return Extraction(features[1:].transform(first.features), first.kept, first.problems)
+    if hasattr(features, "extract"):
+        return cast("Extraction", features.extract(sources, on_error=on_error))
+    return _read_and_transform(features, sources, on_error)
+
+
+def _read_and_transform(features: Any, sources: list[Any], on_error: str) -> Extraction:
+    matrices: list[Any] = []
+    kept: list[int] = []
+    problems: list[BadImage] = []
+    read = iterate_images(sources, on_error=on_error)
+    for group in group_by_size(read, _n_bytes, max_items=_MAX_GROUP, max_bytes=MAX_GROUP_BYTES):
+        problems += [image for _, image in group if isinstance(image, BadImage)]
+        good = [(index, image) for index, image in group if not isinstance(image, BadImage)]
+        kept += [index for index, _ in good]
+        if good:
+            matrices.append(features.transform([image for _, image in good]))
+    warn_about(problems)
+    return Extraction(_stack(matrices), np.array(kept, dtype=np.int64), tuple(problems))
+
+
+def _n_bytes(read: tuple[int, npt.NDArray[np.uint8] | BadImage]) -> int:
+    return 0 if isinstance(read[1], BadImage) else read[1].nbytes
+
+
+def _stack(matrices: Sequence[Any]) -> Any:
+    if any(sparse.issparse(matrix) for matrix in matrices):
+        return sparse.vstack(matrices, format="csr")
+    return np.concatenate(matrices) if matrices else np.zeros((0, 0))
+
+
+def check_not_empty(kept: npt.NDArray[np.int64], sources: list[Any]) -> None:
+    """Raise a ``ValueError`` if no image could be read."""
+    if not len(kept):
+        raise ValueError(f"none of the {len(sources)} images could be read")

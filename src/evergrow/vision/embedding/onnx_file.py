@@ -1,0 +1,236 @@
+"""ONNX files: untrusted ones are checked, and external weights included, before they are run."""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from evergrow.foundation.naming import name_of
+from evergrow.vision.embedding.preprocessing import Preprocessing
+from evergrow.vision.images.extras import import_extra
+
+# The limit of protocol buffers.
+_MAX_BYTES = 2**31 - 1
+# Types that store several values in one byte; in NumPy each value takes one byte.
+_PACKED_BITS = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
+# A model defines its batch size and image size; this is about a thousand images of 512 x 512.
+_MAX_BATCH_BYTES = 1 << 32
+_FLOAT_BYTES = 4
+_DEFAULT_SIDE = Preprocessing().height_and_width[0]
+
+
+@dataclass(frozen=True)
+class ImageInput:
+    """The input of an image network: its name and shape, None for variable sizes."""
+
+    name: str
+    shape: tuple[int | None, ...]
+
+    def check(self, preprocessing: Preprocessing) -> None:
+        """Raise a ``ValueError`` if the prepared images do not fit."""
+        for expected, prepared in zip(self.shape[1:], preprocessing.shape, strict=True):
+            if expected not in (None, prepared):
+                raise ValueError(
+                    f"the ONNX model takes images of shape {self.shape[1:]}, "
+                    f"preprocessing returns {preprocessing.shape}: change its size or layout"
+                )
+        batch = (self.shape[0] or 1, *preprocessing.shape)
+        if math.prod(batch) * _FLOAT_BYTES > _MAX_BATCH_BYTES:
+            raise ValueError(
+                f"the ONNX model takes batches of shape {batch}, which are larger than the limit "
+                f"of {_MAX_BATCH_BYTES} bytes: export it with a variable batch size"
+            )
+
+
+def default_preprocessing(image_input: ImageInput) -> Preprocessing:
+    """Default preprocessing for a network of which only the input shape is known."""
+    _, first, _, last = image_input.shape
+    if 3 not in (first, last):
+        raise ValueError(
+            f"the ONNX model takes images of shape {image_input.shape[1:]}, which have no axis "
+            "of 3 channels: set preprocessing"
+        )
+    layout = "nchw" if first == 3 else "nhwc"
+    sides = image_input.shape[2:] if layout == "nchw" else image_input.shape[1:3]
+    height, width = (side or _DEFAULT_SIDE for side in sides)
+    return Preprocessing(size=(height, width), layout=layout)
+
+
+def read_onnx(path: str | os.PathLike[str]) -> bytes:
+    """Read an ONNX file, including weights that it stores in other files.
+
+    Those files must lie in the folder of the model: a model must not read arbitrary files.
+    """
+    source = Path(path)
+    onnx = import_extra("onnx")
+    content = _limited_bytes(source)
+    model = _parse(content, name_of(source))
+    external = [tensor for tensor in _constants(model) if _is_external(onnx, tensor)]
+    if not external:
+        # Unchanged: serialized again, it might have another hash.
+        return content
+    _check_external(external, source)
+    try:
+        onnx.load_external_data_for_model(model, str(source.parent))
+        return cast("bytes", model.SerializeToString(deterministic=True))
+    except Exception as error:
+        raise ValueError(f"the weights of {name_of(source)} cannot be read: {error}") from error
+
+
+def check_onnx(content: bytes, name: str) -> ImageInput:
+    """Check an ONNX model and return its input; a ``ValueError`` if it is not a complete model."""
+    onnx = import_extra("onnx")
+    model = _parse(content, name)
+    if any(_is_external(onnx, tensor) for tensor in _constants(model)):
+        raise ValueError(f"{name} stores weights in other files")
+    try:
+        onnx.checker.check_model(model)
+    # The checker raises errors of its own and of the libraries that it uses.
+    except Exception as error:
+        raise ValueError(f"{name} is not a valid ONNX model: {error}") from error
+    return _find_input(onnx, model.graph, name)
+
+
+def _limited_bytes(path: Path) -> bytes:
+    what = "the ONNX model"
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError(f"{what} {name_of(path)} is not a regular file")
+        if found.st_size > _MAX_BYTES:
+            raise ValueError(f"{what} {name_of(path)} is larger than {_MAX_BYTES} bytes")
+        return path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"{what} {name_of(path)} cannot be read: {error.strerror}") from error
+
+
+def _parse(content: bytes, name: str) -> Any:
+    try:
+        model = import_extra("onnx").load_model_from_string(content)
+    # The parser has several implementations with different errors.
+    except Exception as error:
+        raise ValueError(f"{name} is not an ONNX model: {error}") from error
+    if not model.graph.node:
+        raise ValueError(f"{name} is not an ONNX model: it has no operations")
+    return model
+
+
+def _constants(model: Any) -> Iterator[Any]:
+    """Yield all constants of a model, including those of subgraphs and functions."""
+    yield from _constants_of_graph(model.graph)
+    for training in model.training_info:
+        yield from _constants_of_graph(training.initialization)
+        yield from _constants_of_graph(training.algorithm)
+    for function in model.functions:
+        yield from _constants_of_attributes(function.attribute_proto)
+        yield from _constants_of_nodes(function.node)
+
+
+def _constants_of_graph(graph: Any) -> Iterator[Any]:
+    yield from graph.initializer
+    for sparse in graph.sparse_initializer:
+        yield from (sparse.values, sparse.indices)
+    yield from _constants_of_nodes(graph.node)
+
+
+def _constants_of_nodes(nodes: Any) -> Iterator[Any]:
+    for node in nodes:
+        yield from _constants_of_attributes(node.attribute)
+
+
+def _constants_of_attributes(attributes: Any) -> Iterator[Any]:
+    for attribute in attributes:
+        yield from (attribute.t, *attribute.tensors)
+        for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+            yield from (sparse.values, sparse.indices)
+        for inner in (attribute.g, *attribute.graphs):
+            yield from _constants_of_graph(inner)
+
+
+def _is_external(onnx: Any, tensor: Any) -> bool:
+    return bool(tensor.data_location == onnx.TensorProto.EXTERNAL)
+
+
+def _check_external(tensors: list[Any], source: Path) -> None:
+    """Raise a ``ValueError`` for weights that are too large or outside the folder of the model."""
+    folder = Path(os.path.realpath(source.parent))
+    n_bytes, files = 0, {}
+    for tensor in tensors:
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        location = entries.get("location", "")
+        path = Path(os.path.realpath(folder / location))
+        if not location or os.path.isabs(location) or not path.is_relative_to(folder):
+            raise ValueError(
+                f"{name_of(source)} stores weights in {name_of(location)}: they must lie in the "
+                "folder of the model"
+            )
+        files[path] = _file_size(path, source)
+        n_bytes += _check_length(tensor, entries, files[path], source)
+    if n_bytes > _MAX_BYTES:
+        raise ValueError(f"the weights of {name_of(source)} are larger than {_MAX_BYTES} bytes")
+    # Otherwise many tensors could refer to one small file and become a large model.
+    if n_bytes > sum(files.values()):
+        raise ValueError(f"the weights of {name_of(source)} use the same bytes several times")
+
+
+def _check_length(tensor: Any, entries: dict[str, str], available: int, source: Path) -> int:
+    """Return the size of a tensor in a file; a ``ValueError`` if the file does not contain it."""
+    what = f"{name_of(source)} stores the weights {name_of(tensor.name)} in another file"
+    try:
+        offset = int(entries.get("offset", "0"))
+        length = int(entries.get("length", available - offset))
+    except ValueError as error:
+        raise ValueError(f"{what}, at an offset that is not a number") from error
+    needed = _n_bytes(tensor)
+    if needed is None or length != needed:
+        raise ValueError(f"{what}: they need {needed} bytes, but it states {length}")
+    if offset < 0 or offset + length > available:
+        raise ValueError(f"{what}, which is too short")
+    return length
+
+
+def _n_bytes(tensor: Any) -> int | None:
+    """Size of a tensor by its shape and type; None for a type without a fixed size."""
+    onnx = import_extra("onnx")
+    name = onnx.TensorProto.DataType.Name(tensor.data_type)
+    if name in ("UNDEFINED", "STRING") or any(size < 0 for size in tensor.dims):
+        return None
+    bits = _PACKED_BITS.get(name)
+    if bits is None:
+        bits = 8 * int(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
+    n_values = int(math.prod(tensor.dims))
+    return -(-n_values * bits // 8)
+
+
+def _file_size(path: Path, source: Path) -> int:
+    if not path.is_file():
+        raise ValueError(
+            f"{name_of(source)} stores weights in {name_of(path)}: there is no such file"
+        )
+    return path.stat().st_size
+
+
+def _find_input(onnx: Any, graph: Any, name: str) -> ImageInput:
+    constants = {tensor.name for tensor in graph.initializer}
+    inputs = [one for one in graph.input if one.name not in constants]
+    if len(inputs) != 1 or len(graph.output) != 1:
+        raise ValueError(
+            f"{name} must have one input, the images, and one output, the features; "
+            f"it has {len(inputs)} and {len(graph.output)}"
+        )
+    found = inputs[0].type.tensor_type
+    dimensions = [one.dim_value if one.HasField("dim_value") else None for one in found.shape.dim]
+    if found.elem_type != onnx.TensorProto.FLOAT or len(dimensions) != 4:
+        kind = onnx.TensorProto.DataType.Name(found.elem_type)
+        raise ValueError(
+            f"the input of {name} must be FLOAT with 4 dimensions, such as (n, 3, 224, 224); "
+            f"it is {kind} with {len(dimensions)}"
+        )
+    # Some exporters write 0 or less for a variable size.
+    shape = tuple(size if size is not None and size > 0 else None for size in dimensions)
+    return ImageInput(inputs[0].name, shape)

@@ -1,0 +1,295 @@
+"""Bag of words: the visual words of an image as one vector."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from evergrow.foundation.params import check_parameters
+from evergrow.foundation.ragged import RaggedArray
+from evergrow.storage.files import write_model
+from evergrow.storage.shards import Shards
+from evergrow.vision.images.parameters import ON_ERROR
+from evergrow.vision.images.reader import check_sources
+from evergrow.vision.images.results import Extraction
+from evergrow.vision.words.bag.learner import BagLearner
+from evergrow.vision.words.bag.training_set import check_images, list_images
+
+
+class BagOfWords(BagLearner):
+    """Images as vectors of the visual words that occur in them.
+
+    A codebook is learnt from descriptors that are sampled evenly from the training images. An image
+    is coded by assigning its descriptors to words, counting the words and pooling the counts into
+    one vector. With a linear classifier, this is the method of Moosmann, Triggs and Jurie (NIPS
+    2006).
+
+    Images are coded one at a time: the descriptors of all images are never in memory together.
+
+    Parameters
+    ----------
+    codebook : codebook, default=None
+        Assigns descriptors to words; it is cloned. None for ``ERCForest(keep_descriptors=False)``,
+        which learns from the classes of the images and is the fastest.
+    features : LocalFeatures, default=None
+        Computes descriptors of images. None if the input is descriptors, one matrix per image.
+    pooling : {"binary", "counts", "sum", "sqrt", "mutual_information"}, default="binary"
+        How counts become a vector. ``"binary"``: whether a word occurs.
+        ``"mutual_information"``: whether it occurs at least as often as a threshold, chosen per
+        word for the most information about the classes of the training images; for images with so
+        many patches that most words occur. ``"sum"``: counts divided by their sum, for images with
+        different numbers of patches. ``"sqrt"``: the square root of that, which reduces the
+        dominance of frequent words. ``"counts"``: the counts themselves.
+    n_training_descriptors : int, default=20_000
+        Number of descriptors that the codebook is learnt from, about equally many per image. More
+        words need more descriptors. With ``features``, an image contributes at most
+        ``features.patches.n`` of them.
+    sparse_output : bool, default=True
+        Return sparse vectors; False for a dense matrix. May be changed at any time.
+    random_state : int, RandomState or None, default=None
+        Seed of the sample of descriptors, and of a codebook without a seed of its own.
+    n_jobs : int, default=None
+        Threads that code; None for one or the setting of joblib's context, -1 for one per
+        processor. Codebook and features have parameters of their own.
+    verbose : int, default=0
+        Show a progress bar when positive.
+
+    Attributes
+    ----------
+    codebook_ : codebook
+        The fitted codebook.
+    features_ : LocalFeatures or None
+        The local features.
+    thresholds_ : ndarray of shape (``n_words_``,) or None
+        How often each word must occur; None without ``pooling="mutual_information"``.
+    n_words_ : int
+        Number of words, the length of a vector.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evergrow.vision import BagOfWords, RandomKDTrees
+    >>> random = np.random.default_rng(0)
+    >>> images = [random.normal(size=(n, 8)) for n in (40, 70, 50)]
+    >>> bag = BagOfWords(RandomKDTrees(2, n_words=10), random_state=0).fit(images)
+    >>> bag.transform(images).shape
+    (3, 20)
+    """
+
+    def __init__(
+        self,
+        codebook: Any = None,
+        *,
+        features: Any = None,
+        pooling: Literal["binary", "counts", "sum", "sqrt", "mutual_information"] = "binary",
+        n_training_descriptors: int = 20_000,
+        sparse_output: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.codebook = codebook
+        self.features = features
+        self.pooling = pooling
+        self.n_training_descriptors = n_training_descriptors
+        self.sparse_output = sparse_output
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(
+        self,
+        images: RaggedArray | Sequence[Any],
+        y: npt.ArrayLike | None = None,
+        *,
+        masks: Sequence[Any] | None = None,
+    ) -> Self:
+        """Learn the words and the pooling.
+
+        Parameters
+        ----------
+        images : RaggedArray, Shards or sequence
+            Descriptors of each image, arrays of shape (n_patches, n_features), some of which may
+            be empty; with ``features``, the images. Of :class:`evergrow.Shards` only the sample for
+            the codebook is read; ``"mutual_information"`` then reads all descriptors once.
+        y : array-like of shape (n_images,), default=None
+            Class of each image and of its descriptors. Some codebooks and
+            ``pooling="mutual_information"`` need it.
+        masks : sequence of n_images bool arrays of shape (height, width) or None, default=None
+            Where the centres of training patches may lie in each image, for example on the object;
+            None for anywhere. Only with ``features``.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator. If fitting fails or is interrupted, it is unchanged.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from evergrow.vision import BagOfWords, KMeansCodebook
+        >>> images = [np.zeros((3, 2)), np.ones((4, 2))]
+        >>> BagOfWords(KMeansCodebook(2), random_state=0).fit(images).n_words_
+        2
+        """
+        self._learn(list_images(images, self.features), y, masks)
+        return self
+
+    def fit_transform(
+        self,
+        images: RaggedArray | Sequence[Any],
+        y: npt.ArrayLike | None = None,
+        *,
+        masks: Sequence[Any] | None = None,
+    ) -> sparse.csr_array | npt.NDArray[np.float32]:
+        """Learn the words and code the same images, as :meth:`fit` and :meth:`transform`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from evergrow.vision import BagOfWords, KMeansCodebook
+        >>> images = [np.zeros((3, 2)), np.ones((4, 2))]
+        >>> BagOfWords(KMeansCodebook(2), random_state=0).fit_transform(images).sum(axis=1)
+        array([1., 1.], dtype=float32)
+        """
+        every = list_images(images, self.features)
+        fitted, counts = self._learn(every, y, masks)
+        if counts is None:
+            counts = fitted.count(every, n_jobs=self.n_jobs, verbose=self.verbose).counts
+        return self._to_output(fitted.pool(counts))
+
+    def transform(self, images: Iterable[Any]) -> sparse.csr_array | npt.NDArray[np.float32]:
+        """Compute the vector of each image.
+
+        Parameters
+        ----------
+        images : RaggedArray or iterable
+            As in :meth:`fit`; an iterator is consumed one image at a time.
+
+        Returns
+        -------
+        vectors : sparse array or ndarray of shape (n_images, ``n_words_``), float32
+            An image without descriptors has zeros.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from evergrow.vision import BagOfWords, KMeansCodebook
+        >>> images = [np.zeros((3, 2)), np.ones((4, 2))]
+        >>> bag = BagOfWords(KMeansCodebook(2), pooling="sum", sparse_output=False).fit(images)
+        >>> bag.transform([np.array([[0, 0], [0, 1], [1, 1], [0.1, 0]]), np.zeros((0, 2))]).shape
+        (2, 2)
+        """
+        fitted = self._learnt()
+        self._check_parameters()
+        check_images(images, fitted.features)
+        if isinstance(images, Shards):
+            images = images.images
+        counts = fitted.count(images, n_jobs=self.n_jobs, verbose=self.verbose).counts
+        if not counts.shape[0]:
+            raise ValueError("there must be at least one image")
+        return self._to_output(fitted.pool(counts))
+
+    def extract(
+        self, images: Iterable[Any], *, on_error: Literal["raise", "skip"] = "raise"
+    ) -> Extraction:
+        """Compute the vectors of those images that can be read; only with ``features``.
+
+        Parameters
+        ----------
+        images : iterable
+            Images; an iterator is consumed one image at a time.
+        on_error : {"raise", "skip"}, default="raise"
+            What to do if an image cannot be read: raise an error, or leave it out, list it among
+            the problems, and warn.
+
+        Returns
+        -------
+        extraction : Extraction
+            The vectors as from :meth:`transform`, the indices of their images, and the problems.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from evergrow.vision import BagOfWords, LocalFeatures, RandomKDTrees
+        >>> images = np.random.default_rng(0).integers(0, 256, (4, 40, 40, 3), dtype=np.uint8)
+        >>> bag = BagOfWords(RandomKDTrees(2, n_words=10), features=LocalFeatures())
+        >>> bag.fit(images).extract([images[0], images[1]], on_error="raise").kept
+        array([0, 1])
+        """
+        fitted = self._learnt()
+        self._check_parameters()
+        check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
+        check_sources(images)
+        if fitted.features is None:
+            raise ValueError(
+                "extract reads images and needs features; use transform for descriptors"
+            )
+        found = fitted.count(images, n_jobs=self.n_jobs, verbose=self.verbose, on_error=on_error)
+        return Extraction(self._to_output(fitted.pool(found.counts)), found.kept, found.problems)
+
+    @property
+    def codebook_(self) -> Any:
+        """The fitted codebook; do not train it directly."""
+        return self._learnt().codebook
+
+    @property
+    def features_(self) -> Any:
+        """The local features; None if the input is descriptors."""
+        return self._learnt().features
+
+    @property
+    def thresholds_(self) -> npt.NDArray[np.int32] | None:
+        """How often each word must occur; None without ``pooling="mutual_information"``."""
+        return self._learnt().thresholds
+
+    @property
+    def n_words_(self) -> int:
+        """Number of words, the length of a vector."""
+        return int(self._learnt().codebook.n_words_)
+
+    def get_feature_names_out(
+        self,
+        input_features: Any = None,  # noqa: ARG002
+    ) -> npt.NDArray[np.object_]:
+        """Names of the columns, by tree and word.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from evergrow.vision import BagOfWords, RandomKDTrees
+        >>> bag = BagOfWords(RandomKDTrees(2, n_words=2)).fit([np.zeros((1, 2)), np.ones((1, 2))])
+        >>> bag.get_feature_names_out().tolist()
+        ['tree0_word0', 'tree0_word1', 'tree1_word0', 'tree1_word1']
+        """
+        words_per_tree = self._learnt().codebook.words_per_tree_
+        names = [f"tree{t}_word{w}" for t, n in enumerate(words_per_tree) for w in range(n)]
+        return np.array(names, dtype=object)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write codebook and features to a file that :func:`evergrow.load` reads.
+
+        After loading, ``codebook`` has the parameters of ``codebook_``.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing file is replaced atomically.
+
+        Examples
+        --------
+        >>> import evergrow, tempfile, os
+        >>> import numpy as np
+        >>> from evergrow.vision import BagOfWords, KMeansCodebook
+        >>> bag = BagOfWords(KMeansCodebook(2)).fit([np.zeros((3, 2)), np.ones((4, 2))])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     bag.save(os.path.join(folder, "bag.evergrow"))
+        ...     evergrow.load(os.path.join(folder, "bag.evergrow")).n_words_
+        2
+        """
+        write_model(path, *self._to_file())

@@ -1,0 +1,140 @@
+"""Training and model files of a bag of words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+
+from evergrow.estimators.classifier.learner import swap_learnt
+from evergrow.foundation.params import (
+    Choice,
+    Flag,
+    Integer,
+    Nothing,
+    RandomState,
+    Rule,
+    check_parameters,
+)
+from evergrow.foundation.turns import one_at_a_time
+from evergrow.storage.modelfile import (
+    Build,
+    check_saveable,
+    common_header,
+    parameters_of,
+    plain_parameters,
+)
+from evergrow.vision.descriptors.local_features import IS_LOCAL_FEATURES
+from evergrow.vision.images.parameters import JOBS, VERBOSE
+from evergrow.vision.words.bag.fitted import IS_CODEBOOK, FittedBag
+from evergrow.vision.words.bag.pooling import POOLINGS
+from evergrow.vision.words.bag.training_set import class_codes, draw_descriptors, image_labels
+from evergrow.vision.words.erc.erc_forest import ERCForest
+
+# A bag is never updated, so its codebook does not need the training descriptors.
+_DEFAULT_CODEBOOK = ERCForest(keep_descriptors=False)
+# Parameters that are models; their files are included in the file of the bag.
+_MODEL_PARAMETERS = ("codebook", "features")
+
+
+class BagLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Training and model files of a bag of words; the subclass adds the public methods.
+
+    Everything that is learnt is in ``_fitted``, an immutable value that calls replace.
+    """
+
+    _rules: ClassVar[dict[str, list[Rule]]] = {
+        "codebook": [Nothing(), IS_CODEBOOK],
+        "features": [Nothing(), IS_LOCAL_FEATURES],
+        "pooling": [Choice(tuple(POOLINGS))],
+        "n_training_descriptors": [Integer(1, 1 << 40)],
+        "sparse_output": [Flag()],
+        "random_state": [Nothing(), RandomState()],
+        "n_jobs": JOBS,
+        "verbose": VERBOSE,
+    }
+
+    _fitted: FittedBag
+
+    def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Header and arrays of a model file, or of a part of another model's file."""
+        fitted = self._learnt()
+        # Otherwise the file could not be loaded.
+        self._check_parameters()
+        check_saveable(type(self))
+        parameters = plain_parameters(self.get_params(deep=False))
+        for name in _MODEL_PARAMETERS:
+            del parameters[name]
+        learnt, tensors = fitted.to_file()
+        return {**common_header(self, parameters, None), **learnt}, tensors
+
+    @classmethod
+    def _from_file(
+        cls, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]], build: Build
+    ) -> Self:
+        fitted = FittedBag.from_file(header, tensors, build)
+        features = None if fitted.features is None else clone(fitted.features)
+        # Another codebook among the parameters is an error, because the file includes one.
+        bag = cls(clone(fitted.codebook), features=features, **parameters_of(header))
+        bag._check_parameters()
+        swap_learnt(bag, {"_fitted": fitted})
+        return bag
+
+    @one_at_a_time
+    def _learn(
+        self, images: Sequence[Any], y: npt.ArrayLike | None, masks: Sequence[Any] | None
+    ) -> tuple[FittedBag, sparse.csr_array | None]:
+        """Fit the codebook and the pooling; return counts of the images if they were needed."""
+        self._check_parameters()
+        pooling = POOLINGS[self.pooling]
+        labels = image_labels(images, y)
+        codes = class_codes(labels) if pooling.learns else None
+        features = None if self.features is None else clone(self.features)
+        random = check_random_state(self.random_state)
+        total = int(self.n_training_descriptors)
+        drawn, places = draw_descriptors(features, images, total, random, masks=masks)
+        codebook = self._make_codebook(random)
+        codebook.fit(drawn, None if labels is None else labels[places])
+        fitted, counts = FittedBag(codebook, features, self.pooling), None
+        if codes is not None:
+            counts = fitted.count(images, n_jobs=self.n_jobs, verbose=self.verbose).counts
+            fitted = fitted.with_thresholds(counts, codes)
+        swap_learnt(self, {"_fitted": fitted})
+        return fitted, counts
+
+    def _make_codebook(self, random: np.random.RandomState) -> Any:
+        codebook: Any = clone(_DEFAULT_CODEBOOK if self.codebook is None else self.codebook)
+        if codebook.get_params(deep=False).get("random_state", 0) is None:
+            codebook.set_params(random_state=int(random.randint(np.iinfo(np.int32).max)))
+        return codebook
+
+    def _to_output(self, vectors: sparse.csr_array) -> sparse.csr_array | npt.NDArray[np.float32]:
+        return vectors if self.sparse_output else vectors.toarray()
+
+    def _learnt(self) -> FittedBag:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet, so it has no words. "
+                "Call 'fit' first."
+            )
+        return self._fitted
+
+    def _check_parameters(self) -> None:
+        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell scikit-learn whether there are words."""
+        return "_fitted" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that the input is not a matrix."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.transformer_tags.preserves_dtype = []
+        return tags

@@ -1,0 +1,201 @@
+"""The base of codebooks that learn without classes: fitting, coding and model files."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Protocol, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from evergrow.estimators.classifier.learner import snapshot, swap_learnt
+from evergrow.foundation.params import Rule, check_parameters
+from evergrow.foundation.turns import one_at_a_time
+from evergrow.storage.files import write_model
+from evergrow.storage.modelfile import (
+    Build,
+    check_saveable,
+    common_header,
+    feature_names,
+    parameters_of,
+    plain_parameters,
+)
+from evergrow.vision.words.codebooks.assignment import assign_words, check_matrix, load_single
+from evergrow.vision.words.codebooks.vocabulary import Vocabulary, as_rows
+
+Rows = npt.NDArray[np.float32]
+Tensors = dict[str, npt.NDArray[Any]]
+
+
+class FittedCodebook(Protocol):
+    """What a codebook has learnt, as one immutable value."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of the descriptors."""
+
+    @property
+    def words_per_tree(self) -> npt.NDArray[np.int64]:
+        """Number of words of each tree."""
+
+    def words_of(self, rows: Rows, n_threads: int) -> npt.NDArray[np.int32]:
+        """Word of each row in each tree."""
+
+    def to_tensors(self) -> Tensors:
+        """The arrays of a model file."""
+
+
+class Codebook(Vocabulary, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """A codebook that learns without classes; subclasses add parameters and learning."""
+
+    _rules: ClassVar[dict[str, list[Rule]]]
+    _fitted: Any
+
+    @abstractmethod
+    def _learn(self, rows: Rows, random: np.random.RandomState) -> FittedCodebook:
+        """Learn from checked descriptors."""
+
+    @staticmethod
+    @abstractmethod
+    def _read(tensors: Tensors) -> FittedCodebook:
+        """Rebuild from untrusted arrays; a ``ModelFileError`` if they are inconsistent."""
+
+    @one_at_a_time
+    def fit(self, D: Any, y: npt.ArrayLike | None = None) -> Self:  # noqa: ARG002
+        """Learn the words from descriptors.
+
+        Parameters
+        ----------
+        D : array-like of shape (n_descriptors, n_features), RaggedArray, or list of such arrays
+            Descriptors, in one matrix or per image. They are copied into memory in single
+            precision, also from :class:`evergrow.Shards`. :class:`BagOfWords` learns from a sample
+            if there are more than fit into memory.
+        y : ignored
+            Present for pipelines.
+
+        Returns
+        -------
+        self : estimator
+            The fitted codebook. If fitting fails or is interrupted, it is unchanged.
+
+        Examples
+        --------
+        >>> from evergrow.vision import RandomKDTrees
+        >>> RandomKDTrees(2, n_words=3, random_state=0).fit([[0], [1], [2], [3]]).n_words_
+        6
+        """
+        self._check_parameters()
+        # Validation sets attributes, so it gets a clone: this estimator changes only on success.
+        validated = clone(self)
+        rows = load_single(check_matrix(validated, as_rows(D)[0]))
+        fitted = self._learn(rows, check_random_state(self.random_state))
+        self._become(fitted, getattr(validated, "feature_names_in_", None))
+        return self
+
+    def transform(self, D: Any) -> npt.NDArray[np.int32]:
+        """Assign each descriptor to its words.
+
+        Parameters
+        ----------
+        D : array-like of shape (n_descriptors, n_features), RaggedArray, or list of such arrays
+            Descriptors as in :meth:`fit`.
+
+        Returns
+        -------
+        words : ndarray of shape (n_descriptors, n_trees), int32
+            For each tree a number from 0 to ``words_per_tree_ - 1``.
+
+        Examples
+        --------
+        >>> from evergrow.vision import RandomKDTrees
+        >>> trees = RandomKDTrees(2, n_words=2, random_state=0).fit([[0], [1], [2], [3]])
+        >>> trees.transform([[0], [9]])
+        array([[0, 0],
+               [1, 1]], dtype=int32)
+        """
+        reader = self._snapshot()
+        check_is_fitted(reader)
+        rows = check_matrix(reader, as_rows(D)[0], reset=False)
+        return assign_words(reader._fitted, rows, effective_n_jobs(getattr(self, "n_jobs", None)))
+
+    @property
+    def words_per_tree_(self) -> npt.NDArray[np.int64]:  # type: ignore[override]
+        """Number of words of each tree."""
+        self._check_is_learnt()
+        return cast("FittedCodebook", self._fitted).words_per_tree.copy()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the codebook to a file that :func:`evergrow.load` reads.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing file is replaced atomically.
+
+        Examples
+        --------
+        >>> import evergrow, tempfile, os
+        >>> from evergrow.vision import KMeansCodebook
+        >>> codebook = KMeansCodebook(2, random_state=0).fit([[0], [1], [8], [9]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     codebook.save(os.path.join(folder, "words.evergrow"))
+        ...     evergrow.load(os.path.join(folder, "words.evergrow")).n_words_
+        2
+        """
+        write_model(path, *self._to_file())
+
+    def _to_file(self) -> tuple[dict[str, Any], Tensors]:
+        """Header and arrays of a model file, or of a part of another model's file."""
+        reader = self._snapshot()
+        check_is_fitted(reader)
+        # Otherwise the file could not be loaded.
+        reader._check_parameters()
+        check_saveable(type(self))
+        header = common_header(reader, plain_parameters(reader.get_params(deep=False)), None)
+        return header, reader._fitted.to_tensors()
+
+    @classmethod
+    def _from_file(
+        cls,
+        header: dict[str, Any],
+        tensors: Tensors,
+        build: Build,  # noqa: ARG003
+    ) -> Self:
+        codebook = cls(**parameters_of(header))
+        codebook._check_parameters()
+        fitted = cls._read(tensors)
+        codebook._become(fitted, feature_names(header, fitted.n_features))
+        return codebook
+
+    def _become(self, fitted: FittedCodebook, names: npt.NDArray[Any] | None) -> None:
+        learnt = {"_fitted": fitted, "n_features_in_": fitted.n_features}
+        swap_learnt(self, {**learnt, "feature_names_in_": names})
+
+    def _check_parameters(self) -> None:
+        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
+
+    def _snapshot(self) -> Self:
+        return snapshot(self)
+
+    def _check_is_learnt(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet, so it has no words. "
+                "Call 'fit' first."
+            )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell scikit-learn whether there are words."""
+        return "_fitted" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that the output type does not depend on the input type."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        return tags

@@ -1,0 +1,241 @@
+"""Hierarchical k-means: words are the leaves of a tree of centres."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.cluster import MiniBatchKMeans
+
+from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.params import Integer, Nothing, RandomState, Rule
+from evergrow.foundation.progress import progress_bar
+from evergrow.foundation.threads import one_openmp_thread
+from evergrow.storage.modelfile import check_array
+from evergrow.vision.images.parameters import VERBOSE
+from evergrow.vision.words.codebooks.codebook import Codebook
+from evergrow.vision.words.codebooks.kmeans_codebook import (
+    check_magnitude,
+    check_stored_centres,
+    nearest,
+)
+
+Rows = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int32]
+Indices = npt.NDArray[np.intp]
+
+_NO_WORD = -1
+
+
+@dataclass(frozen=True, eq=False)
+class CentreTree:
+    """A tree of centres as arrays; node 0 is the root, children come after their parents.
+
+    Attributes
+    ----------
+    centre : ndarray of shape (n_nodes, n_features), float32
+        A descriptor descends to the child with the nearest centre.
+    child, n_children : ndarray of shape (n_nodes,), int32
+        The first child and the number of consecutive children; 0 in leaves.
+    """
+
+    centre: Rows
+    child: Ints
+    n_children: Ints
+
+    def __post_init__(self) -> None:
+        """Make the arrays read-only."""
+        for array in (self.centre, self.child, self.n_children):
+            array.setflags(write=False)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of the descriptors."""
+        return int(self.centre.shape[1])
+
+    @property
+    def words_per_tree(self) -> npt.NDArray[np.int64]:
+        """Number of leaves."""
+        return np.array([np.count_nonzero(self.child == 0)])
+
+    def words_of(self, rows: Rows, n_threads: int) -> Ints:  # noqa: ARG002
+        """The leaf of each row, numbered from 0, in one column."""
+        check_magnitude(rows)
+        leaf = self.child == 0
+        words = np.where(leaf, np.cumsum(leaf) - 1, _NO_WORD).astype(np.int32)
+        found = np.empty((len(rows), 1), dtype=np.int32)
+        pending: list[tuple[int, Indices]] = [(0, np.arange(len(rows)))]
+        while pending:
+            node, indices = pending.pop()
+            if leaf[node]:
+                found[indices, 0] = words[node]
+                continue
+            first = int(self.child[node])
+            centres = self.centre[first : first + int(self.n_children[node])]
+            nearest_child = nearest(rows[indices], centres)
+            pending += [(first + k, indices[own]) for k, own in _group(nearest_child)]
+        return found
+
+    def to_tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays of a model file."""
+        return {"centre": self.centre, "child": self.child, "n_children": self.n_children}
+
+
+def _group(numbers: Ints) -> list[tuple[int, Indices]]:
+    """The indices of each number that occurs."""
+    order = np.argsort(numbers, kind="stable")
+    found, firsts = np.unique(numbers[order], return_index=True)
+    return list(zip(found.tolist(), np.split(order, firsts[1:]), strict=True)) if len(found) else []
+
+
+class HierarchicalKMeans(Codebook):
+    """Words are the leaves of a tree of k-means centres, also called a vocabulary tree.
+
+    The largest leaf is split among a few centres until there are enough leaves. A descriptor is
+    compared with a few centres per level instead of all, which makes coding much faster than plain
+    k-means and slightly less accurate.
+
+    Parameters
+    ----------
+    n_words : int, default=1000
+        Number of leaves; fewer if there are fewer distinct descriptors.
+    branching : int, default=10
+        Centres per node. Fewer make coding faster; with more it is closer to plain k-means.
+    batch_size : int, default=4096
+        Descriptors per step of k-means.
+    max_epochs : int, default=100
+        Maximum number of passes through the descriptors of a node.
+    random_state : int, RandomState or None, default=None
+        Seed of the initial centres and of the mini-batches.
+    verbose : int, default=0
+        Show a progress bar when positive.
+
+    Attributes
+    ----------
+    words_per_tree_ : ndarray of shape (1,)
+        Number of words.
+    n_words_ : int
+        Number of words.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if the training data had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evergrow.vision import HierarchicalKMeans
+    >>> descriptors = np.random.default_rng(0).normal(size=(500, 8))
+    >>> tree = HierarchicalKMeans(20, branching=4, random_state=0).fit(descriptors)
+    >>> tree.transform(descriptors).shape, tree.n_words_
+    ((500, 1), 20)
+    """
+
+    _rules: ClassVar[dict[str, list[Rule]]] = {
+        "n_words": [Integer(1, 1 << 24)],
+        "branching": [Integer(2, 1 << 16)],
+        "batch_size": [Integer(1, 1 << 28)],
+        "max_epochs": [Integer(1, 1 << 30)],
+        "random_state": [Nothing(), RandomState()],
+        "verbose": VERBOSE,
+    }
+
+    _fitted: CentreTree
+
+    def __init__(
+        self,
+        n_words: int = 1000,
+        *,
+        branching: int = 10,
+        batch_size: int = 4096,
+        max_epochs: int = 100,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_words = n_words
+        self.branching = branching
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _learn(self, rows: Rows, random: np.random.RandomState) -> CentreTree:
+        check_magnitude(rows)
+        # Hundreds of small problems: synchronising threads would take longer than the work.
+        with one_openmp_thread():
+            return self._grow(rows, random)
+
+    def _grow(self, rows: Rows, random: np.random.RandomState) -> CentreTree:
+        centres: list[Rows] = [rows.mean(axis=0, keepdims=True, dtype=np.float64)]
+        child, n_children = [0], [0]
+        cells: dict[int, Indices] = {0: np.arange(len(rows))}
+        # The largest leaf first; the first one of ties.
+        queue = [(-len(rows), 0)]
+        n_leaves = 1
+        with progress_bar("growing a vocabulary tree", self.n_words, self.verbose) as finished:
+            while queue and n_leaves < self.n_words:
+                node = heapq.heappop(queue)[1]
+                cell = cells.pop(node)
+                wanted = min(self.branching, self.n_words - n_leaves + 1)
+                found = self._centres_of(rows[cell], wanted, random)
+                groups = _group(nearest(rows[cell], found))
+                # Centres that are nearest to no descriptor are dropped.
+                if len(groups) < 2:
+                    continue
+                centres.append(found[[k for k, _ in groups]])
+                child[node], n_children[node] = len(child), len(groups)
+                for _, indices in groups:
+                    cells[len(child)] = cell[indices]
+                    heapq.heappush(queue, (-len(indices), len(child)))
+                    child.append(0)
+                    n_children.append(0)
+                n_leaves += len(groups) - 1
+                if finished is not None:
+                    finished(n_leaves)
+        return CentreTree(
+            np.concatenate(centres).astype(np.float32),
+            np.array(child, dtype=np.int32),
+            np.array(n_children, dtype=np.int32),
+        )
+
+    def _centres_of(self, cell: Rows, wanted: int, random: np.random.RandomState) -> Rows:
+        if len(cell) <= wanted:
+            return np.unique(cell, axis=0)
+        found = MiniBatchKMeans(
+            wanted,
+            batch_size=int(self.batch_size),
+            max_iter=int(self.max_epochs),
+            n_init=1,
+            random_state=random,
+        ).fit(cell)
+        return np.unique(found.cluster_centers_.astype(np.float32), axis=0)
+
+    @staticmethod
+    def _read(tensors: dict[str, npt.NDArray[Any]]) -> CentreTree:
+        centre = check_array(tensors.get("centre"), "centre", np.float32, (None, None))
+        check_stored_centres(centre)
+        shape = (len(centre),)
+        child = check_array(tensors.get("child"), "child", np.int32, shape)
+        n_children = check_array(tensors.get("n_children"), "n_children", np.int32, shape)
+        _check_links(child.astype(np.int64), n_children.astype(np.int64))
+        return CentreTree(centre, child, n_children)
+
+
+def _check_links(child: npt.NDArray[np.int64], n_children: npt.NDArray[np.int64]) -> None:
+    """Check that each node except the root is the child of exactly one earlier node."""
+    parents = np.flatnonzero(child)
+    first, number = child[parents], n_children[parents]
+    fits = np.array_equal(np.flatnonzero(n_children), parents)
+    fits = fits and bool((first > parents).all() and (number >= 2).all())
+    if fits and len(parents):
+        # The ranges of children must cover all nodes except the root exactly once.
+        order = np.argsort(first)
+        edges = np.append(first[order], len(child))
+        fits = edges[0] == 1 and np.array_equal(np.diff(edges), number[order])
+    elif fits:
+        fits = len(child) == 1
+    if not fits:
+        raise ModelFileError("the model file is inconsistent: the nodes do not form a tree")

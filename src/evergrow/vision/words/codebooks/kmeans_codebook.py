@@ -1,0 +1,213 @@
+"""K-means codebook: the word of a descriptor is its nearest centre."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.cluster import MiniBatchKMeans
+
+from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.params import Choice, Integer, Nothing, RandomState, Rule
+from evergrow.storage.modelfile import check_array
+from evergrow.vision.words.codebooks.codebook import Codebook
+
+Rows = npt.NDArray[np.float32]
+
+# The largest value of a descriptor: sums of squares must stay finite in single precision.
+_MAX_VALUE = 1e15
+# Scores of one block: fits in the cache and is enough for a matrix product at full speed.
+_BLOCK_SCORES = 1 << 20
+# Size of the sample from which the initial centres are chosen: a larger one would take longer than
+# all other steps and not give better centres.
+_INIT_ROWS_PER_WORD = 3
+_MIN_INIT_ROWS = 3000
+
+
+@dataclass(frozen=True, eq=False)
+class FittedCentres:
+    """The centres, one per word, as one immutable value."""
+
+    centres: Rows
+
+    def __post_init__(self) -> None:
+        """Make the centres read-only, because codebooks expose them."""
+        self.centres.setflags(write=False)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of the descriptors."""
+        return int(self.centres.shape[1])
+
+    @property
+    def words_per_tree(self) -> npt.NDArray[np.int64]:
+        """Number of words, as one tree."""
+        return np.array([len(self.centres)])
+
+    def words_of(self, rows: Rows, n_threads: int) -> npt.NDArray[np.int32]:  # noqa: ARG002
+        """The nearest centre of each row, in one column."""
+        check_magnitude(rows)
+        return nearest(rows, self.centres)[:, None]
+
+    def to_tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays of a model file."""
+        return {"centres": self.centres}
+
+
+class KMeansCodebook(Codebook):
+    """K-means codebook: the word of a descriptor is its nearest centre.
+
+    The usual kind of visual words, and a slow one: each descriptor is compared with every centre.
+    The centres are learnt by mini-batch k-means.
+
+    Parameters
+    ----------
+    n_words : int, default=1000
+        Number of centres. More centres distinguish finer differences, but take more time and make
+        the vectors of images longer. There are fewer if there are fewer distinct descriptors.
+    start : {"k-means++", "random"}, default="k-means++"
+        The initial centres. ``"k-means++"`` spreads them out, in time quadratic in their number;
+        for thousands of words use ``"random"``, which draws descriptors.
+    batch_size : int, default=4096
+        Descriptors per step. Larger batches give more stable centres and take more time.
+    max_epochs : int, default=100
+        Maximum number of passes through the descriptors.
+    max_no_improvement : int, default=10
+        Number of consecutive steps without improvement after which learning stops. A larger number
+        gives slightly better centres.
+    n_init : int, default=1
+        Number of initialisations, of which the best on a sample is used. With many words one is
+        enough.
+    random_state : int, RandomState or None, default=None
+        Seed of the initial centres and of the mini-batches.
+
+    Attributes
+    ----------
+    centres_ : ndarray of shape (``n_words_``, n_features), float32
+        The centre of each word.
+    words_per_tree_ : ndarray of shape (1,)
+        Number of words.
+    n_words_ : int
+        Number of words.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if the training data had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evergrow.vision import KMeansCodebook
+    >>> descriptors = np.random.default_rng(0).normal(size=(500, 8))
+    >>> codebook = KMeansCodebook(20, random_state=0).fit(descriptors)
+    >>> codebook.transform(descriptors).shape, codebook.n_words_
+    ((500, 1), 20)
+    """
+
+    _rules: ClassVar[dict[str, list[Rule]]] = {
+        "n_words": [Integer(1, 1 << 24)],
+        "start": [Choice(("k-means++", "random"))],
+        "batch_size": [Integer(1, 1 << 28)],
+        "max_epochs": [Integer(1, 1 << 30)],
+        "max_no_improvement": [Integer(1, 1 << 30)],
+        "n_init": [Integer(1, 1 << 20)],
+        "random_state": [Nothing(), RandomState()],
+    }
+
+    _fitted: FittedCentres
+
+    def __init__(
+        self,
+        n_words: int = 1000,
+        *,
+        start: Literal["k-means++", "random"] = "k-means++",
+        batch_size: int = 4096,
+        max_epochs: int = 100,
+        max_no_improvement: int = 10,
+        n_init: int = 1,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_words = n_words
+        self.start = start
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.max_no_improvement = max_no_improvement
+        self.n_init = n_init
+        self.random_state = random_state
+
+    @property
+    def centres_(self) -> Rows:
+        """The centre of each word."""
+        self._check_is_learnt()
+        return self._fitted.centres
+
+    def _learn(self, rows: Rows, random: np.random.RandomState) -> FittedCentres:
+        check_magnitude(rows)
+        distinct = np.unique(rows, axis=0)
+        if len(distinct) <= self.n_words:
+            return FittedCentres(distinct)
+        found = MiniBatchKMeans(
+            self.n_words,
+            init=self.start,
+            batch_size=int(self.batch_size),
+            max_iter=int(self.max_epochs),
+            max_no_improvement=int(self.max_no_improvement),
+            n_init=int(self.n_init),
+            init_size=max(_MIN_INIT_ROWS, _INIT_ROWS_PER_WORD * int(self.n_words)),
+            random_state=random,
+        ).fit(rows)
+        centres = found.cluster_centers_.astype(np.float32)
+        # Equal centres, and centres that are nearest to no descriptor, would be wasted words.
+        used = centres[np.unique(nearest(rows, centres))]
+        return FittedCentres(_fill_up(used, distinct, int(self.n_words), random))
+
+    @staticmethod
+    def _read(tensors: dict[str, npt.NDArray[Any]]) -> FittedCentres:
+        centres = check_array(tensors.get("centres"), "centres", np.float32, (None, None))
+        check_stored_centres(centres)
+        return FittedCentres(centres)
+
+
+def _fill_up(centres: Rows, distinct: Rows, wanted: int, random: np.random.RandomState) -> Rows:
+    """Replace missing centres by random descriptors."""
+    known = {centre.tobytes() for centre in centres}
+    drawn = (distinct[k] for k in random.permutation(len(distinct)))
+    spare = (row for row in drawn if row.tobytes() not in known)
+    return np.stack([*centres, *islice(spare, wanted - len(centres))])
+
+
+def nearest(rows: Rows, centres: Rows) -> npt.NDArray[np.int32]:
+    """Index of the nearest centre of each row by Euclidean distance; the first one of ties."""
+    # Subtracting the mean centre avoids loss of precision by a common offset.
+    middle = centres.mean(axis=0)
+    shifted = np.ascontiguousarray((centres - middle).T)
+    half_norms = 0.5 * np.einsum("ij,ij->j", shifted, shifted)
+    found = np.empty(len(rows), dtype=np.int32)
+    for block in _slices(len(rows), max(1, _BLOCK_SCORES // len(centres))):
+        scores = (rows[block] - middle) @ shifted
+        np.subtract(half_norms, scores, out=scores)
+        found[block] = scores.argmin(axis=1)
+    return found
+
+
+def _slices(n_rows: int, step: int) -> Iterator[slice]:
+    return (slice(first, first + step) for first in range(0, n_rows, step))
+
+
+def check_magnitude(rows: Rows) -> None:
+    """Raise a ``ValueError`` for descriptors whose distances would overflow."""
+    if len(rows) and max(rows.max(), -rows.min()) > _MAX_VALUE:
+        raise ValueError(
+            "Input contains values too large for distances in single precision, above "
+            f"{_MAX_VALUE:g}."
+        )
+
+
+def check_stored_centres(centres: Rows) -> None:
+    """Raise a ``ModelFileError`` for centres that cannot have been learnt."""
+    if not centres.size or np.abs(centres).max() > _MAX_VALUE:
+        raise ModelFileError("the model file is inconsistent: centres are missing or too large")

@@ -1,0 +1,93 @@
+"""Threshold trees whose leaves are words: coding, and their arrays in model files.
+
+A tree is a set of arrays over its nodes, the root first and children after their parents:
+``feature`` and ``threshold`` (a descriptor ``x`` goes right if ``x[feature] > threshold``),
+``child`` (the left child, followed by the right one; 0 in leaves) and ``word`` (-1 except in
+leaves).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow._core import WordTrees
+from evergrow.foundation.errors import ModelFileError
+from evergrow.storage.modelfile import check_array
+
+Ints = npt.NDArray[np.int32]
+Rows = npt.NDArray[np.float32]
+Tensors = dict[str, npt.NDArray[Any]]
+
+_ARRAYS: dict[str, type] = {
+    "feature": np.int32,
+    "threshold": np.float32,
+    "child": np.int32,
+    "word": np.int32,
+}
+
+
+def number_leaves(feature: Ints, threshold: Rows, child: Ints) -> Tensors:
+    """Complete the arrays of a tree: its leaves get words in the order of the nodes."""
+    leaf = child == 0
+    word = np.full(len(child), -1, dtype=np.int32)
+    word[leaf] = np.arange(np.count_nonzero(leaf))
+    return {"feature": feature, "threshold": threshold, "child": child, "word": word}
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTrees:
+    """Trees that were learnt without classes, as one immutable value."""
+
+    trees: WordTrees
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of the descriptors."""
+        return self.trees.n_features
+
+    @property
+    def words_per_tree(self) -> npt.NDArray[np.int64]:
+        """Number of leaves of each tree."""
+        return np.array(self.trees.words_per_tree, dtype=np.int64)
+
+    def words_of(self, rows: Rows, n_threads: int) -> Ints:
+        """Word of each row in each tree."""
+        return self.trees.code(rows, n_threads)
+
+    def to_tensors(self) -> Tensors:
+        """The arrays of a model file."""
+        return trees_to_tensors(self.trees)
+
+
+def trees_to_tensors(trees: WordTrees) -> Tensors:
+    """The concatenated arrays of all trees, and the number of nodes of each."""
+    arrays = trees.arrays
+    joined = {name: np.concatenate([tree[name] for tree in arrays]) for name in _ARRAYS}
+    n_nodes = np.array([len(tree["child"]) for tree in arrays], dtype=np.int64)
+    return {**joined, "n_nodes": n_nodes, "n_features": np.array([trees.n_features])}
+
+
+def trees_from_tensors(tensors: Tensors) -> WordTrees:
+    """Rebuild trees from untrusted arrays; a ``ModelFileError`` if anything is inconsistent."""
+    n_features = int(check_array(tensors.get("n_features"), "n_features", np.int64, (1,))[0])
+    n_nodes = check_array(tensors.get("n_nodes"), "n_nodes", np.int64, (None,))
+    total = len(check_array(tensors.get("child"), "child", np.int32, (None,)))
+    # Each number is checked before the sum, which could overflow.
+    if not len(n_nodes) or n_nodes.min() < 1 or n_nodes.max() > total or n_nodes.sum() != total:
+        raise ModelFileError("the model file is inconsistent: its numbers of nodes are wrong")
+    if n_features < 1:
+        raise ModelFileError("the model file is inconsistent: its trees have no features")
+    ends = np.cumsum(n_nodes)[:-1]
+    parts = {
+        name: np.split(check_array(tensors.get(name), name, dtype, (total,)), ends)
+        for name, dtype in _ARRAYS.items()
+    }
+    trees = [{name: parts[name][t] for name in _ARRAYS} for t in range(len(n_nodes))]
+    try:
+        return WordTrees.from_arrays(trees, n_features)
+    except ValueError as error:
+        raise ModelFileError(f"the model file is inconsistent: {error}") from error

@@ -1,0 +1,281 @@
+"""Extremely randomised clustering forests: trees whose leaves are visual words."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from joblib import effective_n_jobs
+from sklearn.utils import check_random_state
+
+from evergrow.estimators.classifier.learner import checked_rows
+from evergrow.foundation.labels import ClassList, as_classes
+from evergrow.foundation.progress import progress_bar
+from evergrow.foundation.turns import one_at_a_time
+from evergrow.vision.words.codebooks.assignment import load_single
+from evergrow.vision.words.codebooks.vocabulary import as_images, as_rows, is_ragged
+from evergrow.vision.words.erc.fitted import DescriptorBatch, ERCRequest, FittedERC
+from evergrow.vision.words.erc.predictor import ERCPredictor
+from evergrow.vision.words.erc.trials import choose_max_trials, square_root
+
+
+class ERCForest(ERCPredictor):
+    """Extremely randomised clustering forest, a visual codebook (Moosmann et al., NIPS 2006).
+
+    A few trees with random thresholds on single features are grown to separate the classes; each
+    leaf of each tree is then a visual word. Fitting and coding take a fraction of the time of
+    k-means, because a descriptor needs a dozen comparisons per tree instead of the distances to all
+    words. :class:`evergrow.vision.BagOfWords` applies it to images.
+
+    Parameters
+    ----------
+    n_estimators : int, default=5
+        Number of trees. More are better up to about five; each makes the histogram longer.
+    n_words : int or None, default=1000
+        Leaves per tree. Trees are grown fully, then pruned bottom-up, the least informative test
+        first. None keeps all leaves, which is as good or better if there are enough images to learn
+        from such long histograms.
+    min_score : float, default=0.5
+        A node accepts the first test with this score, from 0 to 1 [Moosmann2006 Eq. 1]. Not
+        critical; 0 accepts any test, 1 always makes all trials.
+    max_trials : int, "sqrt" or "auto", default="sqrt"
+        Maximum number of tests per node. More trials make trees that separate the classes better
+        but are more similar to each other. ``"sqrt"`` is the square root of the length of a
+        descriptor; ``"auto"`` compares six numbers on a quarter of the images, which takes about
+        six times as long and helps if descriptors have many useless features.
+    supervised : bool, default=True
+        Score tests by their information about the class; if False, by how evenly they split the
+        descriptors, which needs no labels.
+    min_gain : float, default=0.0
+        Tests with less information than this, in bits averaged over all training descriptors, are
+        pruned even if the tree has fewer than ``n_words`` leaves.
+    stop_early : bool, default=False
+        Stop growing below ``min_gain``: faster, but strong tests below a weak one are never found.
+    keep_descriptors : bool, default=True
+        Keep the training descriptors, which :meth:`partial_fit` needs to learn words for new
+        classes. False makes the model smaller, by 4 bytes per number.
+    n_jobs : int or None, default=None
+        Threads, over trees in fitting and over descriptors in coding; None for one, -1 for one per
+        processor. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed.
+    verbose : int, default=0
+        Show a progress bar when positive.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, in the order of the columns of :meth:`predict_proba`; missing if the forest was
+        fitted without labels.
+    words_per_tree_ : ndarray of shape (n_estimators,)
+        Number of leaves of each tree.
+    n_words_ : int
+        Their sum, the length of an image's histogram.
+    word_columns_ : ndarray of shape (``n_words_``,)
+        The column of each word in a histogram, tree by tree.
+    word_shares_ : ndarray of shape (``n_words_``, n_classes)
+        The share of each class among the training descriptors of each word, one row per column of
+        a histogram.
+    max_trials_ : int
+        The number of trials that was used.
+    n_features_in_ : int
+        Length of a descriptor.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from evergrow import ERCForest
+    >>> X, y = load_digits(return_X_y=True)
+    >>> forest = ERCForest(n_words=50, random_state=0).fit(X, y)
+    >>> forest.transform(X[:2]).shape, forest.n_words_
+    ((2, 5), 250)
+
+    Count the words of images, each given as a matrix of descriptors:
+
+    >>> images = [X[:30], X[30:100]]
+    >>> forest.encode(images).shape
+    (2, 250)
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 5,
+        *,
+        n_words: int | None = 1000,
+        min_score: float = 0.5,
+        max_trials: int | Literal["sqrt", "auto"] = "sqrt",
+        supervised: bool = True,
+        min_gain: float = 0.0,
+        stop_early: bool = False,
+        keep_descriptors: bool = True,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.n_words = n_words
+        self.min_score = min_score
+        self.max_trials = max_trials
+        self.supervised = supervised
+        self.min_gain = min_gain
+        self.stop_early = stop_early
+        self.keep_descriptors = keep_descriptors
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @one_at_a_time
+    def fit(self, D: Any, y: npt.ArrayLike | None = None) -> Self:
+        """Grow trees on descriptors; earlier training is discarded.
+
+        Parameters
+        ----------
+        D : array-like of shape (n_descriptors, n_features), or descriptors of each image
+            Descriptors; per image, as a :class:`evergrow.RaggedArray` or a list of matrices.
+            :class:`evergrow.Shards` are read once into a matrix in single precision.
+        y : array-like of shape (n_descriptors,) or (n_images,)
+            Class of each descriptor, or of each image. Optional with ``supervised=False``.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator. If fitting fails or is interrupted, it is unchanged.
+
+        Examples
+        --------
+        >>> from evergrow import ERCForest
+        >>> D = [[0, 3], [1, 2], [8, 3], [9, 2]]
+        >>> ERCForest(2, random_state=0).fit(D, ["cat", "cat", "dog", "dog"]).predict([[7, 3]])
+        array(['dog'], dtype='<U3')
+        """
+        self._check_parameters()
+        self._fit(D, y, None)
+        return self
+
+    def _fit(self, D: Any, y: npt.ArrayLike | None, classes: npt.ArrayLike | None) -> None:
+        labels, batch, images, names = self._check_input(D, y, classes)
+        seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
+        request = self._request(self._choose_trials(labels, batch, images, seed))
+        with progress_bar("growing trees", int(self.n_estimators), int(self.verbose)) as progress:
+            fitted = FittedERC.grow(
+                labels,
+                batch,
+                request,
+                n_trees=int(self.n_estimators),
+                seed=seed,
+                keep_descriptors=bool(self.keep_descriptors),
+                progress=progress,
+            )
+        self._become(fitted, names)
+
+    @one_at_a_time
+    def partial_fit(self, D: Any, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
+        """Learn descriptors of known and new classes; new classes get words of their own.
+
+        Leaves that the new descriptors reach are split further, using all descriptors in them, and
+        the least informative of the new tests are pruned. The number of words grows in proportion
+        to the number of classes. When a word is split, the part with most of its descriptors keeps
+        it, and the other parts get new words. Their columns follow those of all earlier words, so
+        that a column stands for the same word for the life of the forest. Without new classes, only
+        the class shares of the words change.
+
+        Parameters
+        ----------
+        D : array-like of shape (n_descriptors, n_features), or descriptors of each image
+            Descriptors, as in :meth:`fit`.
+        y : array-like of shape (n_descriptors,) or (n_images,)
+            Class of each descriptor, or of each image.
+        classes : array-like, default=None
+            Optional: classes that get a column now, before their first descriptor.
+
+        Returns
+        -------
+        self : estimator
+            The updated estimator. If the update fails or is interrupted, it is unchanged.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from evergrow import ERCForest
+        >>> X, y = load_digits(return_X_y=True)
+        >>> forest = ERCForest(n_words=40, random_state=0).fit(X[y < 8], y[y < 8])
+        >>> forest = forest.partial_fit(X[y >= 8], y[y >= 8])
+        >>> forest.words_per_tree_, forest.classes_
+        (array([50, 50, 50, 50, 50]), array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]))
+        """
+        self._check_parameters()
+        if not self.__sklearn_is_fitted__():
+            self._fit(D, y, classes)
+            return self
+        known = self._fitted
+        if known.labels is None:
+            raise ValueError(
+                "the forest was fitted without labels, but an update needs classes: call fit with "
+                "labels"
+            )
+        n_trees = len(known.words_per_tree)
+        if self.n_estimators != n_trees:
+            raise ValueError(
+                f"n_estimators was changed to {self.n_estimators}, but the forest has {n_trees} "
+                "trees: fit it again, or change it back"
+            )
+        rows, per_row = as_rows(D, y)
+        checked, per_row = self._checked_more(rows, per_row)
+        labels, codes = known.labels.extend_with(per_row, as_classes(classes))
+        request = self._request(known.max_trials)
+        with progress_bar("growing trees", int(self.n_estimators), int(self.verbose)) as progress:
+            batch = DescriptorBatch(load_single(checked), codes)
+            fitted = known.update(labels, batch, request, progress)
+        self._become(fitted, getattr(self, "feature_names_in_", None))
+        return self
+
+    def _check_input(
+        self, D: Any, y: npt.ArrayLike | None, classes: npt.ArrayLike | None
+    ) -> tuple[ClassList | None, DescriptorBatch, npt.NDArray[np.int64], npt.NDArray[Any] | None]:
+        """Classes, descriptors, the image of each descriptor, and the feature names."""
+        rows, per_row = as_rows(D, y)
+        if y is None and not self.supervised:
+            validated = self._snapshot()
+            rows = checked_rows(validated, rows, ensure_min_features=1)
+            names = getattr(validated, "feature_names_in_", None)
+            labels, codes = None, np.zeros(len(rows), dtype=np.int32)
+        else:
+            rows, per_row, names = self._checked_first(rows, per_row, min_samples=1)
+            labels, codes = self._first_labels(per_row, classes)
+        batch = DescriptorBatch(load_single(rows), codes)
+        images = np.arange(len(codes))
+        if is_ragged(D):
+            lengths = as_images(D).lengths
+            images = np.repeat(np.arange(len(lengths)), lengths)
+        return labels, batch, images, names
+
+    def _choose_trials(
+        self,
+        labels: ClassList | None,
+        batch: DescriptorBatch,
+        images: npt.NDArray[np.int64],
+        seed: int,
+    ) -> int:
+        if not isinstance(self.max_trials, str):
+            return int(self.max_trials)
+        root = square_root(batch.rows.shape[1])
+        if self.max_trials == "sqrt":
+            return root
+        if labels is None:
+            raise ValueError('max_trials="auto" needs labels')
+        n_trees = int(self.n_estimators)
+        return choose_max_trials(
+            labels, batch, images, self._request(root), n_trees=n_trees, seed=seed
+        )
+
+    def _request(self, max_trials: int) -> ERCRequest:
+        return ERCRequest(
+            supervised=bool(self.supervised),
+            max_trials=max_trials,
+            min_score=float(self.min_score),
+            max_words=None if self.n_words is None else int(self.n_words),
+            min_gain=float(self.min_gain),
+            stop_early=bool(self.stop_early),
+            n_threads=effective_n_jobs(self.n_jobs),
+        )

@@ -1,0 +1,244 @@
+"""Coding, prediction and model files of an ERC forest."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+from joblib import effective_n_jobs
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from evergrow.estimators.classifier.learner import GrowingClassifier, checked_rows
+from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.params import (
+    Choice,
+    Flag,
+    Integer,
+    Nothing,
+    Number,
+    RandomState,
+    Rule,
+    check_parameters,
+)
+from evergrow.foundation.ragged import RaggedArray
+from evergrow.storage.files import write_model
+from evergrow.storage.modelfile import (
+    Build,
+    class_list,
+    common_header,
+    feature_names,
+    parameters_of,
+    plain_parameters,
+)
+from evergrow.storage.shards import ShardImages
+from evergrow.vision.images.parameters import VERBOSE
+from evergrow.vision.words.codebooks.assignment import assign_words
+from evergrow.vision.words.codebooks.vocabulary import Vocabulary, as_images, as_rows, is_ragged
+from evergrow.vision.words.erc.fitted import MAX_TRIALS, FittedERC
+
+
+class ERCPredictor(TransformerMixin, Vocabulary, GrowingClassifier):  # type: ignore[misc]
+    """Coding and prediction with a fitted ERC forest; the subclass adds training."""
+
+    _rules: ClassVar[dict[str, list[Rule]]] = {
+        "n_estimators": [Integer(1, 1 << 16)],
+        "n_words": [Integer(1, 1 << 26), Nothing()],
+        "min_score": [Number(0.0, 1.0)],
+        "max_trials": [Integer(1, MAX_TRIALS), Choice(("sqrt", "auto"))],
+        "supervised": [Flag()],
+        "min_gain": [Number(0.0)],
+        "stop_early": [Flag()],
+        "keep_descriptors": [Flag()],
+        "n_jobs": [Nothing(), Integer(-(1 << 15), 1 << 15)],
+        "random_state": [Nothing(), RandomState()],
+        "verbose": VERBOSE,
+    }
+    _fitted: FittedERC
+
+    def _checked_query(self, X: Any) -> tuple[Self, npt.NDArray[Any]]:
+        """A copy of the forest for this call, and descriptors; values are checked when coded."""
+        reader = self._snapshot()
+        check_is_fitted(reader)
+        return reader, checked_rows(reader, X, reset=False, ensure_all_finite=False)
+
+    def _coding_copy(self) -> Self:
+        """A copy that later training does not affect, without the training descriptors."""
+        reader = self._snapshot()
+        reader._fitted = reader._fitted.without_descriptors()
+        return reader
+
+    def transform(self, D: Any) -> npt.NDArray[np.int32]:
+        """Assign each descriptor to a word of each tree.
+
+        Parameters
+        ----------
+        D : array-like of shape (n_descriptors, n_features), or descriptors of each image
+            Descriptors; those of images are concatenated.
+
+        Returns
+        -------
+        words : ndarray of shape (n_descriptors, n_estimators), int32
+            Numbered from 0 in each tree.
+
+        Examples
+        --------
+        >>> from evergrow import ERCForest
+        >>> forest = ERCForest(1, random_state=0).fit([[0], [1], [8], [9]], [0, 0, 1, 1])
+        >>> forest.transform([[0.5], [8.5]]).ravel()
+        array([0, 1], dtype=int32)
+        """
+        rows, _ = as_rows(D)
+        reader, checked = self._checked_query(rows)
+        coder = reader._fitted.without_descriptors()
+        return assign_words(coder, checked, effective_n_jobs(self.n_jobs))
+
+    def predict_proba(self, D: Any) -> npt.NDArray[np.float64]:
+        """Predict class probabilities: the mean over the trees of the class shares of the word.
+
+        Parameters
+        ----------
+        D : array-like of shape (n_descriptors, n_features), or descriptors of each image
+            Descriptors. For an image, the mean over its descriptors; uniform if it has none.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_descriptors, n_classes) or (n_images, n_classes)
+            Columns in the order of ``classes_``.
+
+        Examples
+        --------
+        >>> from evergrow import ERCForest
+        >>> forest = ERCForest(2, random_state=0).fit([[0], [1], [8], [9]], [0, 0, 1, 1])
+        >>> forest.predict_proba([[9.5]])
+        array([[0., 1.]])
+        """
+        rows, _ = as_rows(D)
+        reader, checked = self._checked_query(rows)
+        if reader._fitted.labels is None:
+            raise ValueError("the forest was fitted without labels and cannot predict classes")
+        votes = reader._fitted.probabilities(checked, effective_n_jobs(self.n_jobs))
+        return _mean_per_image(votes, as_images(D)) if is_ragged(D) else votes
+
+    def predict(self, D: Any) -> npt.NDArray[Any]:
+        """Predict the most probable class, directly from the trees without histograms.
+
+        Parameters
+        ----------
+        D : array-like of shape (n_descriptors, n_features), or descriptors of each image
+            Descriptors.
+
+        Returns
+        -------
+        classes : ndarray of shape (n_descriptors,) or (n_images,)
+            The most probable class; the first one of ties.
+
+        Examples
+        --------
+        >>> from evergrow import ERCForest
+        >>> forest = ERCForest(2, random_state=0).fit([[0], [1], [8], [9]], [0, 0, 1, 1])
+        >>> forest.predict([[[1.0], [0.5], [9.0]], [[8.0]]])
+        array([0, 1])
+        """
+        reader = self._snapshot()
+        best = reader.predict_proba(D).argmax(axis=1)
+        return np.asarray(reader.classes_[best])
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The classes, in the order of the columns of :meth:`predict_proba`."""
+        labels = self._learnt("classes_").labels
+        if labels is None:
+            raise AttributeError("the forest was fitted without labels, so it has no classes_")
+        return cast("npt.NDArray[Any]", labels.classes)
+
+    @property
+    def words_per_tree_(self) -> npt.NDArray[np.int64]:  # type: ignore[override]
+        """Number of leaves of each tree."""
+        return cast("FittedERC", self._learnt("words_per_tree_")).words_per_tree
+
+    @property
+    def word_columns_(self) -> npt.NDArray[np.int64]:
+        """The column of each word in a histogram, tree by tree."""
+        return cast("FittedERC", self._learnt("word_columns_")).columns.copy()
+
+    @property
+    def word_shares_(self) -> npt.NDArray[np.float64]:
+        """The share of each class among the training descriptors of each word."""
+        return cast("FittedERC", self._learnt("word_shares_")).word_shares
+
+    @property
+    def max_trials_(self) -> int:
+        """The number of trials that was used."""
+        return int(self._learnt("max_trials_").max_trials)
+
+    def save(self, path: str | os.PathLike[str], *, inference_only: bool = False) -> None:
+        """Write the forest to a file that :func:`evergrow.load` reads.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing file is replaced atomically.
+        inference_only : bool, default=False
+            Leave out the training descriptors: the file is much smaller, but the loaded forest
+            cannot learn words for new classes.
+
+        Examples
+        --------
+        >>> import evergrow, tempfile, os
+        >>> forest = evergrow.ERCForest(2, random_state=0).fit([[0], [1], [8], [9]], [0, 0, 1, 1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     forest.save(os.path.join(folder, "words.evergrow"))
+        ...     evergrow.load(os.path.join(folder, "words.evergrow")).n_estimators
+        2
+        """
+        write_model(path, *self._to_file(inference_only=inference_only))
+
+    def _to_file(
+        self, *, inference_only: bool = False
+    ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        reader = self._checked_to_save()
+        fitted = reader._fitted.without_descriptors() if inference_only else reader._fitted
+        numbers, tensors = fitted.to_tensors()
+        # The actual number; the parameter may have been changed for the next fit.
+        n_trees = len(fitted.words_per_tree)
+        parameters = plain_parameters({**reader.get_params(deep=False), "n_estimators": n_trees})
+        return {**numbers, **common_header(reader, parameters, fitted.labels)}, tensors
+
+    @classmethod
+    def _from_file(
+        cls,
+        header: dict[str, Any],
+        tensors: dict[str, npt.NDArray[Any]],
+        build: Build,  # noqa: ARG003
+    ) -> Self:
+        parameters = parameters_of(header)
+        check_parameters({**cls().get_params(), **parameters}, cls._rules)
+        labels = None if header.get("classes") is None else class_list(header)
+        fitted = FittedERC.from_tensors(labels, header, tensors)
+        forest = cls(**parameters)
+        if forest.n_estimators != len(fitted.words_per_tree):
+            raise ModelFileError("the model file is inconsistent: its number of trees is different")
+        forest._become(fitted, feature_names(header, fitted.n_features))
+        return forest
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn whether fitting needs labels."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = bool(self.supervised)
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _mean_per_image(
+    votes: npt.NDArray[np.float64], images: RaggedArray | ShardImages
+) -> npt.NDArray[np.float64]:
+    n_classes = votes.shape[1]
+    mean = np.full((len(images), n_classes), 1.0 / n_classes)
+    some = images.lengths > 0
+    # reduceat sums from one offset to the next, so images without rows are left out.
+    sums = np.add.reduceat(votes, images.offsets[:-1][some], axis=0)
+    mean[some] = sums / images.lengths[some][:, None]
+    return mean

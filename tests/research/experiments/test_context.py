@@ -1,0 +1,84 @@
+"""Where an experiment's data come from."""
+
+import numpy as np
+import pytest
+
+from evergrow.research import ExperimentContext, Source, mixture
+
+
+@pytest.fixture
+def sources():
+    return {"features": Source("features.npz", mixture), "other": Source("other.npz", mixture)}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    data = mixture(4, 3)
+    np.savez(
+        tmp_path / "features.npz",
+        X_train=data.X_train,
+        y_train=data.y_train,
+        X_test=data.X_test,
+        y_test=data.y_test,
+    )
+    return tmp_path
+
+
+def test_without_a_data_folder_the_built_in_data_are_taken(sources, monkeypatch):
+    monkeypatch.delenv("EVERGROW_DATA", raising=False)
+    assert ExperimentContext(sources).dataset("features").name == "mixture"
+
+
+def test_files_of_the_data_folder_come_first(sources, folder, monkeypatch):
+    monkeypatch.setenv("EVERGROW_DATA", str(folder))
+    assert ExperimentContext(sources).dataset("features").X_train.shape[1] == 3
+
+
+def test_a_file_that_the_folder_lacks_is_replaced_by_the_built_in_data(
+    sources, folder, monkeypatch
+):
+    monkeypatch.setenv("EVERGROW_DATA", str(folder))
+    assert ExperimentContext(sources).dataset("other").name == "mixture"
+
+
+def test_quick_runs_take_built_in_data(sources, folder, monkeypatch):
+    monkeypatch.setenv("EVERGROW_DATA", str(folder))
+    assert ExperimentContext(sources, quick=True).is_built_in("features")
+
+
+def test_the_users_own_data_replace_all_others(sources, folder):
+    context = ExperimentContext(sources, quick=True, data=folder / "features.npz")
+    assert context.names == ("features",)
+    assert context.dataset("features").X_train.shape[1] == 3
+
+
+def test_a_data_folder_that_is_none_is_said(sources, tmp_path, monkeypatch):
+    monkeypatch.setenv("EVERGROW_DATA", str(tmp_path / "typo"))
+    with pytest.raises(FileNotFoundError, match="EVERGROW_DATA names"):
+        ExperimentContext(sources).dataset("features")
+
+
+def test_a_full_run_tells_what_built_in_data_stand_in_for(sources, folder, monkeypatch):
+    monkeypatch.setenv("EVERGROW_DATA", str(folder))
+    assert ExperimentContext(sources).missing_files == ("other.npz",)
+    assert ExperimentContext(sources, quick=True).missing_files == ()
+
+
+def test_an_experiment_without_sources_takes_no_data():
+    with pytest.raises(ValueError, match="makes its own data"):
+        ExperimentContext({}, data="features.npz")
+
+
+def test_data_are_read_once(sources):
+    context = ExperimentContext(sources, quick=True)
+    assert context.dataset("features") is context.dataset("features")
+
+
+def test_data_from_a_file_are_prepared(folder):
+    def doubled(data):
+        return data.of_classes([0])
+
+    context = ExperimentContext(
+        {"one": Source(None, mixture, prepare=doubled)}, data=folder / "features.npz"
+    )
+    assert context.dataset("one").classes.tolist() == [0]

@@ -1,0 +1,283 @@
+"""Experiments are performed, kept, taken up again and written."""
+
+import csv
+import json
+import os
+import platform
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from evergrow.research import (
+    Experiment,
+    ExperimentContext,
+    Finding,
+    Source,
+    Table,
+    mixture,
+    run_experiment,
+)
+from evergrow.research.experiments.pages import format_page, format_published, write_index
+from evergrow.research.experiments.run_cache import RunCache
+
+
+class StoppedError(Exception):
+    """Stands for a kill in the middle of a run."""
+
+
+def _measure(context, run):
+    rng = np.random.default_rng([run["seed"], run["size"]])
+    accuracy = float(rng.random())
+    return [{**run, "accuracy": np.float64(accuracy), "seconds": os.times().elapsed}]
+
+
+def _draw(figure, table):
+    axes = figure.add_subplot()
+    curve = table.curve("size", "accuracy")
+    axes.errorbar(curve.x, curve.mean, curve.deviation, label="ours")
+    axes.set_xlabel("size")
+    axes.legend()
+
+
+def _judge(table):
+    mean = table.mean("accuracy")
+    return [Finding("All is well.", f"It is {mean:.2f}.", mean > 0)]
+
+
+def made_up(measure=_measure):
+    return Experiment(
+        name="made-up",
+        title="A made-up figure",
+        shows="nothing in particular",
+        sources={"mixture": Source(None, mixture)},
+        runs=lambda context: [
+            {"data": "mixture", "seed": seed, "size": size}
+            for seed in context.seeds(3, 2)
+            for size in (1, 2)
+        ],
+        measure=measure,
+        draw=_draw,
+        judge=_judge,
+        keys=("data", "seed", "size"),
+        exact=("accuracy",),
+        timed=("seconds",),
+        published=({"size": 1, "accuracy": 0.5}, {"size": 9, "accuracy": 0.25}),
+        notes=("Other data.",),
+    )
+
+
+def context_of(experiment, **options):
+    return ExperimentContext(experiment.sources, **options)
+
+
+@pytest.fixture
+def done(tmp_path):
+    experiment = made_up()
+    run_experiment(experiment, tmp_path, context_of(experiment))
+    return tmp_path
+
+
+def test_it_writes_table_times_picture_page_and_record(done):
+    assert sorted(path.name for path in done.iterdir()) == [
+        ".runs",
+        "made-up-timings.csv",
+        "made-up.csv",
+        "made-up.json",
+        "made-up.md",
+        "made-up.svg",
+    ]
+
+
+def test_the_table_has_a_row_per_run_and_no_times(done):
+    with (done / "made-up.csv").open() as file:
+        rows = [*csv.DictReader(file)]
+    assert len(rows) == 6
+    assert set(rows[0]) == {"data", "seed", "size", "accuracy"}
+
+
+@pytest.mark.parametrize("n_before", range(6))
+def test_a_run_that_was_stopped_gives_the_table_of_one_that_was_not(done, tmp_path, n_before):
+    calls = []
+
+    def stopping(context, run):
+        calls.append(run)
+        if len(calls) > n_before:
+            raise StoppedError
+        return _measure(context, run)
+
+    folder = tmp_path / "again"
+    experiment = made_up(stopping)
+    with pytest.raises(StoppedError):
+        run_experiment(experiment, folder, context_of(experiment))
+    outcome = run_experiment(made_up(), folder, context_of(experiment))
+    assert outcome.n_measured == 6 - n_before
+    assert (folder / "made-up.csv").read_bytes() == (done / "made-up.csv").read_bytes()
+
+
+def test_a_line_that_was_cut_short_is_measured_again(done):
+    before = (done / "made-up.csv").read_bytes()
+    runs = done / ".runs" / "made-up.jsonl"
+    runs.write_bytes(runs.read_bytes()[:-20])
+    experiment = made_up()
+    assert run_experiment(experiment, done, context_of(experiment)).n_measured == 1
+    assert (done / "made-up.csv").read_bytes() == before
+
+
+def test_fresh_measures_all_again(done):
+    experiment = made_up()
+    assert run_experiment(experiment, done, context_of(experiment), fresh=True).n_measured == 6
+
+
+def test_kept_runs_of_other_data_do_not_count(done):
+    experiment = made_up()
+    other = {"mixture": Source(None, lambda: mixture(random_state=1))}
+    assert run_experiment(experiment, done, ExperimentContext(other)).n_measured == 6
+
+
+def test_kept_quick_runs_do_not_count_for_a_full_one(tmp_path):
+    experiment = made_up()
+    assert run_experiment(experiment, tmp_path, context_of(experiment, quick=True)).n_measured == 4
+    assert run_experiment(experiment, tmp_path, context_of(experiment)).n_measured == 6
+
+
+def test_the_number_of_seeds_can_be_chosen(tmp_path):
+    experiment = made_up()
+    assert len(run_experiment(experiment, tmp_path, context_of(experiment, n_seeds=5)).table) == 10
+
+
+def test_the_record_tells_versions_seeds_and_data_but_not_whose_machine(done):
+    text = (done / "made-up.json").read_text()
+    record = json.loads(text)
+    assert record["seeds"] == [0, 1, 2]
+    assert record["data"]["mixture"]["sha256"] == mixture().sha256
+    assert {"evergrow", "numpy", "python"} <= set(record["versions"])
+    assert record["n_cores"] >= 1
+    assert str(done) not in text
+    assert platform.node() not in text
+
+
+def test_the_page_shows_the_papers_numbers_beside_ours(done):
+    text = (done / "made-up.md").read_text()
+    assert "| size 1 | accuracy | 0.5 | " in text
+    assert "| size 9 | accuracy | 0.25 | not measured |" in text
+
+
+def test_the_page_has_a_column_for_each_data_set_that_the_paper_does_not_name():
+    rows = [
+        {"data": data, "seed": seed, "size": 1, "accuracy": accuracy}
+        for data, accuracy in (("letters", 0.25), ("digits", 0.75))
+        for seed in (0, 1)
+    ]
+    lines = format_published(made_up(), Table(rows)).splitlines()
+    assert lines[0] == "| setting | what | paper | here, letters | here, digits |"
+    assert lines[2] == "| size 1 | accuracy | 0.5 | 0.25 ± 0 | 0.75 ± 0 |"
+
+
+def test_the_page_says_what_agrees(done):
+    assert "Agrees. All is well. It is 0." in (done / "made-up.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("agrees", "word"), [(True, "Agrees."), (False, "**Differs.**"), (None, "Not decided here.")]
+)
+def test_each_verdict_has_its_words(agrees, word):
+    record = {"data": {}, "seeds": [], "quick": True, "versions": {}, "processor": "", "n_cores": 1}
+    record |= {"own_data": False, "n_jobs": -1, "n_seeds": None}
+    text = format_page(made_up(), Table([]), [Finding("Claim.", "Here.", agrees)], record)
+    assert f"- {word} Claim. Here." in text
+
+
+def test_the_picture_is_the_same_file_for_the_same_numbers(done, tmp_path):
+    experiment = made_up()
+    run_experiment(experiment, tmp_path / "again", context_of(experiment))
+    assert (tmp_path / "again" / "made-up.svg").read_bytes() == (done / "made-up.svg").read_bytes()
+
+
+def test_the_picture_keeps_its_words_as_text(done):
+    words = [e.text for e in ElementTree.parse(done / "made-up.svg").iter() if e.text]
+    assert "ours" in words
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_any_work(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    calls = []
+    experiment = made_up(lambda context, run: calls.append(run))
+    with pytest.raises(OSError, match="cannot write to the folder"):
+        run_experiment(experiment, tmp_path / "file" / "results", context_of(experiment))
+    assert calls == []
+
+
+def test_kept_rows_come_back_as_they_were_written(tmp_path):
+    cache = RunCache(tmp_path / "runs.jsonl")
+    rows = cache.add({"seed": 0}, [{"accuracy": np.float32(0.1), "n": np.int64(3)}])
+    assert RunCache(tmp_path / "runs.jsonl").get({"seed": 0}) == rows
+
+
+def test_means_and_deviations_are_over_seeds():
+    table = Table([{"x": x, "seed": s, "y": x + s} for x in (1, 2) for s in (0, 2)])
+    curve = table.curve("x", "y")
+    assert curve.x.tolist() == [1, 2]
+    assert curve.mean.tolist() == [2, 3]
+    assert curve.deviation == pytest.approx([np.sqrt(2)] * 2)
+
+
+def test_what_is_missing_is_left_empty():
+    text = Table([{"a": None, "b": float("nan"), "c": 0.1}]).to_csv(("a", "b", "c"))
+    assert text == "a,b,c\n,,0.1\n"
+
+
+def test_a_quick_run_does_not_take_the_place_of_a_full_one(done):
+    before = (done / "made-up.csv").read_bytes()
+    experiment = made_up()
+    with pytest.raises(ValueError, match="name another folder"):
+        run_experiment(experiment, done, context_of(experiment, quick=True))
+    assert (done / "made-up.csv").read_bytes() == before
+
+
+def test_the_page_tells_the_command(tmp_path):
+    experiment = made_up()
+    run_experiment(experiment, tmp_path, context_of(experiment, n_seeds=2, quick=True))
+    text = (tmp_path / "made-up.md").read_text()
+    assert "    evergrow experiment made-up --quick --seeds 2\n" in text
+
+
+def test_without_matplotlib_it_says_so_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    calls = []
+    experiment = made_up(lambda context, run: calls.append(run))
+    with pytest.raises(ImportError, match="evergrow\\[plot\\]"):
+        run_experiment(experiment, tmp_path, context_of(experiment))
+    assert calls == []
+
+
+def test_a_damaged_record_is_left_out_of_the_index(done):
+    (done / "made-up.json").write_text("{")
+    assert "made-up" not in write_index(done).read_text()
+
+
+def test_a_byte_that_is_no_text_costs_one_run(done):
+    runs = done / ".runs" / "made-up.jsonl"
+    content = bytearray(runs.read_bytes())
+    content[5] = 0xFF
+    runs.write_bytes(content)
+    experiment = made_up()
+    assert run_experiment(experiment, done, context_of(experiment)).n_measured == 1
+
+
+def test_the_index_says_which_runs_are_quick(tmp_path):
+    (tmp_path / "icra2017-fig1.md").write_text("# Boundaries\n")
+    record = {"findings": [], "quick": True, "own_data": True}
+    (tmp_path / "icra2017-fig1.json").write_text(json.dumps(record))
+    assert "**a quick run**, on your own data" in write_index(tmp_path).read_text()
+
+
+def test_the_index_counts_what_agrees(tmp_path):
+    (tmp_path / "icra2017-fig1.md").write_text("# Boundaries\n")
+    verdicts = (True, True, False, None)
+    findings = [{"claim": "So.", "here": f"{v}.", "agrees": v} for v in verdicts]
+    (tmp_path / "icra2017-fig1.json").write_text(json.dumps({"findings": findings}))
+    text = write_index(tmp_path).read_text()
+    assert "| [Boundaries](icra2017-fig1.md) | 2 | 1 | 1 |" in text
+    assert text.count("So.") == 1
+    assert "- [icra2017-fig1](icra2017-fig1.md): So. False." in text

@@ -1,0 +1,120 @@
+"""Orders are told from chance."""
+
+import numpy as np
+import pytest
+
+from evergrow.research import Table
+from evergrow.research.experiments.verdicts import (
+    Difference,
+    combine_verdicts,
+    compare_means,
+    compare_seeds,
+    findings_by_data,
+    format_percent,
+    is_best,
+)
+
+
+def table(**accuracies):
+    return Table(
+        {"method": method, "seed": seed, "accuracy": accuracy}
+        for method, values in accuracies.items()
+        for seed, accuracy in enumerate(values)
+    )
+
+
+def compared(one, other):
+    found = compare_means(table(a=one, b=other), "accuracy", {"method": "a"}, {"method": "b"})
+    return found.verdict
+
+
+def test_a_difference_that_all_seeds_share_is_clear():
+    assert compared([0.60, 0.61, 0.62], [0.50, 0.51, 0.53]) is True
+    assert compared([0.50, 0.51, 0.53], [0.60, 0.61, 0.62]) is False
+
+
+def test_a_difference_that_seeds_do_not_share_is_not():
+    assert compared([0.60, 0.50, 0.62], [0.50, 0.58, 0.53]) is None
+
+
+def test_few_seeds_tell_large_differences_only():
+    assert compared([0.60], [0.57]) is True
+    assert compared([0.60], [0.59]) is None
+
+
+def test_seeds_are_compared_with_themselves():
+    # Seeds differ by far more than the methods, which keep the same distance in each.
+    assert compared([0.31, 0.51, 0.71], [0.30, 0.50, 0.70]) is True
+
+
+def test_what_was_not_measured_is_open():
+    rows = table(a=[0.5, 0.6, 0.7])
+    assert compare_means(rows, "accuracy", {"method": "a"}, {"method": "b"}).verdict is None
+
+
+def test_a_single_seed_decides_nothing_where_it_may_be_off_by_anything():
+    sides = ({"method": "a"}, {"method": "b"})
+    found = compare_means(table(a=[9.0], b=[1.0]), "accuracy", *sides, few_seeds_noise=float("inf"))
+    assert (found.mean, found.verdict) == (8.0, None)
+
+
+def test_three_seeds_of_pure_noise_are_rarely_taken_for_a_difference():
+    noise = np.random.default_rng(0).normal(size=(2000, 3))
+    decided = [compare_seeds(each).verdict is not None for each in noise]
+    assert np.mean(decided) == pytest.approx(0.05, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("difference", "noise", "within"),
+    [
+        (0.01, 0.005, True),
+        (-0.01, 0.005, True),
+        (0.04, 0.005, False),
+        (-0.04, 0.005, False),
+        # Not told apart, yet not known to be the same.
+        (0.01, 0.05, None),
+        (0.025, 0.01, None),
+    ],
+)
+def test_the_same_is_what_noise_cannot_carry_beyond_the_bound(difference, noise, within):
+    assert Difference(difference, noise).within(0.03) is within
+
+
+@pytest.mark.parametrize(("difference", "above"), [(0.15, True), (0.05, False), (0.11, None)])
+def test_a_lead_is_told_from_a_bound_too(difference, above):
+    found = Difference(difference, 0.02)
+    assert found.above(0.1) is above
+    assert found.below(0.1) is (None if above is None else not above)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [([True, True], True), ([True, None], None), ([None, False], False)],
+)
+def test_one_that_is_not_decides(verdicts, expected):
+    assert combine_verdicts(verdicts) is expected
+
+
+def test_the_best_is_above_all_others():
+    rows = table(a=[0.8, 0.8, 0.8], b=[0.7, 0.7, 0.7], c=[0.79, 0.81, 0.8])
+    one, worse, level = ({"method": name} for name in "abc")
+    assert is_best(rows, "accuracy", one, [worse]) is True
+    assert is_best(rows, "accuracy", one, [worse, level]) is None
+    assert is_best(rows, "accuracy", worse, [one]) is False
+
+
+def test_data_sets_of_one_verdict_make_one_finding():
+    rows = Table({"data": name} for name in ("a", "b", "c"))
+    seen = {"a": True, "b": False, "c": True}
+    findings = findings_by_data(
+        rows, ("It is so.", lambda mine: ("seen", seen[mine.rows[0]["data"]]))
+    )
+    assert [(f.here, f.agrees) for f in findings] == [
+        ("Here on a seen; on c seen.", True),
+        ("Here on b seen.", False),
+    ]
+
+
+def test_deviations_are_shown_of_several_seeds_only():
+    assert format_percent(table(a=[0.5, 0.6]), "accuracy") == "55.0 ± 7.1 %"
+    assert format_percent(table(a=[0.5]), "accuracy") == "50.0 %"

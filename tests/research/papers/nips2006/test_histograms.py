@@ -1,0 +1,105 @@
+"""Words, histograms and what is told of patches."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from evergrow import ERCForest
+from evergrow.research.papers.nips2006.embedded_images import decode, encode, shrink
+from evergrow.research.papers.nips2006.fig2 import _surplus, _unmixed, best_leaf
+from evergrow.research.papers.nips2006.histograms import (
+    Coding,
+    centres_on,
+    count_words,
+    equal_error_score,
+    is_plain,
+    local_features,
+    training_descriptors,
+)
+from evergrow.research.papers.nips2006.photographs import Photographs
+from evergrow.research.papers.nips2006.scenes import scene_dataset
+from evergrow.vision import KMeansCodebook
+
+
+def scenes() -> Photographs:
+    data = scene_dataset(4)
+    images = [*data.X_train, *data.X_test]
+    classes = np.concatenate([data.y_train, data.y_test])
+    trains = np.arange(len(images)) < len(data.X_train)
+    return Photographs("scenes", images, classes, trains).against_background("bicycle")
+
+
+def test_counts_are_those_that_the_codebook_gives_itself() -> None:
+    data = scenes()
+    given = training_descriptors(data, "haar", 0, 200)
+    for codebook in (ERCForest(2, n_words=8, random_state=0), KMeansCodebook(9, random_state=0)):
+        codebook.fit(given.rows, given.classes)
+        counts = count_words(data, "haar", {"all": Coding(codebook, 30)}, 5)["all"]
+        local = local_features("haar", 30, 5)
+        expected = codebook.encode([local.describe(image)[0] for image in data.images])
+        assert np.array_equal(counts.toarray(), expected.toarray())
+
+
+def test_words_that_tell_the_class_give_the_full_rate_and_words_that_do_not_half_of_it() -> None:
+    data = scenes()
+    telling = sparse.csr_array((data.classes == "bicycle").astype(np.int32)[:, None])
+    assert equal_error_score(data, "bicycle", telling) == 100.0
+    silent = sparse.csr_array(np.ones((len(data.classes), 1), dtype=np.int32))
+    assert equal_error_score(data, "bicycle", silent) == 50.0
+
+
+def test_only_training_images_teach_the_words() -> None:
+    data = scenes()
+    given = training_descriptors(data, "hsl", 0, n_descriptors=80)
+    assert given.rows.shape == (80, 768)
+    assert given.images.max() == data.trains.sum() - 1
+
+
+def test_codings_of_fewer_patches_see_the_first_of_the_same_ones() -> None:
+    data = scenes().where(np.arange(len(scenes().images)) < 2)
+    rows = training_descriptors(data, "hsl", 0, n_descriptors=40).rows
+    forest = ERCForest(2, n_words=5, supervised=False, random_state=0).fit(rows)
+    counts = count_words(data, "hsl", {"few": Coding(forest, 10), "many": Coding(forest, 30)}, 0)
+    assert counts["few"].sum(axis=1).tolist() == [20, 20]
+    assert ((counts["many"] - counts["few"]).toarray() >= 0).all()
+
+
+def test_some_descriptors_come_from_all_images() -> None:
+    given = training_descriptors(scenes(), "hsl", 0, 80).some(8)
+    assert np.bincount(given.images).tolist() == [2, 2, 2, 2]
+
+
+def test_a_patch_lies_on_an_object_by_its_centre() -> None:
+    outline = np.zeros((10, 20), dtype=bool)
+    outline[:, 10:] = True
+    boxes = np.array([[0, 0, 10], [8, 0, 8]], dtype=np.float32)
+    assert centres_on(boxes, outline).tolist() == [False, True]
+
+
+def test_a_patch_of_one_grey_is_plain_and_an_edge_is_not() -> None:
+    image = np.full((20, 40, 3), 200, dtype=np.uint8)
+    image[:, 30:] = 0
+    boxes = np.array([[0, 0, 20], [20, 0, 20]], dtype=np.float32)
+    assert is_plain(image, boxes).tolist() == [True, False]
+
+
+def test_the_unmixed_leaf_is_the_largest_of_one_class() -> None:
+    words = np.array([[0], [0], [0], [1], [1], [0], [2]])
+    mine = np.array([True, True, True, True, True, False, True])
+    assert best_leaf(words, mine, _unmixed) == (0, 1)
+
+
+def test_the_leaf_of_the_largest_surplus_may_be_mixed() -> None:
+    words = np.array([[0]] * 12 + [[1]])
+    mine = np.array([True] * 10 + [False] * 2 + [True])
+    assert best_leaf(words, mine, _surplus) == (0, 0)
+
+
+def test_a_picture_survives_being_text() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (9, 7, 3), dtype=np.uint8)
+    assert np.array_equal(decode(encode(pixels)), pixels)
+
+
+def test_a_smaller_picture_keeps_its_proportions() -> None:
+    assert shrink(np.zeros((100, 200, 3), np.uint8), 50, 50).shape == (25, 50, 3)

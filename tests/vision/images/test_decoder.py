@@ -1,0 +1,285 @@
+"""One image from any source: right colours, right way up, and never more than was allowed."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from evergrow import ImageError
+from evergrow.vision import ReadLimits, read_image
+from tests.vision.images.drawn import encoded, huge_png, noise, quarters
+
+PICTURE = quarters()
+
+
+def test_every_kind_of_source_gives_the_same_pixels(tmp_path: Path) -> None:
+    content = encoded(PICTURE)
+    path = tmp_path / "picture.png"
+    path.write_bytes(content)
+    with open(path, "rb") as file:
+        sources = [path, str(path), content, bytearray(content), file, io.BytesIO(content)]
+        sources += [PICTURE, Image.fromarray(PICTURE)]
+        for source in sources:
+            np.testing.assert_array_equal(read_image(source), PICTURE)
+
+
+@pytest.mark.parametrize("kind", ["PNG", "BMP", "GIF", "TIFF", "PPM"])
+def test_formats_without_loss_give_the_pixels_that_were_drawn(kind: str) -> None:
+    np.testing.assert_array_equal(read_image(encoded(PICTURE, kind)), PICTURE)
+
+
+@pytest.mark.parametrize(("kind", "options"), [("JPEG", {"quality": 95}), ("WEBP", {})])
+def test_formats_with_loss_come_close(kind: str, options: dict[str, Any]) -> None:
+    found = read_image(encoded(PICTURE, kind, **options)).astype(int)
+    assert np.abs(found - PICTURE)[4:12, 4:12].max() < 20
+
+
+def test_a_phones_picture_of_several_frames_is_its_first() -> None:
+    second = Image.fromarray(PICTURE[::-1])
+    content = encoded(PICTURE, "MPO", save_all=True, append_images=[second], quality=95)
+    assert np.abs(read_image(content).astype(int) - PICTURE)[4:12, 4:12].max() < 20
+
+
+def test_an_animation_is_its_first_frame() -> None:
+    frames = [Image.fromarray(PICTURE[::-1])]
+    content = encoded(PICTURE, "GIF", save_all=True, append_images=frames)
+    np.testing.assert_array_equal(read_image(content), PICTURE)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "TIFF", "WEBP"])
+def test_an_image_is_turned_as_its_camera_says(kind: str, orientation: int) -> None:
+    # What a camera stores for each orientation, the world being the upright picture.
+    wide = np.repeat(PICTURE, 2, axis=1)
+    turned = wide.swapaxes(0, 1)
+    stored = [
+        wide,
+        wide[:, ::-1],
+        wide[::-1, ::-1],
+        wide[::-1],
+        turned,
+        turned[::-1],
+        turned[::-1, ::-1],
+        turned[:, ::-1],
+    ][orientation - 1]
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    found = read_image(encoded(np.ascontiguousarray(stored), kind, exif=exif.tobytes()))
+    assert found.shape == wide.shape
+    assert np.abs(found.astype(int) - wide).mean() < 12
+
+
+def test_damaged_notes_of_a_camera_do_not_spoil_the_picture() -> None:
+    exif = b"Exif\0\0MM\0*\0\0\0\x08\xff\xff broken"
+    content = encoded(PICTURE, "JPEG", exif=exif)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert read_image(content).shape == PICTURE.shape
+
+
+def test_transparent_parts_lie_on_white() -> None:
+    layers = np.dstack([PICTURE, np.full((32, 32), 128, np.uint8)])
+    layers[0, 0, 3] = 0
+    found = read_image(encoded(layers))
+    assert found[0, 0].tolist() == [255, 255, 255]
+    assert found[1, 1].tolist() == [255, 127, 127]
+    np.testing.assert_array_equal(read_image(layers), found)
+
+
+def test_transparent_colours_of_a_palette_lie_on_white() -> None:
+    palette = Image.fromarray(PICTURE).quantize(4)
+    clear = palette.getpixel((0, 0))
+    found = read_image(encoded(palette, transparency=clear))
+    assert found[0, 0].tolist() == [255, 255, 255]
+    np.testing.assert_array_equal(found[16:], PICTURE[16:])
+
+
+def test_16_bits_of_grey_are_scaled_and_not_cut_off() -> None:
+    deep = np.array([[0, 257, 65535, 32896]], dtype=np.uint16)
+    for source in (deep, encoded(deep), encoded(deep, "TIFF"), Image.fromarray(deep)):
+        assert read_image(source)[0, :, 0].tolist() == [0, 1, 255, 128]
+
+
+def test_floating_point_grey_of_a_file_runs_from_0_to_1() -> None:
+    content = encoded(np.array([[0.0, 1.0]], dtype=np.float32), "TIFF")
+    assert read_image(content)[0, :, 0].tolist() == [0, 255]
+
+
+@pytest.mark.parametrize("mode", ["L", "1", "LA", "P", "CMYK", "YCbCr"])
+def test_black_and_white_stay_so_in_every_mode(mode: str) -> None:
+    grey = np.zeros((16, 16, 3), np.uint8)
+    grey[:8] = 255
+    found = read_image(Image.fromarray(grey).convert(mode))
+    assert np.abs(found.astype(int) - grey).max() <= 1
+
+
+def test_inverted_inks_of_a_jpeg_are_understood() -> None:
+    content = encoded(Image.fromarray(PICTURE).convert("CMYK"), "JPEG", quality=95)
+    assert np.abs(read_image(content).astype(int) - PICTURE)[4:12, 4:12].max() < 25
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        (np.array([[0, 255]], np.uint8), [0, 255]),
+        (np.array([[[7], [9]]], np.uint8), [7, 9]),
+        (np.array([[True, False]]), [255, 0]),
+        (np.array([[0.0, 0.5, 1.0]]), [0, 128, 255]),
+        (np.array([[0.0, 1.0]], np.float16), [0, 255]),
+    ],
+)
+def test_arrays_of_every_allowed_type_are_read(array: Any, expected: list[int]) -> None:
+    found = read_image(array)
+    assert found.dtype == np.uint8
+    assert found[0, :, 0].tolist() == expected
+
+
+def test_what_is_read_from_an_array_is_a_copy() -> None:
+    mine = PICTURE.copy()
+    read_image(mine)[:] = 0
+    np.testing.assert_array_equal(mine, PICTURE)
+
+
+def test_a_jpeg_is_decoded_smaller_but_never_smaller_than_needed() -> None:
+    content = encoded(noise(400, 900), "JPEG")
+    assert read_image(content, max_side=90).shape == (100, 225, 3)
+    assert read_image(content, max_side=101).shape == (200, 450, 3)
+    assert read_image(content, max_side=500).shape == (400, 900, 3)
+
+
+TRUNCATED = {
+    kind: encoded(noise(), kind)[: len(encoded(noise(), kind)) * 2 // 3]
+    for kind in ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
+}
+
+BAD = [
+    (b"", "it is empty"),
+    (b"hello", "not an image of a known format"),
+    (b"%!PS-Adobe-3.0 EPSF-3.0\n", "not an image of a known format"),
+    (b"\x89PNG\r\n\x1a\n", "PNG file is damaged"),
+    (b"\xff\xd8\xff\xe0", "damaged"),
+    (huge_png(50_000, 100), "50000 x 50000 pixels, more than the limit of 100000000"),
+    (np.zeros((2, 2), np.int64), "uint8, uint16, bool or float in"),
+    (np.full((2, 2), 255.0), "must lie in .0, 1., got values from 255 to 255"),
+    (np.full((2, 2), np.nan), "must lie in"),
+    (np.zeros((2, 2, 2), np.uint8), "1, 3 or 4 channels"),
+    (np.zeros(4, np.uint8), "height, width"),
+    (np.zeros((0, 4), np.uint8), "no pixels"),
+    (np.array([["a"]]), "uint8, uint16"),
+    (Image.new("I", (2, 2), 1 << 20), "more than 16 bits"),
+    (io.StringIO("text"), "binary mode"),
+    (None, "must be a path, bytes, a binary file, a Pillow image or an array, got NoneType"),
+    ([[1, 2]], "got list"),
+    ("a\0b.jpg", "null"),
+]
+
+
+@pytest.mark.parametrize(("source", "reason"), BAD)
+def test_what_is_no_image_gets_an_error_with_the_reason(source: Any, reason: str) -> None:
+    with pytest.raises(ImageError, match=reason):
+        read_image(source)
+
+
+@pytest.mark.parametrize("kind", TRUNCATED)
+def test_a_truncated_file_is_an_error(kind: str) -> None:
+    with pytest.raises(ImageError):
+        read_image(TRUNCATED[kind])
+
+
+def test_a_small_file_of_very_many_pixels_is_refused_before_it_is_decoded() -> None:
+    content = huge_png(12_000, 12_000)
+    assert len(content) < 50_000
+    with pytest.raises(ImageError, match="12000 x 12000 pixels, more than"):
+        read_image(content)
+
+
+def test_the_pixel_limit_holds_for_every_source() -> None:
+    limits = ReadLimits(max_pixels=32 * 32 - 1)
+    for source in (encoded(PICTURE), PICTURE, Image.fromarray(PICTURE)):
+        with pytest.raises(ImageError, match="more than the limit of 1023"):
+            read_image(source, limits=limits)
+
+
+def test_a_raised_pixel_limit_is_obeyed_without_a_warning(monkeypatch: Any) -> None:
+    # Pillow's own limit belongs to the whole process; ours to the call.
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10)
+    assert read_image(encoded(PICTURE)).shape == PICTURE.shape
+
+
+def test_a_stream_is_not_read_beyond_the_byte_limit() -> None:
+    class Endless(io.RawIOBase):
+        given = 0
+
+        def read(self, size: int = -1) -> bytes:
+            assert size > 0
+            self.given += min(size, 64)
+            return b"x" * min(size, 64)
+
+    stream = Endless()
+    with pytest.raises(ImageError, match="limit of 1000 bytes"):
+        read_image(stream, limits=ReadLimits(max_bytes=1000))
+    assert stream.given == 1001
+
+
+def test_a_file_beyond_the_byte_limit_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(encoded(PICTURE))
+    with pytest.raises(ImageError, match=r"a\.png.*limit of 10 bytes"):
+        read_image(tmp_path / "a.png", limits=ReadLimits(max_bytes=10))
+
+
+def test_a_missing_file_a_folder_and_text_are_named_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "text.jpg").write_text("hello")
+    for name, reason in [
+        ("no.jpg", "no such file"),
+        ("", "directory"),
+        ("text.jpg", "not an image"),
+    ]:
+        with pytest.raises(ImageError, match=reason) as caught:
+            read_image(tmp_path / name)
+        assert str(tmp_path) in caught.value.source
+
+
+def test_an_unreadable_file_is_named_with_the_reason(tmp_path: Path, monkeypatch: Any) -> None:
+    def refuse(path: Any, *_: Any) -> int:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(ImageError, match=r"a\.jpg': permission denied"):
+        read_image(tmp_path / "a.jpg")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
+def test_a_pipe_is_refused_without_waiting_for_a_writer(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jpg")
+    with pytest.raises(ImageError, match="not a regular file"):
+        read_image(tmp_path / "pipe.jpg")
+
+
+def test_a_name_cannot_write_into_the_terminal() -> None:
+    with pytest.raises(ImageError) as caught:
+        read_image("red\x1b[31m\nline\udcff.jpg")
+    assert caught.value.source == r"'red\x1b[31m\nline\udcff.jpg'"
+
+
+def test_limits_must_be_positive_integers() -> None:
+    for value in (0, -1, 1.5, True, None):
+        with pytest.raises(ValueError, match="max_pixels must be an integer of at least 1"):
+            ReadLimits(max_pixels=value)  # type: ignore[arg-type]
+
+
+def test_the_error_crosses_processes_whole() -> None:
+    error = pickle.loads(pickle.dumps(ImageError("'a'", "because")))
+    assert (error.source, error.reason, str(error)) == (
+        "'a'",
+        "because",
+        "cannot read 'a': because",
+    )

@@ -1,0 +1,242 @@
+"""Folders: every image once, in one order, and nothing from outside."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evergrow import BadImageWarning, ImageError
+from evergrow.vision import find_images, find_labelled, read_image
+from tests.vision.images.drawn import encoded, quarters
+
+needs_links = pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows")
+
+
+def put(folder: Path, *names: str) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(encoded(quarters(4)))
+
+
+def names(folder: Path, where: object) -> list[str]:
+    return [path.relative_to(folder).as_posix() for path in find_images(where)]  # type: ignore[arg-type]
+
+
+def test_a_folder_is_searched_to_its_bottom_in_natural_order(tmp_path: Path) -> None:
+    put(tmp_path, "b/img10.jpg", "b/img2.PNG", "a/deep/er/x.webp", "B1.tif", "b/img02.jpg")
+    found = names(tmp_path, tmp_path)
+    assert found == ["a/deep/er/x.webp", "b/img02.jpg", "b/img2.PNG", "b/img10.jpg", "B1.tif"]
+
+
+def test_hidden_and_other_files_are_ignored(tmp_path: Path) -> None:
+    put(tmp_path, "a.jpg", ".b.jpg", ".hidden/c.jpg", "notes.txt", "jpg")
+    assert names(tmp_path, tmp_path) == ["a.jpg"]
+
+
+def test_patterns_paths_and_lists_of_them_are_found(tmp_path: Path) -> None:
+    put(tmp_path, "a/1.jpg", "a/2.png", "b/3.jpg", "odd.dat")
+    assert names(tmp_path, f"{tmp_path}/**/*.jpg") == ["a/1.jpg", "b/3.jpg"]
+    assert names(tmp_path, f"{tmp_path}/**") == ["a/1.jpg", "a/2.png", "b/3.jpg"]
+    assert names(tmp_path, f"{tmp_path}/*") == ["a/1.jpg", "a/2.png", "b/3.jpg"]
+    mixed = [tmp_path / "odd.dat", str(tmp_path / "b"), f"{tmp_path}/a/2.*"]
+    assert names(tmp_path, mixed) == ["odd.dat", "b/3.jpg", "a/2.png"]
+
+
+@needs_links
+def test_a_pattern_follows_no_links_to_folders(tmp_path: Path) -> None:
+    put(tmp_path, "deep/er/a.jpg")
+    for name in ("first", "second"):
+        (tmp_path / "deep" / name).symlink_to(tmp_path / "deep")
+    for pattern in ("**/*.jpg", "deep/*/*.jpg", "**", "deep/**/er/*"):
+        # Each way through two links in each step would be another path.
+        with pytest.warns(BadImageWarning, match=r"first': a link to a folder is not followed"):
+            assert names(tmp_path, f"{tmp_path}/{pattern}") == ["deep/er/a.jpg"]
+
+
+@needs_links
+def test_a_link_that_matches_a_pattern_must_stay_in_its_folder(tmp_path: Path) -> None:
+    put(tmp_path, "photos/a.jpg", "photos/deep/b.jpg", "secret.jpg")
+    (tmp_path / "photos" / "deep" / "in.jpg").symlink_to(tmp_path / "photos" / "a.jpg")
+    (tmp_path / "photos" / "deep" / "out.jpg").symlink_to(tmp_path / "secret.jpg")
+    with pytest.warns(BadImageWarning, match=r"out\.jpg': a link that leaves"):
+        found = names(tmp_path, f"{tmp_path}/photos/d*/*.jpg")
+    assert found == ["photos/deep/b.jpg", "photos/deep/in.jpg"]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "*",
+        "*/",
+        "**",
+        "**/",
+        "**/*",
+        "**/*.jpg",
+        "*.jpg",
+        "?/*.jpg",
+        "[ab]/**/*.jpg",
+        "**/deep/*",
+        "a/**/deep/**/*.jpg",
+        "**/.h*/*.jpg",
+        ".h*",
+        "a**/1.jpg",
+        "*/deep",
+    ],
+)
+def test_a_pattern_means_what_glob_means(tmp_path: Path, pattern: str) -> None:
+    put(tmp_path, "1.jpg", "a/1.jpg", "a/deep/2.jpg", "b/x/deep/y/3.jpg", ".hid/4.jpg", "b/.5.jpg")
+    (tmp_path / "a" / "notes.txt").write_text("")
+    matches = [Path(one) for one in glob.glob(f"{tmp_path}/{pattern}", recursive=True)]
+    folders = [path for path in matches if path.is_dir()]
+    expected = {path for path in matches if path.suffix == ".jpg"}
+    expected |= {path for folder in folders for path in find_images(folder)}
+    assert set(find_images(f"{tmp_path}/{pattern}")) == expected
+
+
+def test_a_name_that_exists_is_no_pattern(tmp_path: Path) -> None:
+    put(tmp_path, "[1].jpg", "1.jpg")
+    assert names(tmp_path, str(tmp_path / "[1].jpg")) == ["[1].jpg"]
+
+
+def test_odd_names_work(tmp_path: Path) -> None:
+    odd = ["two words.jpg", "café 你好 🐈.jpg"]
+    odd += [] if sys.platform == "win32" else ["two\nlines.jpg", "tab\t'quote\".jpg"]
+    odd += ["undecodable\udcff.jpg"] if sys.platform == "linux" else []
+    put(tmp_path, *(f"class {name}/{name}" for name in odd))
+    found = find_images(tmp_path)
+    assert sorted(path.name for path in found) == sorted(odd)
+    assert all(read_image(path).shape == (4, 4, 3) for path in found)
+    labels = find_labelled(tmp_path).labels
+    assert len(set(labels)) == len(odd)
+    assert all(label.isprintable() for label in labels.tolist())
+
+
+@needs_links
+def test_links_that_leave_the_folder_are_reported_and_not_followed(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    put(tmp_path, "inside/a.jpg", "outside/secret.jpg")
+    (inside / "link.jpg").symlink_to(outside / "secret.jpg")
+    (inside / "folder").symlink_to(outside)
+    with pytest.warns(BadImageWarning, match=r"link\.jpg.*leaves.*folder': a link to a folder"):
+        assert names(inside, inside) == ["a.jpg"]
+
+
+@needs_links
+def test_a_link_to_an_image_inside_is_followed(tmp_path: Path) -> None:
+    put(tmp_path, "a.jpg")
+    (tmp_path / "b.jpg").symlink_to(tmp_path / "a.jpg")
+    assert names(tmp_path, tmp_path) == ["a.jpg", "b.jpg"]
+
+
+@needs_links
+def test_links_in_circles_and_to_nothing_are_reported(tmp_path: Path) -> None:
+    put(tmp_path, "a.jpg")
+    (tmp_path / "up").symlink_to(tmp_path)
+    (tmp_path / "self.jpg").symlink_to(tmp_path / "self.jpg")
+    (tmp_path / "gone.jpg").symlink_to(tmp_path / "nothing")
+    with pytest.warns(BadImageWarning, match=r"gone.*nothing.*self.*circles.*up.*not followed"):
+        assert names(tmp_path, tmp_path) == ["a.jpg"]
+
+
+@needs_links
+def test_a_pipe_named_like_an_image_is_reported(tmp_path: Path) -> None:
+    put(tmp_path, "a.jpg")
+    os.mkfifo(tmp_path / "b.jpg")
+    with pytest.warns(BadImageWarning, match=r"b\.jpg.*not a regular file"):
+        find_images(tmp_path)
+
+
+def test_places_without_images_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no images in .* end in \.bmp"):
+        find_images(tmp_path)
+    for missing in (tmp_path / "no", f"{tmp_path}/*.jpg"):
+        with pytest.raises(FileNotFoundError, match="no file, folder or match"):
+            find_images(missing)
+    with pytest.raises(TypeError, match="must be a path, got int"):
+        find_images([1])  # type: ignore[list-item]
+
+
+def test_classes_are_the_names_of_folders(tmp_path: Path) -> None:
+    put(tmp_path, "dog/1.jpg", "cat/deep/2.jpg", "cat/1.jpg")
+    found = find_labelled(tmp_path)
+    assert found.labels.tolist() == ["cat", "cat", "dog"]
+    assert [path.name for path in found.paths] == ["1.jpg", "2.jpg", "1.jpg"]
+    assert found.problems == ()
+
+
+def test_no_two_names_of_folders_become_one_class(tmp_path: Path) -> None:
+    if sys.platform == "win32":
+        pytest.skip("names of folders hold no line breaks on Windows")
+    put(tmp_path, "a\nb/1.jpg", r"a\nb/1.jpg", r"a\\nb/1.jpg")
+    assert len(set(find_labelled(tmp_path).labels.tolist())) == 3
+
+
+@needs_links
+def test_what_may_be_an_image_but_cannot_be_read_is_told_apart(tmp_path: Path) -> None:
+    put(tmp_path, "dog/1.jpg", "stray.jpg")
+    (tmp_path / "dog" / "gone.jpg").symlink_to("nothing")
+    (tmp_path / "dog" / "notes").symlink_to("nothing")
+    (tmp_path / "dog" / "up").symlink_to(tmp_path)
+    found = find_labelled(tmp_path)
+    assert [problem.reason for problem in found.unreadable] == ["a link to nothing"]
+    assert len(found.problems) == 4
+
+
+def test_a_folder_that_cannot_be_opened_is_unreadable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, "dog/1.jpg", "dog/locked/2.jpg")
+    scandir = os.scandir
+
+    def refuse(folder: Any) -> Any:
+        if Path(folder).name == "locked":
+            raise PermissionError(13, "Permission denied")
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    (problem,) = find_labelled(tmp_path).unreadable
+    assert problem.source.endswith("locked'")
+    assert problem.reason == "permission denied"
+
+
+@needs_links
+def test_a_folder_of_nothing_but_unreadable_images_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "dog").mkdir()
+    (tmp_path / "dog" / "gone.jpg").symlink_to("nothing")
+    for find in (find_images, find_labelled):
+        with pytest.raises(ImageError, match=r"gone\.jpg': a link to nothing"):
+            find(tmp_path)
+
+
+def test_what_belongs_to_no_class_is_reported(tmp_path: Path) -> None:
+    put(tmp_path, "dog/1.jpg", "stray.jpg")
+    (tmp_path / "empty").mkdir()
+    reasons = [str(problem) for problem in find_labelled(tmp_path).problems]
+    assert len(reasons) == 2
+    assert "stray.jpg': it is not in a class folder" in reasons[0]
+    assert "empty': the folder has no images" in reasons[1]
+
+
+def test_a_folder_without_classes_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="each class into a folder of their own"):
+        find_labelled(tmp_path)
+    put(tmp_path, "a.jpg")
+    with pytest.raises(ValueError, match="each class into a folder of their own"):
+        find_labelled(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"no folder in .* has images"):
+        find_labelled(tmp_path)
+
+
+def test_a_missing_folder_and_a_file_are_no_folder(tmp_path: Path) -> None:
+    put(tmp_path, "a.jpg")
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        find_labelled(tmp_path / "no")
+    with pytest.raises(NotADirectoryError, match="is not a folder"):
+        find_labelled(tmp_path / "a.jpg")

@@ -1,0 +1,212 @@
+"""Pictures of words."""
+
+from __future__ import annotations
+
+import builtins
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.exceptions import NotFittedError
+
+from evergrow.vision import (
+    BagOfWords,
+    DensePatches,
+    ERCForest,
+    LocalFeatures,
+    RandomKDTrees,
+    dense_sift_words,
+    leaf_patches,
+    plot_roc,
+    roc,
+    word_map,
+)
+from evergrow.vision.words.plots import _mean_over_boxes
+from tests.vision.words.pictures import features, striped
+
+PICTURES, KINDS, MASKS = striped()
+CURVE = roc([0.9, 0.8, 0.3, 0.1], [1, 0, 1, 0])
+
+
+@pytest.fixture(scope="module")
+def bag() -> BagOfWords:
+    return BagOfWords(ERCForest(n_words=40), features=features(), random_state=0).fit(
+        PICTURES, KINDS
+    )
+
+
+def test_a_map_is_bright_where_the_class_is(bag: BagOfWords) -> None:
+    posterior = word_map(PICTURES[1], bag, None, "striped")
+    assert posterior.shape == (40, 50)
+    assert np.nanmean(posterior[:, 25:]) > np.nanmean(posterior[:, :15]) + 0.2
+
+
+def test_maps_of_all_classes_add_up_to_one(bag: BagOfWords) -> None:
+    maps = [word_map(PICTURES[0], bag.codebook_, features(), name) for name in ("plain", "striped")]
+    total = sum(maps)
+    np.testing.assert_allclose(total[~np.isnan(total)], 1.0)
+
+
+def test_a_pixel_has_the_mean_of_the_patches_that_cover_it() -> None:
+    boxes = np.array([[0, 0, 2], [1, 1, 2], [3, 0, 9]])
+    found = _mean_over_boxes(np.array([0.2, 0.6, 1.0]), boxes, (3, 5))
+    nan = np.nan
+    expected = [[0.2, 0.2, nan, 1, 1], [0.2, 0.4, 0.6, 1, 1], [nan, 0.6, 0.6, 1, 1]]
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_a_map_can_be_written(bag: BagOfWords, suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"map.{suffix}"
+    word_map(PICTURES[1], bag, None, "striped", path)
+    assert path.stat().st_size > 1000
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_the_same_map_is_the_same_picture(bag: BagOfWords, tmp_path: Path) -> None:
+    for name in ("first.png", "second.png"):
+        word_map(PICTURES[1], bag, None, "striped", tmp_path / name)
+    assert (tmp_path / "first.png").read_bytes() == (tmp_path / "second.png").read_bytes()
+
+
+def test_patches_of_a_word_are_cut_out_of_their_images(bag: BagOfWords) -> None:
+    words = bag.codebook_.transform(features().describe(PICTURES[3])[0])[:, 1]
+    word = int(np.bincount(words).argmax())
+    patches, places = leaf_patches(PICTURES, bag, None, 1, word, n=7, n_per_image=2)
+    assert patches.shape == (len(places), 48, 48, 3)
+    assert patches.dtype == np.uint8
+    assert np.bincount(places).max() <= 2
+    for patch, place in zip(patches, places, strict=True):
+        described, boxes = features().describe(PICTURES[place])
+        mine = bag.codebook_.transform(described)[:, 1] == word
+        cuts = [
+            np.asarray(
+                Image.fromarray(PICTURES[place][y : y + side, x : x + side]).resize(
+                    (48, 48), Image.Resampling.BICUBIC
+                ),
+                dtype=float,
+            )
+            for x, y, side in boxes[mine].astype(int)
+        ]
+        # Pixels beside the patch may shine in at its edge.
+        assert min(np.abs(cut - patch)[12:-12, 12:-12].max() for cut in cuts) <= 1
+
+
+def test_a_sheet_of_patches_can_be_written(tmp_path: Path) -> None:
+    bag = BagOfWords(RandomKDTrees(1, n_words=4), features=features(), random_state=0).fit(PICTURES)
+    leaf_patches(PICTURES, bag, None, 0, 0, tmp_path / "sheet.png", n=10)
+    with Image.open(tmp_path / "sheet.png") as sheet:
+        assert min(sheet.size) > 100
+
+
+def test_a_word_that_does_not_occur_has_an_empty_sheet(tmp_path: Path) -> None:
+    bag = BagOfWords(RandomKDTrees(1, n_words=40), features=features(), random_state=0)
+    bag.fit(PICTURES)
+    image = np.zeros((30, 30, 3), np.uint8)
+    missing = int(np.flatnonzero(bag.transform([image]).toarray()[0] == 0)[0])
+    patches, places = leaf_patches([image], bag, None, 0, missing, tmp_path / "sheet.svg")
+    assert patches.shape == (0, 48, 48, 3)
+    assert places.shape == (0,)
+
+
+def test_curves_are_named_with_their_rates(tmp_path: Path) -> None:
+    plot_roc({f"curve {k}": CURVE for k in range(9)}, tmp_path / "roc.svg")
+    text = (tmp_path / "roc.svg").read_text()
+    assert "curve 8 (50.0% at equal error)" in text
+    assert "false positive rate" in text
+
+
+def test_pyplot_is_left_alone(tmp_path: Path) -> None:
+    from matplotlib import pyplot
+
+    plot_roc({"a": CURVE}, tmp_path / "roc.png")
+    assert pyplot.get_fignums() == []
+
+
+def test_a_picture_that_fails_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "roc.png"
+    path.write_text("old")
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        plot_roc({"a": CURVE}, path)
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_missing_matplotlib_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = builtins.__import__
+
+    def without(name: str, *rest: Any, **options: Any) -> Any:
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return plain(name, *rest, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r'pip install "evergrow\[plot\]"'):
+        plot_roc({"a": CURVE}, tmp_path / "roc.png")
+
+
+def test_wrong_wishes_are_named(bag: BagOfWords, tmp_path: Path) -> None:
+    unaware = RandomKDTrees(1, n_words=3).fit(features().transform(PICTURES))
+    with pytest.raises(ValueError, match=r"unknown classes \['dog'\]"):
+        word_map(PICTURES[0], bag, None, "dog")
+    with pytest.raises(TypeError, match="RandomKDTrees has no classes"):
+        word_map(PICTURES[0], unaware, features(), "dog")
+    with pytest.raises(ValueError, match="features must be given"):
+        word_map(PICTURES[0], bag.codebook_, None, "plain")
+    with pytest.raises(ValueError, match="must end in one of"):
+        word_map(PICTURES[0], bag, None, "plain", tmp_path / "map.bmp")
+    with pytest.raises(ValueError, match="at least one curve"):
+        plot_roc({}, tmp_path / "roc.png")
+    with pytest.raises(ValueError, match="tree must be an integer from 0 to 4"):
+        leaf_patches(PICTURES, bag, None, 5, 0)
+    with pytest.raises(ValueError, match="word must be an integer from 0"):
+        leaf_patches(PICTURES, bag, None, 0, 40)
+    with pytest.raises(ValueError, match="n must be an integer of at least 1"):
+        leaf_patches(PICTURES, bag, None, 0, 0, n=0)
+    with pytest.raises(TypeError, match="list of sources"):
+        leaf_patches("picture.jpg", bag, None, 0, 0)
+
+
+def test_what_is_given_in_place_of_curves_features_and_codebooks_is_named(
+    bag: BagOfWords, tmp_path: Path
+) -> None:
+    for curves in ([CURVE], CURVE, {"a": [0.5]}):
+        with pytest.raises(TypeError, match="curves must be a dict"):
+            plot_roc(curves, tmp_path / "roc.png")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"features must be LocalFeatures\(...\), got 'haar'"):
+        word_map(PICTURES[0], bag, "haar", "plain")
+    with pytest.raises(TypeError, match="codebook must be a codebook"):
+        word_map(PICTURES[0], "ERC", features(), "plain")
+
+
+@pytest.mark.parametrize("unfitted", [ERCForest(), BagOfWords(), RandomKDTrees()], ids=repr)
+def test_pictures_of_what_has_learnt_nothing_ask_to_fit_it(unfitted: Any) -> None:
+    with pytest.raises(NotFittedError):
+        word_map(PICTURES[0], unfitted, features(), "plain")
+    with pytest.raises(NotFittedError):
+        leaf_patches(PICTURES, unfitted, None, 0, 0)
+
+
+def test_one_image_in_place_of_several_is_refused(bag: BagOfWords) -> None:
+    with pytest.raises(TypeError, match="give a list of images"):
+        leaf_patches(PICTURES[0], bag, None, 0, 0)
+
+
+def test_dense_sift_words_are_those_of_the_papers() -> None:
+    bag = dense_sift_words(7, random_state=0)
+    assert bag.features.patches == DensePatches(step=10, size=20)
+    assert (bag.features.descriptor, bag.features.max_side) == ("sift", 300)
+    vectors = bag.fit_transform(PICTURES)
+    assert vectors.shape == (12, 7)
+    np.testing.assert_allclose(vectors.sum(axis=1), 1.0, rtol=1e-6)
+    # Three by four places in an image of 40 x 50 pixels.
+    described = LocalFeatures("sift", patches=DensePatches(step=10, size=20), max_side=300)
+    assert described.transform(PICTURES).lengths.tolist() == [12] * 12
