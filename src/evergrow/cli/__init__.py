@@ -2,7 +2,7 @@
 
 One file per command or small group of commands. Modules import the library inside the command, so
 that ``--help`` is fast. ``group`` turns errors into one-line messages and exit codes, ``models``
-and ``workspace/access`` open model files and workspaces, and ``output`` writes tables, CSV and JSON.
+and ``workspace/access`` open model files and workspaces, ``output`` writes tables, CSV and JSON.
 Start reading with ``fit`` and ``workspace/learn``.
 """
 

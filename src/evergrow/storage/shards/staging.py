@@ -1,4 +1,9 @@
-"""The last step of writing: files get their names, and what a killed process left is removed."""
+"""Staged files: how new shards become visible at once, and how a crash is cleaned up.
+
+New files are written under temporary names. A journal lists the final names before the files are
+renamed and the manifest is replaced; after a crash, journalled files that no manifest lists are
+removed.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +22,24 @@ import numpy as np
 from evergrow.foundation.atomic import written_whole
 from evergrow.foundation.errors import ShardError
 from evergrow.foundation.locks import lock_path, locked
-from evergrow.storage.shards.arrayfiles import ASIDE, write_aside
-from evergrow.storage.shards.cutting import Piece
+from evergrow.storage.shards.array_files import TEMPORARY_NAME, write_temporary
 from evergrow.storage.shards.manifest import MANIFEST, ORIGIN_BYTES, Manifest, Shard
+from evergrow.storage.shards.packing import Piece
 
-__all__ = ["MOST_NUMBERS", "OURS", "FilesAside", "journal", "tidy", "write_files_aside"]
+# File names have six digits.
+MAX_FILES = 10**6
+# The names of shard files.
+SHARD_FILE_NAME = re.compile(r"[0-9]{6}(\.(labels|offsets|origins))?\.npy")
 
-# Names have six digits.
-MOST_NUMBERS = 10**6
-# What files of shards are called.
-OURS = re.compile(r"[0-9]{6}(\.(labels|offsets|origins))?\.npy")
-
-# Names the files that a manifest is about to name. Only these are removed after a crash: a file of
-# a user's own may well be called 000001.npy.
+# Lists the files that the next manifest will list. Only these are removed after a crash: a user's
+# own file may have the name 000001.npy.
 _JOURNAL = ".shards.journal"
 _MAX_JOURNAL_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
-class FilesAside:
-    """The files of one shard, written under names that nobody looks for: (name, SHA-256) each."""
+class StagedFiles:
+    """The files of one shard under temporary names: (name, SHA-256) each."""
 
     n_rows: int
     n_items: int
@@ -46,16 +49,17 @@ class FilesAside:
     origins: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse names that are not of files aside: they are about to be renamed."""
+        """Reject names that are not temporary names: the files will be renamed."""
         for name, _ in self._by_kind().values():
-            if not ASIDE.fullmatch(name):
-                raise ShardError(f"{name!r:.80} is not the name of a file that was written aside")
+            if not TEMPORARY_NAME.fullmatch(name):
+                raise ShardError(f"{name!r:.80} is not the name of a temporary file")
 
     @classmethod
-    def of(cls, told: dict[str, Any]) -> FilesAside:
-        """What ``dataclasses.asdict`` told of them, also by way of JSON, which has no tuples."""
+    def of(cls, entries: dict[str, Any]) -> StagedFiles:
+        """Rebuild from ``dataclasses.asdict``, also after JSON, which has no tuples."""
         files: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in told.items()
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in entries.items()
         }
         return cls(**files)
 
@@ -64,24 +68,24 @@ class FilesAside:
         return {"": self.features} | {kind: at for kind, at in kinds.items() if at is not None}
 
     def as_shard(self, number: int) -> Shard:
-        """What the manifest will say of them."""
-        beside = {kind: sha256 for kind, (_, sha256) in self._by_kind().items() if kind}
-        return Shard(number, self.n_rows, self.features[1], self.n_items, **beside)
+        """Return their entry in the manifest."""
+        sidecars = {kind: sha256 for kind, (_, sha256) in self._by_kind().items() if kind}
+        return Shard(number, self.n_rows, self.features[1], self.n_items, **sidecars)
 
-    def take_places(self, folder: Path, shard: Shard) -> None:
-        """Give the files their names."""
+    def move_into_place(self, folder: Path, shard: Shard) -> None:
+        """Rename the files to their final names."""
         for kind, (name, _) in self._by_kind().items():
-            os.replace(folder / name, folder / (shard.name_beside(kind) if kind else shard.name))
+            os.replace(folder / name, folder / (shard.sidecar_name(kind) if kind else shard.name))
 
 
-def write_files_aside(folder: Path, dtype: np.dtype[Any], pieces: Sequence[Piece]) -> FilesAside:
-    """Write the files of one shard under names of their own; they are on disk when it returns."""
+def stage_files(folder: Path, dtype: np.dtype[Any], pieces: Sequence[Piece]) -> StagedFiles:
+    """Write the files of one shard under temporary names, synced to disk."""
     n_rows = sum(len(piece.rows) for piece in pieces)
     n_items = sum(piece.n_items for piece in pieces)
     written: list[Path] = []
 
     def write(kind: Any, shape: tuple[int, ...], parts: list[Any]) -> tuple[str, str]:
-        path, sha256 = write_aside(folder, np.dtype(kind), shape, parts)
+        path, sha256 = write_temporary(folder, np.dtype(kind), shape, parts)
         written.append(path)
         return path.name, sha256
 
@@ -102,46 +106,46 @@ def write_files_aside(folder: Path, dtype: np.dtype[Any], pieces: Sequence[Piece
         for path in written:
             path.unlink(missing_ok=True)
         raise
-    return FilesAside(n_rows, n_items, **found)
+    return StagedFiles(n_rows, n_items, **found)
 
 
 @contextmanager
 def journal(folder: Path, names: list[str]) -> Iterator[None]:
-    """Note names of files before they are given, until a manifest names them."""
-    # What another left there is still to be removed.
+    """Record final names before files are renamed, until the manifest lists them."""
+    # Leftovers of another process still have to be removed.
     left = [name for name in _journalled(folder) if name not in names]
     with written_whole(folder / _JOURNAL) as file:
         file.write(json.dumps([*left, *names]).encode())
-    # Left where it is if the block fails: it says what to remove.
+    # If the block fails, the journal stays and says what to remove.
     yield
     if left:
-        _remove_unnamed(folder)
+        _remove_unlisted(folder)
     (folder / _JOURNAL).unlink(missing_ok=True)
 
 
-def tidy(folder: Path) -> None:
-    """Remove what a killed process left: files aside, and named ones that no manifest lists.
+def clean_up(folder: Path) -> None:
+    """Remove leftovers of a killed process: temporary files, and journalled unlisted ones.
 
-    Whoever calls it holds the lock of the folder.
+    The caller holds the lock of the folder.
     """
     try:
-        _remove_unnamed(folder)
+        _remove_unlisted(folder)
     except ShardError:
-        # Nobody knows what a damaged manifest needs: the journal waits for one that is whole.
+        # With a damaged manifest nothing is known to be unused; the journal stays.
         return
     for name in os.listdir(folder):
-        if ASIDE.fullmatch(name):
+        if TEMPORARY_NAME.fullmatch(name):
             (folder / name).unlink(missing_ok=True)
 
 
-def _remove_unnamed(folder: Path) -> None:
-    """Remove the files that are noted in the journal and not named by the manifest on disk.
+def _remove_unlisted(folder: Path) -> None:
+    """Remove journalled files that the manifest on disk does not list.
 
-    An interruption may come at any moment, so what a writer believes to have written says nothing.
+    An interruption may come at any moment, so only the manifest on disk counts.
     """
     names = _journalled(folder)
     if names:
-        manifest = Manifest.found_in(folder)
+        manifest = Manifest.read_if_present(folder)
         listed = set() if manifest is None else {n for s in manifest.shards for n in s.names}
         for name in names:
             if name not in listed:
@@ -159,11 +163,11 @@ def _journalled(folder: Path) -> list[str]:
         return []
     if not isinstance(names, list):
         return []
-    return [name for name in names if isinstance(name, str) and OURS.fullmatch(name)]
+    return [name for name in names if isinstance(name, str) and SHARD_FILE_NAME.fullmatch(name)]
 
 
 class _Held(threading.local):
-    """The folders that this thread is appending to."""
+    """The folders that this thread appends to."""
 
     def __init__(self) -> None:
         self.folders: set[Path] = set()
@@ -173,17 +177,16 @@ _HELD = _Held()
 
 
 @contextmanager
-def own_turn(folder: Path, say_waiting: Callable[[], None] | None) -> Iterator[None]:
-    """Wait until nobody else appends to a folder, and keep others waiting meanwhile.
+def append_lock(folder: Path, say_waiting: Callable[[], None] | None) -> Iterator[None]:
+    """Hold the lock for appending to a folder; ``say_waiting`` is called before waiting.
 
-    ``say_waiting`` is called before waiting. A ``ShardError`` if this very thread is appending to
-    the folder: it would wait for itself.
+    Raises a ``ShardError`` if this thread already holds it, because it would wait for itself.
     """
     lock = lock_path(folder / MANIFEST)
     if lock in _HELD.folders:
         raise ShardError(
-            f"{str(folder)!r} is being appended to already, and what makes the batches tries to do "
-            "the same: append one after the other, or to another folder"
+            f"{str(folder)!r} is already being appended to by this thread, and its batches try to "
+            "do the same: append one after the other, or to another folder"
         )
     with locked(folder / MANIFEST, say_waiting or (lambda: None)):
         _HELD.folders.add(lock)
