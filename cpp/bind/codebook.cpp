@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "codebook/code_words.hpp"
-#include "codebook/grow_words.hpp"
-#include "module.hpp"
-#include "numpy.hpp"
-#include "rng.hpp"
+#include "bind/module.hpp"
+#include "bind/numpy.hpp"
+#include "codebook/word_coder.hpp"
+#include "codebook/word_grower.hpp"
+#include "run/random_stream.hpp"
 
 using namespace nb::literals;
 

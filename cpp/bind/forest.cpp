@@ -1,5 +1,5 @@
 // Forests: growing, predicting, inspecting, and their arrays.
-#include "forest.hpp"
+#include "tree/forest.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -14,12 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include "check_tree.hpp"
-#include "flat_tree.hpp"
-#include "module.hpp"
-#include "numpy.hpp"
-#include "predict.hpp"
-#include "rules.hpp"
+#include "bind/module.hpp"
+#include "bind/numpy.hpp"
+#include "bind/rules.hpp"
+#include "grow/forest_grower.hpp"
+#include "predict/prediction.hpp"
+#include "tree/flat_tree.hpp"
+#include "tree/tree_invariants.hpp"
 
 using namespace nb::literals;
 
@@ -225,7 +226,7 @@ void bind_forest(nb::module_& m) {
             [](LeafReading* self, std::vector<std::int32_t> parents, const std::string& name,
                double smoothing) {
                 new (self)
-                    LeafReading(reading_named(name, Hierarchy(std::move(parents)), smoothing));
+                    LeafReading(reading_named(name, ClassHierarchy(std::move(parents)), smoothing));
             },
             "parents"_a, "name"_a, "smoothing"_a);
     nb::class_<Forest> forest(m, "Forest");

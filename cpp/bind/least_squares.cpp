@@ -1,10 +1,10 @@
 // Cholesky factors and weights of least squares; random projections.
 #include <stdexcept>
 
-#include "cholesky.hpp"
-#include "module.hpp"
-#include "numpy.hpp"
-#include "rng.hpp"
+#include "bind/module.hpp"
+#include "bind/numpy.hpp"
+#include "least_squares/cholesky.hpp"
+#include "run/random_stream.hpp"
 
 using namespace nb::literals;
 

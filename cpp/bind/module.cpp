@@ -1,5 +1,5 @@
 // The Python face of the core: conversions, no algorithm. Only this folder knows of Python.
-#include "module.hpp"
+#include "bind/module.hpp"
 
 #include <system_error>
 

@@ -3,7 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "forest.hpp"
+#include "tree/forest.hpp"
 
 namespace evergrow {
 

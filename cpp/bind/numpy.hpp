@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "parallel.hpp"
+#include "run/parallel_tasks.hpp"
 
 namespace nb = nanobind;
 

@@ -38,7 +38,7 @@ inline SplitRules read_rules(const nanobind::dict& rules, std::size_t n_classes)
     read_rule(rules, "parents", parents);
     if (!parents.empty() && parents.size() != n_classes)
         throw std::invalid_argument("parents must name the parent of every class");
-    read.hierarchy = std::make_shared<const Hierarchy>(std::move(parents));
+    read.hierarchy = std::make_shared<const ClassHierarchy>(std::move(parents));
     return read;
 }
 

@@ -1,5 +1,5 @@
 // Samples, their scale and their moments.
-#include "samples.hpp"
+#include "samples/samples.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -14,11 +14,11 @@
 #include <string>
 #include <type_traits>
 
-#include "gather.hpp"
-#include "mapped_file.hpp"
-#include "module.hpp"
-#include "moments.hpp"
-#include "numpy.hpp"
+#include "arrays/mapped_file.hpp"
+#include "bind/module.hpp"
+#include "bind/numpy.hpp"
+#include "samples/feature_variance.hpp"
+#include "samples/sample_arrays.hpp"
 
 using namespace nb::literals;
 

@@ -10,11 +10,11 @@
 #include <string>
 #include <utility>
 
-#include "gather.hpp"
-#include "module.hpp"
-#include "numpy.hpp"
-#include "rules.hpp"
-#include "tree_changes.hpp"
+#include "bind/module.hpp"
+#include "bind/numpy.hpp"
+#include "bind/rules.hpp"
+#include "samples/sample_arrays.hpp"
+#include "tree/tree_delta.hpp"
 
 using namespace nb::literals;
 
@@ -143,7 +143,7 @@ std::vector<NumpyVector<const std::uint8_t>> changes_since(const Forest& forest,
         const nb::gil_scoped_release release;
         for (std::size_t t = 0; t < forest.trees.size(); ++t) {
             const Tree* old = before == nullptr ? nullptr : before->trees[t].get();
-            changes.push_back(TreeChanges::since(old, *forest.trees[t]));
+            changes.push_back(TreeDelta::since(old, *forest.trees[t]));
         }
     }
     std::vector<NumpyVector<const std::uint8_t>> arrays;
@@ -162,7 +162,7 @@ ForestPtr changed(const SamplesPtr& samples, const std::vector<Vector<std::uint8
     const nb::gil_scoped_release release;
     for (std::size_t t = 0; t < changes.size(); ++t) {
         const Tree* old = before == nullptr ? nullptr : before->trees[t].get();
-        forest->trees.push_back(TreeChanges::applied(old, changes[t].data(), changes[t].size()));
+        forest->trees.push_back(TreeDelta::applied(old, changes[t].data(), changes[t].size()));
         if (forest->trees.back()->width() != samples->width())
             throw std::invalid_argument("the trees are of samples of another width");
     }

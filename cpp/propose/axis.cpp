@@ -1,4 +1,4 @@
-#include "axis.hpp"
+#include "propose/axis.hpp"
 
 #include <algorithm>
 #include <numeric>

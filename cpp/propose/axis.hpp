@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "proposer.hpp"
-#include "threshold.hpp"
+#include "propose/best_threshold.hpp"
+#include "propose/proposer.hpp"
 
 namespace evergrow {
 

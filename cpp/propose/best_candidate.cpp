@@ -1,4 +1,4 @@
-#include "best_candidate.hpp"
+#include "propose/best_candidate.hpp"
 
 #include <algorithm>
 #include <limits>

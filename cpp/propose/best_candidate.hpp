@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "../colourings.hpp"
-#include "../objective.hpp"
-#include "../row_gain.hpp"
-#include "proposer.hpp"
+#include "propose/proposer.hpp"
+#include "score/colourings.hpp"
+#include "score/objective.hpp"
+#include "score/row_gain.hpp"
 
 namespace evergrow {
 

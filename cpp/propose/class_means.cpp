@@ -1,4 +1,4 @@
-#include "class_means.hpp"
+#include "propose/class_means.hpp"
 
 #include <algorithm>
 #include <numeric>

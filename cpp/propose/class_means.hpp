@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "../aligned.hpp"
-#include "../row_view.hpp"
-#include "../split.hpp"
+#include "arrays/aligned.hpp"
+#include "samples/row_view.hpp"
+#include "tree/split.hpp"
 
 namespace evergrow {
 

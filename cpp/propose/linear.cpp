@@ -1,4 +1,4 @@
-#include "linear.hpp"
+#include "propose/linear.hpp"
 
 #include <algorithm>
 

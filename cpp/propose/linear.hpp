@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "projections.hpp"
-#include "proposer.hpp"
-#include "threshold.hpp"
+#include "propose/best_threshold.hpp"
+#include "propose/projections.hpp"
+#include "propose/proposer.hpp"
 
 namespace evergrow {
 

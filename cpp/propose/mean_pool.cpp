@@ -1,4 +1,4 @@
-#include "mean_pool.hpp"
+#include "propose/mean_pool.hpp"
 
 #include <algorithm>
 

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "../aligned.hpp"
-#include "../objective.hpp"
-#include "class_means.hpp"
-#include "proposer.hpp"
+#include "arrays/aligned.hpp"
+#include "propose/class_means.hpp"
+#include "propose/proposer.hpp"
+#include "score/objective.hpp"
 
 namespace evergrow {
 

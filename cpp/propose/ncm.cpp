@@ -1,4 +1,4 @@
-#include "ncm.hpp"
+#include "propose/ncm.hpp"
 
 #include <algorithm>
 #include <numeric>

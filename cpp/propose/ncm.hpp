@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "../aligned.hpp"
-#include "../colourings.hpp"
-#include "../distance.hpp"
-#include "class_means.hpp"
-#include "proposer.hpp"
+#include "arrays/aligned.hpp"
+#include "kernels/kernels.hpp"
+#include "propose/class_means.hpp"
+#include "propose/proposer.hpp"
+#include "score/colourings.hpp"
 
 namespace evergrow {
 

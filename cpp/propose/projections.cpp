@@ -1,4 +1,4 @@
-#include "projections.hpp"
+#include "propose/projections.hpp"
 
 #include <algorithm>
 

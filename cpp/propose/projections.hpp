@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "../aligned.hpp"
-#include "proposer.hpp"
+#include "arrays/aligned.hpp"
+#include "propose/proposer.hpp"
 
 namespace evergrow {
 

@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "../gain.hpp"
-#include "../hierarchy.hpp"
-#include "../parallel.hpp"
-#include "../rng.hpp"
-#include "../row_view.hpp"
-#include "../split.hpp"
-#include "../tree.hpp"
-#include "known_means.hpp"
+#include "propose/known_means.hpp"
+#include "run/parallel_tasks.hpp"
+#include "run/random_stream.hpp"
+#include "samples/row_view.hpp"
+#include "score/class_hierarchy.hpp"
+#include "score/information_gain.hpp"
+#include "tree/split.hpp"
+#include "tree/tree.hpp"
 
 namespace evergrow {
 
@@ -38,7 +38,7 @@ struct NodeSamples {
 };
 
 struct SplitRules {
-    std::string proposer;  // a name in the table of propose/table.cpp
+    std::string proposer;  // a name in the table of propose/proposer_table.cpp
     // ncm: classes a node compares with, unless fewer are present; regularised: at most
     std::size_t n_centroids;
     std::size_t n_candidates;       // splits tried
@@ -50,10 +50,10 @@ struct SplitRules {
     double cost_weight = 0;               // lambda_reg of Eq. (5) of Ristin 2015
     std::size_t max_scoring_samples = 0;  // rows that candidates are scored on; 0 for all
     // Coarse and fine classes.
-    std::string objective = "gain";  // a name in the table of objective.cpp
+    std::string objective = "gain";  // a name in the table of score/objective.cpp
     double coarse_weight = 0;        // lambda of Eq. (6) of Ristin 2015
     bool coarse_means = false;       // nodes also compare with the means of coarse classes
-    std::shared_ptr<const Hierarchy> hierarchy = std::make_shared<const Hierarchy>();
+    std::shared_ptr<const ClassHierarchy> hierarchy = std::make_shared<const ClassHierarchy>();
 };
 
 class Proposer {

@@ -1,4 +1,4 @@
-#include "regularised.hpp"
+#include "propose/regularised.hpp"
 
 #include <algorithm>
 

@@ -8,13 +8,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "../aligned.hpp"
-#include "../colourings.hpp"
-#include "../objective.hpp"
-#include "best_candidate.hpp"
-#include "mean_pool.hpp"
-#include "proposer.hpp"
-#include "subsets.hpp"
+#include "arrays/aligned.hpp"
+#include "propose/best_candidate.hpp"
+#include "propose/mean_pool.hpp"
+#include "propose/proposer.hpp"
+#include "propose/subsets.hpp"
+#include "score/colourings.hpp"
+#include "score/objective.hpp"
 
 namespace evergrow {
 

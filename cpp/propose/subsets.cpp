@@ -1,4 +1,4 @@
-#include "subsets.hpp"
+#include "propose/subsets.hpp"
 
 #include <algorithm>
 #include <numeric>

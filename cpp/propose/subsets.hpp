@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "../rng.hpp"
+#include "run/random_stream.hpp"
 
 namespace evergrow {
 

@@ -1,4 +1,4 @@
-#include "svm.hpp"
+#include "propose/svm.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "../colourings.hpp"
-#include "../linear_svm.hpp"
-#include "projections.hpp"
-#include "proposer.hpp"
-#include "threshold.hpp"
+#include "propose/best_threshold.hpp"
+#include "propose/linear_svm.hpp"
+#include "propose/projections.hpp"
+#include "propose/proposer.hpp"
+#include "score/colourings.hpp"
 
 namespace evergrow {
 

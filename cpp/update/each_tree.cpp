@@ -1,4 +1,4 @@
-#include "each_tree.hpp"
+#include "update/each_tree.hpp"
 
 #include <algorithm>
 #include <chrono>

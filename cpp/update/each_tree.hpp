@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "../grow.hpp"
-#include "pass.hpp"
-#include "update.hpp"
+#include "grow/grower.hpp"
+#include "update/pass.hpp"
+#include "update/update.hpp"
 
 namespace evergrow {
 

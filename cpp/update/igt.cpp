@@ -1,5 +1,5 @@
 // Incrementally grow tree (IGT): leaves that received samples may split; the splits there are stay.
-#include "strategy.hpp"
+#include "update/strategy.hpp"
 
 namespace evergrow {
 

@@ -1,12 +1,12 @@
-#include "pass.hpp"
+#include "update/pass.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "../class_counts.hpp"
-#include "../sample_rows.hpp"
-#include "detach.hpp"
-#include "stopwatch.hpp"
+#include "run/stopwatch.hpp"
+#include "samples/row_sampling.hpp"
+#include "tree/class_counts.hpp"
+#include "update/tree_edits.hpp"
 
 namespace evergrow {
 namespace {

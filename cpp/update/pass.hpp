@@ -7,15 +7,15 @@
 #include <functional>
 #include <vector>
 
-#include "../grow.hpp"
-#include "../parallel.hpp"
-#include "../propose/class_means.hpp"
-#include "../route.hpp"
-#include "../row_view.hpp"
-#include "../samples.hpp"
-#include "../tree.hpp"
-#include "plan.hpp"
-#include "strategy.hpp"
+#include "grow/grower.hpp"
+#include "propose/class_means.hpp"
+#include "run/parallel_tasks.hpp"
+#include "samples/row_view.hpp"
+#include "samples/samples.hpp"
+#include "tree/router.hpp"
+#include "tree/tree.hpp"
+#include "update/plan.hpp"
+#include "update/strategy.hpp"
 
 namespace evergrow {
 

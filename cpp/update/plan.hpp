@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "../propose/proposer.hpp"
-#include "choose.hpp"
+#include "propose/proposer.hpp"
+#include "update/node_choice.hpp"
 
 namespace evergrow {
 

@@ -1,9 +1,9 @@
 // The part of a pass that changes the centroids of a node: which stored rows change sides.
 #include <algorithm>
 
-#include "../sample_rows.hpp"
-#include "pass.hpp"
-#include "stopwatch.hpp"
+#include "run/stopwatch.hpp"
+#include "samples/row_sampling.hpp"
+#include "update/pass.hpp"
 
 namespace evergrow {
 namespace {
@@ -69,13 +69,13 @@ void TreeUpdate::assign_stored(std::int32_t i, const Split& split,
         if (j < place(node.centroid_size)) changed.centroids.push_back(tree_.centroid(node, j));
     // With many new centroids a look at all of them is no longer than two.
     const bool is_known =
-        tree_.scores.is_kept() && level < KeptScores::kLevels && 2 * changed.size() <= split.size();
+        tree_.scores.is_kept() && level < ScoreCache::kLevels && 2 * changed.size() <= split.size();
     unsure_.clear();
     unsure_places_.clear();
     if (is_known) assign(changed, stored.rows, stored.nearest);
     for (std::size_t r = 0; r < stored.rows.size(); ++r) {
         const std::int32_t row = stored.rows[r];
-        const KeptScores::Interval best = tree_.scores.at(row, level);
+        const ScoreCache::Interval best = tree_.scores.at(row, level);
         if (is_known && scores_[r] > best.high) {
             stored.nearest[r] = kSameSide;
         } else if (is_known && scores_[r] < best.low && stored.nearest[r] < new_places.size()) {

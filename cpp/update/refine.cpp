@@ -5,10 +5,10 @@
 #include <numeric>
 #include <utility>
 
-#include "../sample_rows.hpp"
-#include "each_tree.hpp"
-#include "pass.hpp"
-#include "stopwatch.hpp"
+#include "run/stopwatch.hpp"
+#include "samples/row_sampling.hpp"
+#include "update/each_tree.hpp"
+#include "update/pass.hpp"
 
 namespace evergrow {
 namespace {
@@ -22,7 +22,7 @@ constexpr std::int32_t kUntouched = -1;
 std::vector<std::int32_t> refined_classes(const Samples& samples,
                                           const std::vector<std::int32_t>& rows,
                                           const UpdatePlan& plan) {
-    const Hierarchy& hierarchy = *plan.rules.hierarchy;
+    const ClassHierarchy& hierarchy = *plan.rules.hierarchy;
     std::vector<std::int32_t> coarse(plan.n_classes);
     std::iota(coarse.begin(), coarse.end(), 0);
     if (!hierarchy.is_flat())

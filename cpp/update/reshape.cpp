@@ -1,8 +1,8 @@
 // New names for classes and new numbers for rows; no sample moves.
 #include <utility>
 
-#include "detach.hpp"
-#include "update.hpp"
+#include "update/tree_edits.hpp"
+#include "update/update.hpp"
 
 namespace evergrow {
 

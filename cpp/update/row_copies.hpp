@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "../samples.hpp"
+#include "samples/samples.hpp"
 
 namespace evergrow {
 

@@ -1,7 +1,7 @@
 // Retrain subtree (RTST): the topmost chosen nodes that new samples reach become leaves that hold
 // all samples of their subtree, and are grown again.
-#include "pass.hpp"
-#include "strategy.hpp"
+#include "update/pass.hpp"
+#include "update/strategy.hpp"
 
 namespace evergrow {
 namespace {

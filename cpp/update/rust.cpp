@@ -5,9 +5,9 @@
 #include <numeric>
 #include <utility>
 
-#include "../objective.hpp"
-#include "pass.hpp"
-#include "strategy.hpp"
+#include "score/objective.hpp"
+#include "update/pass.hpp"
+#include "update/strategy.hpp"
 
 namespace evergrow {
 namespace {

@@ -1,4 +1,4 @@
-#include "strategy.hpp"
+#include "update/strategy.hpp"
 
 #include <stdexcept>
 

@@ -1,5 +1,5 @@
 // Update leaf statistics (ULS): new samples change nothing but what leaves hold.
-#include "strategy.hpp"
+#include "update/strategy.hpp"
 
 namespace evergrow {
 

@@ -1,14 +1,14 @@
-#include "update.hpp"
+#include "update/update.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "../grow.hpp"
-#include "../sample_rows.hpp"
-#include "detach.hpp"
-#include "each_tree.hpp"
-#include "row_copies.hpp"
-#include "strategy.hpp"
+#include "grow/grower.hpp"
+#include "samples/row_sampling.hpp"
+#include "update/each_tree.hpp"
+#include "update/row_copies.hpp"
+#include "update/strategy.hpp"
+#include "update/tree_edits.hpp"
 
 namespace evergrow {
 namespace {

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "../forest.hpp"
-#include "../parallel.hpp"
-#include "plan.hpp"
+#include "run/parallel_tasks.hpp"
+#include "tree/forest.hpp"
+#include "update/plan.hpp"
 
 namespace evergrow {
 

@@ -1,0 +1,28 @@
+// Which training rows a tree sees.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "run/random_stream.hpp"
+#include "samples/samples.hpp"
+
+namespace evergrow {
+
+struct RowSampling {
+    std::size_t n_rows;  // rows per tree
+    bool replace;        // a bootstrap: a row may be drawn more than once
+};
+
+// All rows, sorted by class and by number within a class.
+std::vector<std::int32_t> rows_by_class(const Samples& samples);
+
+// Rows of one class keep their order.
+void sort_by_class(const Samples& samples, std::vector<std::int32_t>& rows);
+
+// The rows of one tree in the order of `sorted`.
+std::vector<std::int32_t> draw_rows(const std::vector<std::int32_t>& sorted,
+                                    const RowSampling& sampling, Stream stream);
+
+}  // namespace evergrow

@@ -1,0 +1,19 @@
+// Samples as plain arrays, for model files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "samples/samples.hpp"
+
+namespace evergrow {
+
+bool all_within(const std::int32_t* numbers, std::size_t n, std::size_t limit);
+void gather_full(const Samples& samples, const std::int32_t* numbers, std::size_t n, float* out);
+void gather_half(const Samples& samples, const std::int32_t* numbers, std::size_t n,
+                 std::uint16_t* out);
+std::vector<std::int32_t> all_classes(const Samples& samples);
+std::vector<std::int64_t> all_ids(const Samples& samples);
+
+}  // namespace evergrow

@@ -1,0 +1,68 @@
+// Which side of a splitting node rows take.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "arrays/aligned.hpp"
+#include "samples/samples.hpp"
+#include "tree/tree.hpp"
+
+namespace evergrow {
+
+struct Nearest {
+    std::int32_t index;
+    float score;  // offset - x.c
+};
+
+// The vectors of one splitting node, where they are stored.
+class StoredCentroids {
+  public:
+    StoredCentroids(const Samples& samples, const Tree& tree, std::int32_t node)
+        : samples_(samples), tree_(tree), node_(tree.node(node)) {}
+
+    std::size_t count() const { return static_cast<std::size_t>(node_.centroid_size); }
+    const Centroid& operator[](std::size_t j) const { return tree_.centroid(node_, j); }
+
+    // The one of lowest score for one row, each vector read where it lies.
+    Nearest nearest(const float* x) const;
+    // The side that one row takes.
+    bool goes_right(const float* x) const;
+    // The j-th vector in single precision: where it lies, or unpacked into `space`.
+    const float* vector(std::size_t j, float* space) const;
+
+  private:
+    const Samples& samples_;
+    const Tree& tree_;
+    const Node& node_;
+};
+
+// Asks memory for all vectors of a node, if it splits: they lie scattered, and one after the other
+// each would be waited for.
+void fetch_centroids(const Samples& samples, const Tree& tree, std::int32_t node);
+
+// Routes rows through nodes; owns the space this needs.
+class Router {
+  public:
+    explicit Router(const Samples& samples) : samples_(samples) {}
+
+    // Sets `right[i]` for each of the rows, any number of them.
+    void route(const Tree& tree, std::int32_t node, const float* const* rows, std::size_t n,
+               std::uint8_t* right);
+    // Of the rows routed last, through a node of class means: the score of the nearest.
+    const float* scores() const { return scores_.data(); }
+
+  private:
+    void route_by_centroids(const StoredCentroids& stored, const float* const* rows, std::size_t n,
+                            std::uint8_t* right);
+
+    const Samples& samples_;
+    std::vector<std::uint16_t> nearest_;
+    std::vector<float> scores_;
+    std::vector<const float*> vectors_;
+    std::vector<float> offsets_;
+    AlignedVector<float> unpacked_;
+};
+
+}  // namespace evergrow

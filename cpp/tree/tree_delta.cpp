@@ -1,0 +1,163 @@
+#include "tree/tree_delta.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <type_traits>
+
+namespace evergrow {
+namespace {
+
+// What a tree is besides its arrays, and which tree it was before.
+struct Facts {
+    std::uint64_t width, comparisons_before, n_nodes_before, comparisons;
+    std::uint64_t dead_nodes, dead_centroids, dead_counts, dead_rows;
+    double dead_means;
+    SplitKind kind;
+    std::uint8_t unused[7];
+};
+
+// Of one array: it starts as a copy of the one before, or empty.
+struct ArrayFacts {
+    std::uint64_t n_before, n_after, n_runs;
+};
+
+struct Run {
+    std::uint64_t first, n;
+};
+
+void require(bool condition) {
+    if (!condition) throw std::invalid_argument("these are not changes of this tree");
+}
+
+class Writer {
+  public:
+    template <class T>
+    void add(const T& value) {
+        static_assert(std::is_trivially_copyable_v<T>, "values are copied as memory");
+        std::memcpy(room_for(sizeof value), &value, sizeof value);
+    }
+    std::uint8_t* room_for(std::size_t n_bytes) {
+        bytes_.resize(bytes_.size() + n_bytes);
+        return bytes_.data() + bytes_.size() - n_bytes;
+    }
+    std::vector<std::uint8_t> take() { return std::move(bytes_); }
+
+  private:
+    std::vector<std::uint8_t> bytes_;
+};
+
+class Reader {
+  public:
+    Reader(const std::uint8_t* bytes, std::size_t n_bytes) : at_(bytes), left_(n_bytes) {}
+
+    template <class T>
+    T read() {
+        T value;
+        std::memcpy(&value, next(sizeof value), sizeof value);
+        return value;
+    }
+    const std::uint8_t* next(std::size_t n_bytes) {
+        require(n_bytes <= left_);
+        const std::uint8_t* found = at_;
+        at_ += n_bytes;
+        left_ -= n_bytes;
+        return found;
+    }
+    std::size_t n_left() const { return left_; }
+
+  private:
+    const std::uint8_t* at_;
+    std::size_t left_;
+};
+
+template <class T>
+void write_array(const PagedArray<T>& before, const PagedArray<T>& after, Writer& writer) {
+    // Arrays only grow until the tree is tidied up, and then all is in another place.
+    const PagedArray<T> nothing(after.width());
+    const PagedArray<T>& base = after.size() < before.size() ? nothing : before;
+    std::vector<Run> runs;
+    after.each_change_since(
+        base, [&](std::size_t first, std::size_t n) { runs.push_back(Run{first, n}); });
+    writer.add(ArrayFacts{base.size(), after.size(), runs.size()});
+    const std::size_t item_bytes = after.width() * sizeof(T);
+    std::vector<T> items;
+    for (const Run& run : runs) {
+        writer.add(run);
+        items.resize(run.n * after.width());
+        after.read(run.first, run.n, items.data());
+        std::memcpy(writer.room_for(run.n * item_bytes), items.data(), run.n * item_bytes);
+    }
+}
+
+// The array must be a copy of the one before the changes.
+template <class T>
+void read_array(Reader& reader, PagedArray<T>& array) {
+    const auto facts = reader.read<ArrayFacts>();
+    if (facts.n_before == 0) array = PagedArray<T>(array.width());
+    require(facts.n_before == array.size() && facts.n_after >= facts.n_before);
+    const std::size_t item_bytes = array.width() * sizeof(T);
+    // Nothing is made room for that is not there to fill it.
+    require(facts.n_after - facts.n_before <= reader.n_left() / item_bytes);
+    array.extend(facts.n_after - facts.n_before);
+    std::uint64_t next = 0;
+    for (std::uint64_t r = 0; r < facts.n_runs; ++r) {
+        const auto run = reader.read<Run>();
+        require(run.first >= next && run.first <= facts.n_after &&
+                run.n <= facts.n_after - run.first && run.n <= reader.n_left() / item_bytes);
+        next = run.first + run.n;
+        // Old items lie on pages that others may look at.
+        require(run.first >= facts.n_before || next <= facts.n_before);
+        for (std::uint64_t i = run.first; i < next; ++i) {
+            T* item = i < facts.n_before ? array.edit(i) : array.fresh(i);
+            std::memcpy(item, reader.next(item_bytes), item_bytes);
+        }
+    }
+    // New items come last, in one run.
+    require(facts.n_after == facts.n_before || next == facts.n_after);
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> TreeDelta::since(const Tree* before, const Tree& after) {
+    const Tree nothing(after.kind(), after.width());
+    const Tree& base = before == nullptr ? nothing : *before;
+    Writer writer;
+    writer.add(Facts{after.width(),
+                     base.n_comparisons,
+                     base.node_limit(),
+                     after.n_comparisons,
+                     after.dead_nodes_,
+                     after.dead_centroids_,
+                     after.dead_counts_,
+                     after.dead_rows_,
+                     after.dead_means_,
+                     after.kind(),
+                     {}});
+    for_each_array(base, after,
+                   [&](const auto& old, const auto& now) { write_array(old, now, writer); });
+    return writer.take();
+}
+
+std::shared_ptr<Tree> TreeDelta::applied(const Tree* before, const std::uint8_t* bytes,
+                                         std::size_t n_bytes) {
+    Reader reader(bytes, n_bytes);
+    const auto facts = reader.read<Facts>();
+    require(facts.width > 0 && facts.kind <= SplitKind::kAxis);
+    auto tree = before == nullptr ? std::make_shared<Tree>(facts.kind, facts.width)
+                                  : std::make_shared<Tree>(*before);
+    require(tree->kind() == facts.kind && tree->width() == facts.width &&
+            tree->n_comparisons == facts.comparisons_before &&
+            tree->node_limit() == facts.n_nodes_before);
+    for_each_array(*tree, *tree, [&](auto& array, auto&) { read_array(reader, array); });
+    require(reader.n_left() == 0);
+    tree->n_comparisons = facts.comparisons;
+    tree->dead_nodes_ = facts.dead_nodes;
+    tree->dead_centroids_ = facts.dead_centroids;
+    tree->dead_counts_ = facts.dead_counts;
+    tree->dead_rows_ = facts.dead_rows;
+    tree->dead_means_ = facts.dead_means;
+    return tree;
+}
+
+}  // namespace evergrow
