@@ -92,7 +92,7 @@ nb::tuple run_update(nb::object progress, Work work) {
 nb::tuple update(const Forest& forest, const SamplesPtr& samples, const Vector<std::int32_t>& rows,
                  const Vector<std::int32_t>& evicted, const nb::dict& plan, std::size_t n_threads,
                  nb::object progress, std::size_t first_tree) {
-    const Batch batch{samples, checked_rows(*samples, rows), checked_rows(*samples, evicted)};
+    const UpdateBatch batch{samples, checked_rows(*samples, rows), checked_rows(*samples, evicted)};
     const UpdatePlan read = read_plan(plan, forest, first_tree);
     return run_update(std::move(progress), [&](const Poll& poll) {
         return update_forest(forest, batch, read, n_threads, poll);

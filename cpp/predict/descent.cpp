@@ -39,7 +39,7 @@ std::size_t Descent::route(const Tree& tree, const Group& group) {
     const std::size_t n = group.end - group.begin;
     std::uint32_t* order = order_.data() + group.begin;
     for (std::size_t i = 0; i < n; ++i) row_vectors_[i] = rows_ + order[i] * width_;
-    router_.route(tree, group.node, row_vectors_.data(), n, right_.data());
+    router_.route(tree, group.node, row_vectors_.data(), n, right_.data(), nullptr);
     moved_.clear();
     std::uint32_t* left = order;
     for (std::size_t i = 0; i < n; ++i) {

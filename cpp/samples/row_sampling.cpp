@@ -44,6 +44,18 @@ void sort_by_class(const Samples& samples, std::vector<std::int32_t>& rows) {
     });
 }
 
+std::vector<std::int32_t> merge_by_class(const Samples& samples,
+                                         const std::vector<std::int32_t>& first,
+                                         const std::vector<std::int32_t>& second) {
+    if (first.empty()) return second;
+    if (second.empty()) return first;
+    std::vector<std::int32_t> merged(first.size() + second.size());
+    std::merge(
+        first.begin(), first.end(), second.begin(), second.end(), merged.begin(),
+        [&](std::int32_t a, std::int32_t b) { return samples.class_of(a) < samples.class_of(b); });
+    return merged;
+}
+
 std::vector<std::int32_t> draw_rows(const std::vector<std::int32_t>& sorted,
                                     const RowSampling& sampling, Stream stream) {
     if (sampling.replace) return draw_with_replacement(sorted, sampling.n_rows, stream);

@@ -21,6 +21,11 @@ std::vector<std::int32_t> rows_by_class(const Samples& samples);
 // Rows of one class keep their order.
 void sort_by_class(const Samples& samples, std::vector<std::int32_t>& rows);
 
+// Merges two lists that are sorted by class; within a class the rows of `first` come first.
+std::vector<std::int32_t> merge_by_class(const Samples& samples,
+                                         const std::vector<std::int32_t>& first,
+                                         const std::vector<std::int32_t>& second);
+
 // The rows of one tree in the order of `sorted`.
 std::vector<std::int32_t> draw_rows(const std::vector<std::int32_t>& sorted,
                                     const RowSampling& sampling, Stream stream);

@@ -69,10 +69,10 @@ const float* StoredCentroids::vector(std::size_t j, float* space) const {
 }
 
 void Router::route(const Tree& tree, std::int32_t node, const float* const* rows, std::size_t n,
-                   std::uint8_t* right) {
+                   std::uint8_t* right, float* scores) {
     const StoredCentroids stored(samples_, tree, node);
     if (tree.kind() == SplitKind::kNcm) {
-        route_by_centroids(stored, rows, n, right);
+        route_by_centroids(stored, rows, n, right, scores);
     } else if (n < kFewRows || tree.kind() == SplitKind::kAxis) {
         for (std::size_t i = 0; i < n; ++i) right[i] = stored.goes_right(rows[i]) ? 1 : 0;
     } else {
@@ -85,15 +85,18 @@ void Router::route(const Tree& tree, std::int32_t node, const float* const* rows
 }
 
 void Router::route_by_centroids(const StoredCentroids& stored, const float* const* rows,
-                                std::size_t n, std::uint8_t* right) {
+                                std::size_t n, std::uint8_t* right, float* scores) {
     const std::size_t k = stored.count();
     const std::size_t width = samples_.width();
-    scores_.resize(n);
+    if (scores == nullptr) {
+        unused_scores_.resize(n);
+        scores = unused_scores_.data();
+    }
     if (n < kFewRows) {
         for (std::size_t i = 0; i < n; ++i) {
             const Nearest found = stored.nearest(rows[i]);
             right[i] = stored[static_cast<std::size_t>(found.index)].side;
-            scores_[i] = found.score;
+            scores[i] = found.score;
         }
         return;
     }
@@ -106,7 +109,7 @@ void Router::route_by_centroids(const StoredCentroids& stored, const float* cons
         offsets_[j] = stored[j].offset;
     }
     kernels().nearest_centroids(rows, n, Centroids{vectors_.data(), offsets_.data(), k}, width,
-                                nearest_.data(), scores_.data());
+                                nearest_.data(), scores);
     for (std::size_t i = 0; i < n; ++i) right[i] = stored[nearest_[i]].side;
 }
 

@@ -47,19 +47,18 @@ class Router {
   public:
     explicit Router(const Samples& samples) : samples_(samples) {}
 
-    // Sets `right[i]` for each of the rows, any number of them.
+    // Sets `right[i]` for each of n rows, and `scores[i]` to the score of its nearest centroid.
+    // Without class means there are no scores; null if they are not needed.
     void route(const Tree& tree, std::int32_t node, const float* const* rows, std::size_t n,
-               std::uint8_t* right);
-    // Of the rows routed last, through a node of class means: the score of the nearest.
-    const float* scores() const { return scores_.data(); }
+               std::uint8_t* right, float* scores);
 
   private:
     void route_by_centroids(const StoredCentroids& stored, const float* const* rows, std::size_t n,
-                            std::uint8_t* right);
+                            std::uint8_t* right, float* scores);
 
     const Samples& samples_;
     std::vector<std::uint16_t> nearest_;
-    std::vector<float> scores_;
+    std::vector<float> unused_scores_;
     std::vector<const float*> vectors_;
     std::vector<float> offsets_;
     AlignedVector<float> unpacked_;

@@ -255,6 +255,16 @@ std::size_t depth_of(const Tree& tree, std::int32_t node) {
     return depth;
 }
 
+bool is_reachable(const Tree& tree, std::int32_t node) {
+    while (node != kRoot) {
+        const std::int32_t parent = tree.node(node).parent;
+        const std::int32_t left = tree.node(parent).left;
+        if (left == kLeaf || (left != node && left + 1 != node)) return false;
+        node = parent;
+    }
+    return true;
+}
+
 double Tree::dead_share() const {
     const std::size_t dead = dead_nodes_ * sizeof(Node) + dead_counts_ * sizeof(ClassCount) +
                              dead_rows_ * sizeof(std::int32_t) + dead_centroids_ * sizeof(Centroid);

@@ -116,5 +116,7 @@ class Tree {
 
 // Number of nodes above a node.
 std::size_t depth_of(const Tree& tree, std::int32_t node);
+// Whether the node is still part of the tree: a node that was cut does not link to its children.
+bool is_reachable(const Tree& tree, std::int32_t node);
 
 }  // namespace evergrow

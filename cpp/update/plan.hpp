@@ -15,7 +15,7 @@ struct UpdatePlan {
     std::size_t n_classes;  // known after the update
     std::uint64_t seed;
     std::uint64_t update;  // its number, from 1
-    std::string strategy;  // a name in the table of update/strategy.cpp
+    std::string strategy;  // a name in the table of update/strategy_table.cpp
     double share;          // of the splitting nodes, where the strategy chooses nodes
     NodeWeights weights;
     double row_rate;  // rows a tree draws per new sample
@@ -28,8 +28,7 @@ struct UpdatePlan {
     std::size_t n_trees;
     std::size_t row_budget;  // bytes of rows that each thread may copy; see Grower
     SplitRules rules;
-    bool keep_rows;              // leaves remember the new rows
-    std::uint64_t tree_key = 0;  // set for each tree
+    bool keep_rows;  // leaves remember the new rows
 };
 
 struct UpdateReport {
@@ -43,8 +42,6 @@ struct UpdateReport {
     double pass_seconds = 0;  // taking rows down and editing nodes, over all threads
     double grow_seconds = 0;
     double pack_seconds = 0;
-
-    void add(const UpdateReport& other);
 };
 
 }  // namespace evergrow

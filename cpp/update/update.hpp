@@ -19,7 +19,7 @@ struct Updated {
 };
 
 // What an update brings and what it lets go, in rows of `samples`.
-struct Batch {
+struct UpdateBatch {
     std::shared_ptr<const Samples> samples;  // old and new
     std::vector<std::int32_t> rows;          // new ones, in the order they came
     // Rows, new ones too, that leave the memory afterwards: leaves count them but do not hold them.
@@ -27,7 +27,7 @@ struct Batch {
 };
 
 // Nothing if the poll asked to stop; the old forest is untouched either way.
-std::optional<Updated> update_forest(const Forest& forest, const Batch& batch,
+std::optional<Updated> update_forest(const Forest& forest, const UpdateBatch& batch,
                                      const UpdatePlan& plan, std::size_t n_threads,
                                      const Poll& poll);
 

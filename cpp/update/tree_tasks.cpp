@@ -1,17 +1,19 @@
-#include "update/each_tree.hpp"
+#include "update/tree_tasks.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
+#include <vector>
+
+#include "run/stopwatch.hpp"
 
 namespace evergrow {
 namespace {
 
-// A table that reaches at least so far. It doubles, so that a growing forest seldom makes one.
+// A table for at least this many rows. Its size doubles, so that a growing forest seldom makes one.
 std::shared_ptr<const EntropyTable> table_for(const Forest& forest, std::size_t n_rows) {
     if (forest.n_log_n && forest.n_log_n->max_samples() >= n_rows) return forest.n_log_n;
-    const std::size_t room = std::max(n_rows, std::min(2 * n_rows, EntropyTable::kMaxSamples));
-    return std::make_shared<const EntropyTable>(room);
+    const std::size_t size = std::max(n_rows, std::min(2 * n_rows, EntropyTable::kMaxSamples));
+    return std::make_shared<const EntropyTable>(size);
 }
 
 std::size_t most_samples(const Forest& forest, std::size_t n_new) {
@@ -26,31 +28,39 @@ std::size_t most_samples(const Forest& forest, std::size_t n_new) {
     return static_cast<std::size_t>(most) + n_new;
 }
 
-// Trees tidy themselves when a share of them is left behind by edits; a different share each, or
-// all of them would tidy in the same update.
-double tolerated_waste(std::size_t tree) {
+// Share of dead entries at which a tree is packed. It differs between trees, so that they are not
+// all packed in the same update.
+double tolerated_dead_share(std::size_t tree) {
     const double spread = static_cast<double>(tree) * 0.6180339887498949;
     return 0.15 + 0.15 * (spread - static_cast<double>(static_cast<std::int64_t>(spread)));
 }
 
-std::shared_ptr<Tree> tidy(Tree& tree) {
-    auto tidied = std::make_shared<Tree>(tree.packed());
-    tidied->scores.take(tree.scores);
-    return tidied;
+void add(const UpdateReport& one, UpdateReport& sum) {
+    sum.n_chosen += one.n_chosen;
+    sum.n_edited += one.n_edited;
+    sum.n_cut += one.n_cut;
+    sum.n_grown += one.n_grown;
+    sum.n_added += one.n_added;
+    sum.n_rerouted += one.n_rerouted;
+    sum.n_comparisons += one.n_comparisons;
+    sum.pass_seconds += one.pass_seconds;
+    sum.grow_seconds += one.grow_seconds;
+    sum.pack_seconds += one.pack_seconds;
+}
+
+void pack_if_worthwhile(std::shared_ptr<Tree>& tree, std::size_t index, UpdateReport& report) {
+    const Stopwatch watch(report.pack_seconds);
+    if (tree->dead_share() <= tolerated_dead_share(index)) return;
+    auto packed = std::make_shared<Tree>(tree->packed());
+    packed->scores.take(tree->scores);
+    tree = std::move(packed);
 }
 
 }  // namespace
 
-RowFlags flags_of(const std::vector<std::int32_t>& rows, std::size_t n_samples) {
-    RowFlags flags(n_samples, 0);
-    for (const std::int32_t row : rows) flags[static_cast<std::size_t>(row)] = 1;
-    return flags;
-}
-
-std::optional<Updated> for_each_tree(const Forest& forest, std::shared_ptr<const Samples> samples,
-                                     const UpdatePlan& plan, std::size_t n_new,
-                                     std::size_t n_threads, const Poll& poll,
-                                     const TreeWork& work) {
+std::optional<Updated> update_trees(const Forest& forest, std::shared_ptr<const Samples> samples,
+                                    const UpdatePlan& plan, std::size_t n_new,
+                                    std::size_t n_threads, const Poll& poll, const TreeWork& work) {
     const std::size_t n_trees = forest.trees.size();
     n_threads = std::max<std::size_t>(1, std::min(n_threads, n_trees));
     const auto n_log_n = table_for(forest, most_samples(forest, n_new));
@@ -66,25 +76,23 @@ std::optional<Updated> for_each_tree(const Forest& forest, std::shared_ptr<const
                                                            *n_log_n, plan.row_budget);
             auto tree = std::make_shared<Tree>(*forest.trees[place]);
             tree->scores.take(forest.trees[place]->scores);
-            UpdatePlan own = plan;
-            own.tree_key = tree_key(plan.seed, index, plan.update);
             const std::uint64_t before = tree->n_comparisons;
-            TreeUpdate update(*tree, *samples, own, *n_log_n, stop);
-            work(*tree, index, update, *growers[worker]);
-            UpdateReport report = update.report();
+            UpdateReport& report = reports[place];
+            const TreeContext context{*samples, plan, *n_log_n, stop,
+                                      tree_key(plan.seed, index, plan.update)};
+            TreeEditor editor(*tree, context, report);
+            TreeTask task{index, *tree, context, editor, *growers[worker], report};
+            work(task);
+            // The grower has counted its own in the tree.
             tree->n_comparisons += report.n_comparisons;
             report.n_comparisons = tree->n_comparisons - before;
-            const auto start = std::chrono::steady_clock::now();
-            if (!stop && tree->dead_share() > tolerated_waste(index)) tree = tidy(*tree);
-            report.pack_seconds =
-                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-            reports[place] = report;
+            if (!stop) pack_if_worthwhile(tree, index, report);
             trees[place] = std::move(tree);
         },
         poll);
     if (!finished) return std::nullopt;
     Updated updated{Forest{std::move(samples), std::move(trees), plan.n_classes, n_log_n}, {}};
-    for (const UpdateReport& report : reports) updated.report.add(report);
+    for (const UpdateReport& report : reports) add(report, updated.report);
     return updated;
 }
 
