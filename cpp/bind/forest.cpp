@@ -75,9 +75,8 @@ ForestPtr forest_from_arrays(const SamplesPtr& samples, const std::vector<nb::di
                              const std::string& proposer, std::size_t n_classes) {
     if (trees.size() != n_comparisons.size())
         throw std::invalid_argument("trees and n_comparisons differ in length");
-    auto forest = std::make_shared<Forest>();
-    forest->samples = samples;
-    forest->n_classes = n_classes;
+    auto forest = std::make_shared<Forest>(Forest{samples, {}, n_classes, nullptr});
+    // One tree at a time, so that memory holds the arrays of one flat tree only.
     for (std::size_t t = 0; t < trees.size(); ++t) {
         FlatTree flat;
         for_each_array(flat,
@@ -180,20 +179,16 @@ nb::tuple trace_row(const Forest& forest, std::size_t tree_index, const Vector<d
     if (x.size() != forest.n_features() || standardizer.n_features() != forest.n_features())
         throw std::invalid_argument("the row has the wrong number of features");
     const Tree& tree = *forest.trees[tree_index];
-    AlignedVector<float> row(forest.samples->width());
-    standardizer.apply(x.data(), row.size(), row.data());
-    std::vector<Step> steps;
-    const std::int32_t leaf = trace(forest, tree_index, row.data(), steps);
-    nb::list path;
-    for (const Step& step : steps)
-        path.append(nb::make_tuple(step.node, step.right, step.nearest, step.score,
-                                   centroids_of(tree, step.node)));
+    const Path path = trace(forest, tree_index, x.data(), standardizer);
+    nb::list steps;
+    for (const PathStep& step : path.steps)
+        steps.append(nb::make_tuple(step.node, step.right, step.nearest, step.score,
+                                    centroids_of(tree, step.node)));
+    const Node& leaf = tree.node(path.leaf);
     nb::list counts;
-    for (std::size_t j = 0; j < static_cast<std::size_t>(tree.node(leaf).count_size); ++j) {
-        const ClassCount& seen = tree.count(tree.node(leaf), j);
-        counts.append(nb::make_tuple(seen.class_id, seen.count));
-    }
-    return nb::make_tuple(path, leaf, counts);
+    for (std::size_t j = 0; j < static_cast<std::size_t>(leaf.count_size); ++j)
+        counts.append(nb::make_tuple(tree.count(leaf, j).class_id, tree.count(leaf, j).count));
+    return nb::make_tuple(steps, path.leaf, counts);
 }
 
 NumpyVector<float> centroid(const Forest& forest, std::size_t tree_index, std::int32_t node,
@@ -255,16 +250,8 @@ void bind_forest(nb::module_& m) {
         .def_ro("n_classes", &Forest::n_classes)
         .def_prop_ro("keeps_rows", &Forest::keeps_rows)
         .def_prop_ro("nbytes", &Forest::n_bytes)
-        .def_prop_ro("n_comparisons",
-                     [](const Forest& self) {
-                         std::vector<std::uint64_t> counts;
-                         for (const auto& tree : self.trees) counts.push_back(tree->n_comparisons);
-                         return counts;
-                     })
-        .def("check",
-             [](const Forest& self) {
-                 for (const auto& tree : self.trees) check_tree(*tree, *self.samples);
-             })
+        .def_prop_ro("n_comparisons", &Forest::n_comparisons)
+        .def("check", &check_trees)
         .def("tree_arrays", &tree_arrays, "tree"_a)
         .def("trace", &trace_row, "tree"_a, "x"_a, "standardizer"_a)
         .def("centroid", &centroid, "tree"_a, "node"_a, "j"_a);

@@ -34,13 +34,6 @@ NumpyVector<std::uint16_t> nearest_centroids(const Matrix<float>& rows,
     return NumpyVector<std::uint16_t>(data, {order.size()}, owner);
 }
 
-std::vector<std::string> available_kernels() {
-    std::vector<std::string> names;
-    for (const char* name : {"portable", "avx2", "avx512"})
-        if (kernels_named(name) != nullptr) names.emplace_back(name);
-    return names;
-}
-
 }  // namespace
 
 void bind_kernels(nb::module_& m) {

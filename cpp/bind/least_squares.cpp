@@ -4,7 +4,7 @@
 #include "bind/module.hpp"
 #include "bind/numpy.hpp"
 #include "least_squares/cholesky.hpp"
-#include "run/random_stream.hpp"
+#include "least_squares/random_projection.hpp"
 
 using namespace nb::literals;
 
@@ -17,21 +17,17 @@ void require(bool condition, const char* message) {
     if (!condition) throw std::invalid_argument(message);
 }
 
-FactorRows as_rows(const Matrix<double>& rows, const Vector<double>& signs,
-                   std::vector<const double*>& pointers) {
+FactorRows as_rows(const Matrix<double>& rows, const Vector<double>& signs) {
     require(rows.shape(0) >= 1 && rows.shape(0) <= kFactorVectors, "there must be 1 to 8 rows");
     require(signs.size() == rows.shape(0), "there must be a sign per row");
-    for (std::size_t v = 0; v < rows.shape(0); ++v)
-        pointers.push_back(rows.data() + v * rows.shape(1));
-    return FactorRows{pointers.data(), signs.data(), pointers.size()};
+    return FactorRows{rows.data(), signs.data(), rows.shape(0)};
 }
 
 nb::object update_factor_of(const WritableMatrix& factor, const Matrix<double>& rows,
                             const Vector<double>& signs) {
     require(factor.shape(0) == factor.shape(1) && rows.shape(1) == factor.shape(0),
             "the factor must be square and as wide as the rows");
-    std::vector<const double*> pointers;
-    const FactorRows entering = as_rows(rows, signs, pointers);
+    const FactorRows entering = as_rows(rows, signs);
     auto [data, owner] = fresh<double>(rows.shape(0) * rows.shape(1));
     bool definite = false;
     {
@@ -53,24 +49,18 @@ void update_weights_of(const Matrix<double>& weights, const Matrix<double>& rows
             "there must be a class and a target per row");
     require(result.shape(0) == weights.shape(0) && result.shape(1) == weights.shape(1),
             "the result must have the shape of the weights");
-    std::vector<const double*> pointers;
-    const WeightRows entering{as_rows(rows, signs, pointers), gains.data(), codes.data(),
-                              targets.data()};
+    const WeightRows entering{as_rows(rows, signs), gains.data(), codes.data(), targets.data()};
     const nb::gil_scoped_release release;
     update_weights(kernels(), weights.data(), weights.shape(0), weights.shape(1), entering,
                    result.data());
 }
 
-// Nearly normal numbers that are a function of the seed alone, on every machine.
 NumpyMatrix<double> random_projection(std::uint64_t seed, std::size_t n_rows,
                                       std::size_t n_columns) {
     auto [data, owner] = fresh<double>(n_rows * n_columns);
     {
         const nb::gil_scoped_release release;
-        for (std::size_t r = 0; r < n_rows; ++r) {
-            Stream stream(derive(mix(seed), r));
-            for (std::size_t c = 0; c < n_columns; ++c) data[r * n_columns + c] = stream.normal();
-        }
+        fill_random_projection(seed, n_rows, n_columns, data);
     }
     return NumpyMatrix<double>(data, {n_rows, n_columns}, owner);
 }

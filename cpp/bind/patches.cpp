@@ -17,27 +17,12 @@ using Pixels = nb::ndarray<const std::uint8_t, nb::shape<-1, -1, kPatchChannels>
                            nb::device::cpu>;
 using Boxes = nb::ndarray<const std::int32_t, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
 
-std::vector<PatchBox> checked(const Boxes& boxes, const Picture& picture) {
-    std::vector<PatchBox> inside;
-    inside.reserve(boxes.shape(0));
-    const auto fits = [](std::int64_t first, std::int64_t size, std::size_t all) {
-        return first >= 0 && size >= 1 && first + size <= static_cast<std::int64_t>(all);
-    };
-    for (std::size_t i = 0; i < boxes.shape(0); ++i) {
-        const std::int32_t* box = boxes.data() + 3 * i;
-        if (!fits(box[0], box[2], picture.width) || !fits(box[1], box[2], picture.height))
-            throw std::invalid_argument("box " + std::to_string(i) + " leaves the image");
-        inside.push_back({box[0], box[1], box[2]});
-    }
-    return inside;
-}
-
 NumpyMatrix<float> describe_patches_of(const Pixels& image, const Boxes& boxes,
                                        const std::string& descriptor) {
     const PatchDescriptor chosen = patch_descriptor_named(descriptor.c_str());
     if (chosen == nullptr) throw std::invalid_argument("no descriptor is called " + descriptor);
     const Picture picture{image.data(), image.shape(0), image.shape(1)};
-    const std::vector<PatchBox> inside = checked(boxes, picture);
+    const std::vector<PatchBox> inside = read_boxes(picture, boxes.data(), boxes.shape(0));
     float* data = new float[inside.size() * kPatchValues];
     const nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<float*>(p); });
     {

@@ -6,7 +6,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -156,8 +155,7 @@ void check_foreign(const Matrix<T>& rows, const Vector<std::int32_t>& classes,
     if (ids.size() != n) throw std::invalid_argument("classes and ids differ in length");
     if (n > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
         throw std::invalid_argument("a forest holds at most 2^31 - 1 samples");
-    if (std::any_of(classes.data(), classes.data() + n,
-                    [](std::int32_t class_id) { return class_id < Samples::kGone; }))
+    if (!all_at_least(classes.data(), n, Samples::kGone))
         throw std::invalid_argument("there is no such class");
 }
 
@@ -184,9 +182,7 @@ void move_over(Samples& samples, const Matrix<T>& rows, const Vector<std::int32_
     check_rows(rows, numbers.size(), samples.n_features(), places);
     check_precision<T>(samples);
     check_numbers(samples, numbers);
-    if (std::any_of(numbers.data(), numbers.data() + numbers.size(), [&](std::int32_t number) {
-            return samples.class_of(number) == Samples::kGone;
-        }))
+    if (!all_stored(samples, numbers.data(), numbers.size()))
         throw std::invalid_argument("only rows that are left can lie elsewhere");
     samples.move_over(memory_of(rows), places ? places->data() : nullptr, numbers.data(),
                       numbers.size());
@@ -198,36 +194,22 @@ NumpyVector<const std::int32_t> add_over(Samples& samples, const Matrix<T>& rows
                                          const Vector<std::int64_t>& ids, const Places& places) {
     check_foreign(rows, classes, ids, samples.n_features(), places);
     check_precision<T>(samples);
-    if (std::any_of(classes.data(), classes.data() + classes.size(),
-                    [](std::int32_t class_id) { return class_id == Samples::kGone; }))
+    if (!all_at_least(classes.data(), classes.size(), 0))
         throw std::invalid_argument("there is no such class");
     return to_numpy(samples.add_over(memory_of(rows), places ? places->data() : nullptr,
                                      classes.data(), ids.data(), classes.size()));
 }
 
-// Rows as samples hold them, into rows of the padded width.
 template <class T, class Stored>
-void standardize_rows(const Matrix<T>& rows, const Standardizer& standardizer,
+void standardize_into(const Matrix<T>& rows, const Standardizer& standardizer,
                       const nb::ndarray<Stored, nb::ndim<2>, nb::c_contig, nb::device::cpu>& out) {
-    const std::size_t n_features = standardizer.n_features(), width = padded_width(n_features);
-    if (rows.shape(1) != n_features || out.shape(1) != width)
+    const std::size_t n_features = standardizer.n_features();
+    if (rows.shape(1) != n_features || out.shape(1) != padded_width(n_features))
         throw std::invalid_argument(
             "rows must have the width of the standardizer, and out its padded width");
     if (rows.shape(0) != out.shape(0)) throw std::invalid_argument("rows and out differ in length");
     const nb::gil_scoped_release release;
-    AlignedVector<float> scaled(width);
-    AlignedVector<std::uint16_t> halves(width);
-    for (std::size_t i = 0; i < rows.shape(0); ++i) {
-        const T* row = rows.data() + i * n_features;
-        Stored* to = out.data() + i * width;
-        if constexpr (std::is_same_v<Stored, float>) {
-            standardizer.apply(row, width, to);
-        } else {
-            standardizer.apply(row, width, scaled.data());
-            kernels().narrow(scaled.data(), width, halves.data());
-            std::copy(halves.begin(), halves.end(), to);
-        }
-    }
+    standardize_rows(standardizer, rows.data(), rows.shape(0), out.data());
 }
 
 template <class Stored>
@@ -238,9 +220,9 @@ void bind_stored(nb::module_& m, nb::class_<Samples>& samples) {
                 nb::kw_only(), "places"_a = nb::none());
     samples.def("move_over", &move_over<Stored>, "rows"_a.noconvert(), "numbers"_a, nb::kw_only(),
                 "places"_a = nb::none());
-    m.def("standardize_rows", &standardize_rows<float, Stored>, "rows"_a.noconvert(),
+    m.def("standardize_rows", &standardize_into<float, Stored>, "rows"_a.noconvert(),
           "standardizer"_a, "out"_a.noconvert());
-    m.def("standardize_rows", &standardize_rows<double, Stored>, "rows"_a.noconvert(),
+    m.def("standardize_rows", &standardize_into<double, Stored>, "rows"_a.noconvert(),
           "standardizer"_a, "out"_a.noconvert());
 }
 

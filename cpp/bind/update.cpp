@@ -114,13 +114,6 @@ nb::tuple refine_rows(const Forest& forest, const SamplesPtr& samples,
                       std::size_t n_threads, nb::object progress) {
     const std::vector<std::int32_t> numbers = checked_rows(*samples, rows);
     const UpdatePlan read = read_plan(plan, forest, 0);
-    if (samples->size() != forest.samples->size())
-        throw std::invalid_argument("samples must be those of the forest, some with other classes");
-    for (const std::int32_t row : numbers) {
-        const std::int32_t class_id = samples->class_of(row);
-        if (class_id < 0 || static_cast<std::size_t>(class_id) >= read.n_classes)
-            throw std::invalid_argument("there is no such class");
-    }
     return run_update(std::move(progress), [&](const Poll& poll) {
         return refine(forest, samples, numbers, share, read, n_threads, poll);
     });
@@ -133,40 +126,25 @@ ForestPtr relabelled(const Forest& forest, const SamplesPtr& samples,
     return std::make_shared<Forest>(relabel(forest, samples, map, n_classes));
 }
 
-// What every tree of a forest has that those of the forest before it have not.
 std::vector<NumpyVector<const std::uint8_t>> changes_since(const Forest& forest,
                                                            const Forest* before) {
-    if (before != nullptr && before->trees.size() != forest.trees.size())
-        throw std::invalid_argument("the forests differ in their number of trees");
-    std::vector<std::vector<std::uint8_t>> changes;
+    std::vector<std::vector<std::uint8_t>> deltas;
     {
         const nb::gil_scoped_release release;
-        for (std::size_t t = 0; t < forest.trees.size(); ++t) {
-            const Tree* old = before == nullptr ? nullptr : before->trees[t].get();
-            changes.push_back(TreeDelta::since(old, *forest.trees[t]));
-        }
+        deltas = deltas_since(before, forest);
     }
     std::vector<NumpyVector<const std::uint8_t>> arrays;
-    for (std::vector<std::uint8_t>& bytes : changes) arrays.push_back(to_numpy(std::move(bytes)));
+    for (std::vector<std::uint8_t>& bytes : deltas) arrays.push_back(to_numpy(std::move(bytes)));
     return arrays;
 }
 
 ForestPtr changed(const SamplesPtr& samples, const std::vector<Vector<std::uint8_t>>& changes,
                   std::size_t n_classes, const Forest* before) {
-    if (before != nullptr && before->trees.size() != changes.size())
-        throw std::invalid_argument("there must be changes of every tree");
-    auto forest = std::make_shared<Forest>();
-    forest->samples = samples;
-    forest->n_classes = n_classes;
-    if (before != nullptr) forest->n_log_n = before->n_log_n;
+    std::vector<DeltaBytes> deltas;
+    for (const Vector<std::uint8_t>& bytes : changes)
+        deltas.push_back(DeltaBytes{bytes.data(), bytes.size()});
     const nb::gil_scoped_release release;
-    for (std::size_t t = 0; t < changes.size(); ++t) {
-        const Tree* old = before == nullptr ? nullptr : before->trees[t].get();
-        forest->trees.push_back(TreeDelta::applied(old, changes[t].data(), changes[t].size()));
-        if (forest->trees.back()->width() != samples->width())
-            throw std::invalid_argument("the trees are of samples of another width");
-    }
-    return forest;
+    return std::make_shared<Forest>(apply_deltas(before, deltas, samples, n_classes));
 }
 
 }  // namespace

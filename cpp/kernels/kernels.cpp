@@ -98,6 +98,13 @@ const Kernels* kernels_named(const char* name) {
     return nullptr;
 }
 
+std::vector<std::string> available_kernels() {
+    std::vector<std::string> names;
+    for (const char* name : {"portable", "avx2", "avx512"})
+        if (kernels_named(name) != nullptr) names.emplace_back(name);
+    return names;
+}
+
 const Kernels& kernels() {
     static const Kernels& chosen = choose();
     return chosen;

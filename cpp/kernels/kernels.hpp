@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "kernels/factor_kernels.hpp"
 #include "kernels/gain_kernels.hpp"
@@ -63,5 +65,8 @@ const Kernels& kernels();
 
 // By name, for tests and benchmarks; null when this processor or build lacks it.
 const Kernels* kernels_named(const char* name);
+
+// Names of the implementations that this processor runs, slowest first.
+std::vector<std::string> available_kernels();
 
 }  // namespace evergrow

@@ -41,7 +41,7 @@ class FactorUpdate {
           solved_(n_features * kFactorVectors, 0.0) {
         signs_.fill(1.0);
         for (std::size_t v = 0; v < rows.count; ++v) {
-            std::copy_n(rows.rows[v], n_, vectors_[v]);
+            std::copy_n(rows.values + v * n_, n_, vectors_[v]);
             // The identity beside the rows becomes R_new^-T times them.
             vectors_[v][n_ + v] = 1.0;
             signs_[v] = rows.signs[v];
@@ -152,7 +152,7 @@ void update_weights(const Kernels& kernels, const double* weights, std::size_t n
     Vectors examples(n_rows, n_features), gains(n_rows, n_features);
     const std::size_t m = examples.count();
     for (std::size_t v = 0; v < n_rows; ++v) {
-        std::copy_n(rows.examples.rows[v], n_features, examples[v]);
+        std::copy_n(rows.examples.values + v * n_features, n_features, examples[v]);
         std::copy_n(rows.gains + v * n_features, n_features, gains[v]);
     }
     for (std::size_t t = 0; t < n_classes; ++t) {

@@ -15,7 +15,7 @@ namespace evergrow {
 
 // Rows that enter (sign 1) or leave (sign -1) a factor or the weights.
 struct FactorRows {
-    const double* const* rows;
+    const double* values;  // count x n_features
     const double* signs;
     std::size_t count;  // at most kFactorVectors
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace evergrow {
@@ -198,6 +200,22 @@ struct Named {
 constexpr Named kDescriptors[] = {{"rgb", interleave}, {"hsl", to_hsl}, {"haar", to_haar}};
 
 }  // namespace
+
+std::vector<PatchBox> read_boxes(const Picture& picture, const std::int32_t* triples,
+                                 std::size_t n_boxes) {
+    const auto fits = [](std::int64_t first, std::int64_t size, std::size_t all) {
+        return first >= 0 && size >= 1 && first + size <= static_cast<std::int64_t>(all);
+    };
+    std::vector<PatchBox> boxes;
+    boxes.reserve(n_boxes);
+    for (std::size_t i = 0; i < n_boxes; ++i) {
+        const PatchBox box{triples[3 * i], triples[3 * i + 1], triples[3 * i + 2]};
+        if (!fits(box.x, box.size, picture.width) || !fits(box.y, box.size, picture.height))
+            throw std::invalid_argument("box " + std::to_string(i) + " leaves the image");
+        boxes.push_back(box);
+    }
+    return boxes;
+}
 
 PatchDescriptor patch_descriptor_named(const char* name) {
     for (const Named& entry : kDescriptors)

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace evergrow {
 
@@ -25,6 +26,11 @@ struct PatchBox {
     std::int32_t y;
     std::int32_t size;
 };
+
+// Boxes from triples of left, top and side. Throws std::invalid_argument if one is not inside the
+// picture.
+std::vector<PatchBox> read_boxes(const Picture& picture, const std::int32_t* triples,
+                                 std::size_t n_boxes);
 
 // What is made of the colours of one patch. `planes` holds red, green and blue in [0, 1], one
 // plane of 16 x 16 after the other; `values` has room for kPatchValues.

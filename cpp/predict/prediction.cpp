@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "predict/descent.hpp"
 
@@ -104,18 +105,21 @@ bool predict(const Forest& forest, const Query& query, const Outputs& outputs,
         poll);
 }
 
-std::int32_t trace(const Forest& forest, std::size_t tree_index, const float* row,
-                   std::vector<Step>& steps) {
+Path trace(const Forest& forest, std::size_t tree_index, const double* values,
+           const Standardizer& standardizer) {
     const Tree& tree = *forest.trees[tree_index];
+    AlignedVector<float> standardized(forest.samples->width());
+    standardizer.apply(values, standardized.size(), standardized.data());
+    const float* row = standardized.data();
     double norm = 0;
     for (std::size_t i = 0; i < forest.n_features(); ++i)
         norm += static_cast<double>(row[i]) * static_cast<double>(row[i]);
-    steps.clear();
-    std::int32_t node = 0;
+    std::vector<PathStep> steps;
+    std::int32_t node = kRoot;
     while (!tree.is_leaf(node)) {
         const StoredCentroids stored(*forest.samples, tree, node);
         const bool right = stored.goes_right(row);
-        Step step{node, right, 0, 0};
+        PathStep step{node, right, 0, 0};
         if (tree.kind() == SplitKind::kAxis) {
             step.score = stored[0].offset - row[stored[0].class_id];
         } else {
@@ -128,7 +132,7 @@ std::int32_t trace(const Forest& forest, std::size_t tree_index, const float* ro
         steps.push_back(step);
         node = tree.node(node).left + (right ? 1 : 0);
     }
-    return node;
+    return Path{std::move(steps), node};
 }
 
 void copy_centroid(const Forest& forest, const Tree& tree, std::int32_t node, std::size_t j,

@@ -32,17 +32,21 @@ struct Outputs {
 bool predict(const Forest& forest, const Query& query, const Outputs& outputs,
              std::size_t n_threads, const Poll& poll);
 
-// One node on the way of a row through a tree.
-struct Step {
+// One node on the path of a row through a tree.
+struct PathStep {
     std::int32_t node;
     bool right;
     std::int32_t nearest;  // ncm: place among the node's centroids
     double score;          // ncm: squared distance to that centroid; else negative on the right
 };
 
-// The splitting nodes a row passes in one tree, and the leaf it ends in.
-std::int32_t trace(const Forest& forest, std::size_t tree, const float* row,
-                   std::vector<Step>& steps);
+// The splitting nodes that a row passes in one tree, and the leaf in which it ends.
+struct Path {
+    std::vector<PathStep> steps;
+    std::int32_t leaf;
+};
+Path trace(const Forest& forest, std::size_t tree, const double* row,
+           const Standardizer& standardizer);
 
 // The j-th vector of a splitting node, `n_features` numbers.
 void copy_centroid(const Forest& forest, const Tree& tree, std::int32_t node, std::size_t j,

@@ -10,6 +10,17 @@ bool all_within(const std::int32_t* numbers, std::size_t n, std::size_t limit) {
     });
 }
 
+bool all_at_least(const std::int32_t* numbers, std::size_t n, std::int32_t lowest) {
+    return std::all_of(numbers, numbers + n,
+                       [lowest](std::int32_t number) { return number >= lowest; });
+}
+
+bool all_stored(const Samples& samples, const std::int32_t* numbers, std::size_t n) {
+    return std::all_of(numbers, numbers + n, [&](std::int32_t number) {
+        return samples.class_of(number) != Samples::kGone;
+    });
+}
+
 void gather_full(const Samples& samples, const std::int32_t* numbers, std::size_t n, float* out) {
     for (std::size_t i = 0; i < n; ++i, out += samples.n_features())
         std::copy_n(samples.full(numbers[i]), samples.n_features(), out);

@@ -9,7 +9,11 @@
 
 namespace evergrow {
 
+// Whether all numbers are from 0 to limit - 1.
 bool all_within(const std::int32_t* numbers, std::size_t n, std::size_t limit);
+bool all_at_least(const std::int32_t* numbers, std::size_t n, std::int32_t lowest);
+// Whether none of these rows was removed.
+bool all_stored(const Samples& samples, const std::int32_t* numbers, std::size_t n);
 void gather_full(const Samples& samples, const std::int32_t* numbers, std::size_t n, float* out);
 void gather_half(const Samples& samples, const std::int32_t* numbers, std::size_t n,
                  std::uint16_t* out);

@@ -19,4 +19,9 @@ struct Standardizer {
     void apply(const T* row, std::size_t width, float* out) const;
 };
 
+// Rows as samples hold them, of the padded width: float, or the bits of half precision.
+template <class T, class Stored>
+void standardize_rows(const Standardizer& standardizer, const T* rows, std::size_t n_rows,
+                      Stored* out);
+
 }  // namespace evergrow

@@ -12,6 +12,12 @@ std::size_t Forest::n_bytes() const {
     return sum;
 }
 
+std::vector<std::uint64_t> Forest::n_comparisons() const {
+    std::vector<std::uint64_t> counts;
+    for (const auto& tree : trees) counts.push_back(tree->n_comparisons);
+    return counts;
+}
+
 bool Forest::keeps_rows() const {
     for (const auto& tree : trees)
         for (std::size_t i = 0; i < tree->node_limit(); ++i)

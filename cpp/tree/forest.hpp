@@ -21,6 +21,8 @@ struct Forest {
 
     std::size_t n_features() const { return samples->n_features(); }
     std::size_t n_bytes() const;
+    // Of every tree, the distances computed to train it.
+    std::vector<std::uint64_t> n_comparisons() const;
     // Whether leaves know their training rows; not so in a forest kept for inference.
     bool keeps_rows() const;
     // Some of its trees, one after the other.

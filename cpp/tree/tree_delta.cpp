@@ -4,6 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <type_traits>
+#include <utility>
 
 namespace evergrow {
 namespace {
@@ -158,6 +159,31 @@ std::shared_ptr<Tree> TreeDelta::applied(const Tree* before, const std::uint8_t*
     tree->dead_rows_ = facts.dead_rows;
     tree->dead_means_ = facts.dead_means;
     return tree;
+}
+
+std::vector<std::vector<std::uint8_t>> deltas_since(const Forest* before, const Forest& after) {
+    if (before != nullptr && before->trees.size() != after.trees.size())
+        throw std::invalid_argument("the forests differ in their number of trees");
+    std::vector<std::vector<std::uint8_t>> deltas;
+    for (std::size_t t = 0; t < after.trees.size(); ++t)
+        deltas.push_back(TreeDelta::since(before == nullptr ? nullptr : before->trees[t].get(),
+                                          *after.trees[t]));
+    return deltas;
+}
+
+Forest apply_deltas(const Forest* before, const std::vector<DeltaBytes>& deltas,
+                    std::shared_ptr<const Samples> samples, std::size_t n_classes) {
+    if (before != nullptr && before->trees.size() != deltas.size())
+        throw std::invalid_argument("there must be changes of every tree");
+    Forest forest{std::move(samples), {}, n_classes, nullptr};
+    if (before != nullptr) forest.n_log_n = before->n_log_n;
+    for (std::size_t t = 0; t < deltas.size(); ++t) {
+        const Tree* old = before == nullptr ? nullptr : before->trees[t].get();
+        forest.trees.push_back(TreeDelta::applied(old, deltas[t].data, deltas[t].size));
+        if (forest.trees.back()->width() != forest.samples->width())
+            throw std::invalid_argument("the trees are of samples of another width");
+    }
+    return forest;
 }
 
 }  // namespace evergrow

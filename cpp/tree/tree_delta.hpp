@@ -9,6 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "samples/samples.hpp"
+#include "tree/forest.hpp"
 #include "tree/tree.hpp"
 
 namespace evergrow {
@@ -32,5 +34,16 @@ class TreeDelta {
         visit(one.rows_, other.rows_);
     }
 };
+
+// The same for every tree of a forest; without a forest before it, all of each tree.
+std::vector<std::vector<std::uint8_t>> deltas_since(const Forest* before, const Forest& after);
+
+struct DeltaBytes {
+    const std::uint8_t* data;
+    std::size_t size;
+};
+// The forest after the changes, over these samples.
+Forest apply_deltas(const Forest* before, const std::vector<DeltaBytes>& deltas,
+                    std::shared_ptr<const Samples> samples, std::size_t n_classes);
 
 }  // namespace evergrow

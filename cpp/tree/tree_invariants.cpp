@@ -88,4 +88,8 @@ void check_tree(const Tree& tree, const Samples& samples) {
     require(n_nodes == tree.n_nodes(), kRoot, "the number of nodes is wrong");
 }
 
+void check_trees(const Forest& forest) {
+    for (const auto& tree : forest.trees) check_tree(*tree, *forest.samples);
+}
+
 }  // namespace evergrow

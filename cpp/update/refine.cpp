@@ -3,6 +3,7 @@
 // Ristin 2015, in a forest that goes on as in Ristin 2014.
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 
 #include "run/stopwatch.hpp"
@@ -16,6 +17,15 @@ namespace {
 std::size_t place(std::int32_t n) { return static_cast<std::size_t>(n); }
 
 constexpr std::int32_t kUntouched = -1;
+
+void check_refined(const Forest& forest, const Samples& samples,
+                   const std::vector<std::int32_t>& rows, const UpdatePlan& plan) {
+    if (samples.size() != forest.samples->size())
+        throw std::invalid_argument("samples must be those of the forest, some with other classes");
+    for (const std::int32_t row : rows)
+        if (samples.class_of(row) < 0 || place(samples.class_of(row)) >= plan.n_classes)
+            throw std::invalid_argument("there is no such class");
+}
 
 // By class its coarse class, itself where there are none, if a row that changed belongs to that;
 // kUntouched for others.
@@ -73,6 +83,7 @@ void cut_refined_subtrees(TreeTask& task, const std::vector<std::int32_t>& refin
 std::optional<Updated> refine(const Forest& forest, std::shared_ptr<const Samples> samples,
                               const std::vector<std::int32_t>& rows, double share,
                               const UpdatePlan& plan, std::size_t n_threads, const Poll& poll) {
+    check_refined(forest, *samples, rows, plan);
     const RowFlags flags = flags_of(rows, samples->size());
     const std::vector<std::int32_t> refined = refined_classes(*samples, rows, plan);
     const auto work = [&](TreeTask& task) {
