@@ -17,7 +17,7 @@ std::align_val_t alignment_of(std::size_t n_bytes) {
     return std::align_val_t(n_bytes >= 2 * kLargePage ? kLargePage : kAlignment);
 }
 
-// Pages that updates let go and will soon want again: the system would clear each anew.
+// Freed pages. Updates free and allocate many, and the system would clear each of them again.
 class PagePool {
   public:
     void* take() {
@@ -29,19 +29,19 @@ class PagePool {
     }
     bool give(void* page) {
         const std::lock_guard<std::mutex> lock(mutex_);
-        if (free_.size() >= kMostPages) return false;
+        if (free_.size() >= kMaxPages) return false;
         free_.push_back(page);
         return true;
     }
 
   private:
-    static constexpr std::size_t kMostPages = 2048;
+    static constexpr std::size_t kMaxPages = 2048;
 
     std::mutex mutex_;
     std::vector<void*> free_;
 };
 
-// Never destroyed: arrays may outlive everything else.
+// Never destroyed: arrays may live until the process ends.
 PagePool& pool() {
     static auto* pages = new PagePool;
     return *pages;
@@ -54,7 +54,7 @@ void* allocate_aligned(std::size_t n_bytes) {
         if (void* page = pool().take()) return page;
     void* memory = ::operator new(n_bytes, alignment_of(n_bytes));
 #if defined(__linux__)
-    // Whole pages only: a last, partly used large page would count as memory in use.
+    // Whole pages only: a partly used huge page would count as memory in use.
     if (n_bytes >= 2 * kLargePage)
         madvise(memory, n_bytes / kLargePage * kLargePage, MADV_HUGEPAGE);
 #endif

@@ -1,4 +1,4 @@
-// Memory that starts on a cache line, so that kernels may use aligned loads.
+// Memory that starts on a cache line, so that kernels can use aligned loads.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace evergrow {
 
-// Rows and centroids start on a cache line and are padded with zeros to a whole number of them: one
-// cache line is a whole number of registers for every instruction set.
+// Rows and centroids start on a cache line and are padded with zeros to a whole number of cache
+// lines, which is a whole number of registers for every instruction set.
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kCacheLineFloats = kAlignment / sizeof(float);
 
@@ -15,9 +15,9 @@ constexpr std::size_t padded_width(std::size_t n_features) {
     return (n_features + kCacheLineFloats - 1) / kCacheLineFloats * kCacheLineFloats;
 }
 
-// Large blocks are put on large pages where the system offers them: rows and centroids are read
-// in random order, and then each costs one address translation, not many.
-// Blocks of exactly kPooledBytes, the pages of arrays, are kept for the next who wants one.
+// Large blocks use huge pages where the system has them: rows and centroids are read in random
+// order, and each then needs one address translation instead of several. Freed blocks of exactly
+// kPooledBytes, the pages of arrays, are reused.
 constexpr std::size_t kPooledBytes = std::size_t{16} << 10;
 void* allocate_aligned(std::size_t n_bytes);
 void free_aligned(void* memory, std::size_t n_bytes);

@@ -14,7 +14,7 @@ namespace evergrow {
 struct MappedFile::Handle {};
 
 MappedFile::MappedFile(std::string) {
-    throw std::runtime_error("memory in a file is not available on Windows");
+    throw std::runtime_error("samples cannot be stored in a file on Windows; use memory=None");
 }
 MappedFile::~MappedFile() = default;
 std::shared_ptr<void> MappedFile::next_page(std::size_t) { return nullptr; }
@@ -33,9 +33,9 @@ std::string MappedFile::problem() const { return {}; }
 namespace evergrow {
 namespace {
 
-// The file grows by pieces of this size, each mapped once; a multiple of every page size.
+// The file grows by extents of this size, a multiple of every page size; each is mapped once.
 constexpr std::size_t kExtent = std::size_t{4} << 20;
-// Before the pages: what tells such a file from others.
+// Size of the header, which identifies a file of samples.
 constexpr std::size_t kHeader = std::size_t{64} << 10;
 constexpr char kMagic[] = "evergrow samples";
 
@@ -47,7 +47,7 @@ bool is_same_file(const struct stat& a, const struct stat& b) {
     return a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 
-// A file of the same name is only replaced if a model made it.
+// An existing file is only replaced if it is a file of samples.
 void check_replaceable(const std::string& path) {
     const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0 && errno == ENOENT) return;
@@ -61,12 +61,13 @@ void check_replaceable(const std::string& path) {
                                     "' exists and holds something else");
 }
 
-std::string name_aside(const std::string& path) {
+std::string temporary_name(const std::string& path) {
     static std::atomic<unsigned> n_made{0};
     return path + ".new-" + std::to_string(getpid()) + "-" + std::to_string(n_made++);
 }
 
-// Space is taken now where the system can: a disk that is full later would end the process.
+// Allocates disk space now where the system can: if the disk were full at a later write, the
+// process would end.
 int extend_file(int descriptor, std::size_t from, std::size_t length) {
 #if defined(__linux__)
     return posix_fallocate(descriptor, static_cast<off_t>(from), static_cast<off_t>(length));
@@ -83,10 +84,10 @@ struct MappedFile::Handle {
 };
 
 MappedFile::MappedFile(std::string path)
-    : path_(std::move(path)), name_(name_aside(path_)), process_(getpid()) {
+    : path_(std::move(path)), name_(temporary_name(path_)), process_(getpid()) {
     check_replaceable(path_);
     const int descriptor = open(name_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (descriptor < 0) fail("cannot make", name_);
+    if (descriptor < 0) fail("cannot create", name_);
     handle_.reset(new Handle{descriptor});
     if (write(descriptor, kMagic, sizeof kMagic) != sizeof kMagic ||
         ftruncate(descriptor, static_cast<off_t>(kHeader)) != 0) {
@@ -99,7 +100,7 @@ MappedFile::MappedFile(std::string path)
 }
 
 MappedFile::~MappedFile() {
-    // Another file that has taken the name stays.
+    // A different file that has the name now stays.
     struct stat own = {}, found = {};
     if (getpid() == process_ && fstat(handle_->descriptor, &own) == 0 &&
         stat(name_.c_str(), &found) == 0 && is_same_file(own, found))
@@ -109,7 +110,8 @@ MappedFile::~MappedFile() {
 void MappedFile::publish() {
     if (name_ == path_) return;
     check_replaceable(path_);
-    if (rename(name_.c_str(), path_.c_str()) != 0) fail("cannot name", path_);
+    if (rename(name_.c_str(), path_.c_str()) != 0)
+        fail("cannot rename the temporary file to", path_);
     name_ = path_;
 }
 
@@ -134,12 +136,12 @@ std::shared_ptr<void> MappedFile::next_page(std::size_t n_bytes) {
 std::string MappedFile::problem() const {
     struct stat own = {}, found = {};
     if (getpid() != process_) return "it belongs to another process";
-    if (stat(name_.c_str(), &found) != 0) return "it is gone";
+    if (stat(name_.c_str(), &found) != 0) return "it was deleted";
     if (fstat(handle_->descriptor, &own) != 0) return "it cannot be read";
-    if (!is_same_file(own, found)) return "another file has taken its place";
+    if (!is_same_file(own, found)) return "another file replaced it";
     if (static_cast<std::size_t>(own.st_size) < size_)
-        return "it was cut from " + std::to_string(size_) + " to " + std::to_string(own.st_size) +
-               " bytes";
+        return "it was truncated from " + std::to_string(size_) + " to " +
+               std::to_string(own.st_size) + " bytes";
     return {};
 }
 

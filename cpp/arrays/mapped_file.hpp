@@ -1,4 +1,4 @@
-// Pages in a file, mapped into memory.
+// Pages of arrays in a memory-mapped file.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace evergrow {
 
-// The file belongs to one model while that lives, and goes with it; the system reads and writes
-// it as memory is needed. It is made under another name and takes its own when `publish` is
-// called: until then a file that was there, and the model that uses it, are untouched.
+// The file belongs to one model and is deleted with it. It is created under a temporary name and
+// renamed by `publish`; until then an existing file of that name, and the model that uses it, stay
+// as they are.
 class MappedFile final : public PageSource {
   public:
-    // Throws std::system_error if the file cannot be made, std::invalid_argument if there is a
-    // file of this name that is not such a file.
+    // Throws std::system_error if the file cannot be created, and std::invalid_argument if a file
+    // of this name exists that is not a file of samples.
     explicit MappedFile(std::string path);
     ~MappedFile() override;
     MappedFile(const MappedFile&) = delete;
@@ -26,19 +26,19 @@ class MappedFile final : public PageSource {
     void publish();
 
     const std::string& path() const { return path_; }
-    // Empty if the file is as this left it, else what is wrong. A mapped file that was cut short
-    // must not be touched: the system would end the process.
+    // What is wrong with the file; empty if nothing is. Reading a mapped file that was truncated
+    // would end the process.
     std::string problem() const;
 
-    // Pages are shared by all who copy the samples, so only the latest copy may add to them.
+    // All copies of the samples share these pages, so only the latest copy may add to them.
     std::uint64_t latest = 0;
 
   private:
     struct Handle;
 
     std::string path_;
-    std::string name_;          // what it is called now
-    std::int64_t process_ = 0;  // a child must not change the file of its parent
+    std::string name_;          // current name
+    std::int64_t process_ = 0;  // a child process must not change the file of its parent
     std::unique_ptr<Handle> handle_;
     std::size_t size_ = 0;  // of the file
     std::shared_ptr<void> extent_;

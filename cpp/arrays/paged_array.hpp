@@ -1,8 +1,8 @@
-// An array whose copies share memory until one of them is changed.
+// An array whose copies share memory until one of them changes (copy on write).
 //
-// Items lie in pages. A copy takes the pages as they are; whoever changes an item first makes a
-// page of its own if others still look at it. An update of a forest therefore costs by what it
-// touches, not by what is stored, and the forest before the update stays whole for its readers.
+// Items lie in pages, and a copy shares all pages. The first edit of a shared page copies that
+// page. An update of a forest therefore costs time and memory for what it changes, not for what is
+// stored, and readers of the old forest are not affected.
 #pragma once
 
 #include <algorithm>
@@ -19,23 +19,23 @@
 
 namespace evergrow {
 
-// Where pages that do not live in ordinary memory come from.
+// Provides pages that do not lie in ordinary memory.
 class PageSource {
   public:
     virtual ~PageSource() = default;
     virtual std::shared_ptr<void> next_page(std::size_t n_bytes) = 0;
 };
 
-// Memory of somebody else, and how many items there is room for in it.
-struct Loan {
+// Memory that an array borrows items from, and the number of items that it has space for.
+struct Lender {
     std::shared_ptr<const void> memory;
-    std::size_t n_items;
+    std::size_t capacity;
 };
 
-// An item is `width` numbers in a row; items of one page are neighbours.
+// An item is `width` consecutive numbers; the items of a page are consecutive.
 template <class T>
 class PagedArray {
-    static_assert(std::is_trivially_copyable_v<T>, "pages are copied as memory");
+    static_assert(std::is_trivially_copyable_v<T>, "pages are copied as bytes");
 
   public:
     explicit PagedArray(std::size_t width = 1) : width_(width) {
@@ -44,27 +44,27 @@ class PagedArray {
 
     std::size_t size() const { return size_; }
     std::size_t width() const { return width_; }
-    // Bytes of all pages, whoever else holds them.
-    std::size_t n_bytes() const { return room_ * item_bytes(); }
+    // Bytes of all pages, shared ones included.
+    std::size_t n_bytes() const { return capacity_ * item_bytes(); }
 
     const T* at(std::size_t i) const {
         return pages_[i >> shift_].get() + (i & (page_items() - 1)) * width_;
     }
     const T& operator[](std::size_t i) const { return *at(i); }
 
-    // The item, on a page that no copy of this array looks at.
+    // The item for writing, on a page that is not shared.
     T* edit(std::size_t i) {
-        own(i >> shift_);
+        unshare(i >> shift_);
         return const_cast<T*>(at(i));
     }
 
-    // Room for one more item, its content undefined.
+    // Appends an item with undefined content.
     T* append() {
         const std::size_t page = size_ >> shift_;
-        if (size_ < room_)
-            own(page);
+        if (size_ < capacity_)
+            unshare(page);
         else if (page < pages_.size())
-            replace(page);
+            copy_page(page);
         else
             add_page();
         return const_cast<T*>(at(size_++));
@@ -73,47 +73,47 @@ class PagedArray {
 
     // Copies items out and in, page by page.
     void read(std::size_t first, std::size_t n, T* values) const {
-        each_run(first, n, [&](std::size_t i, std::size_t run) {
+        for_each_run(first, n, [&](std::size_t i, std::size_t run) {
             std::copy_n(at(i), run * width_, values + (i - first) * width_);
         });
     }
     void write(std::size_t first, const T* values, std::size_t n) {
-        each_run(first, n, [&](std::size_t i, std::size_t run) {
+        for_each_run(first, n, [&](std::size_t i, std::size_t run) {
             std::copy_n(values + (i - first) * width_, run * width_, edit(i));
         });
     }
 
-    // No items; pages of its own are kept for the next ones.
+    // Removes all items but keeps the pages.
     void clear() { size_ = 0; }
 
-    // The same items in one piece of memory of exactly their size.
+    // A copy in one block of memory of its exact size.
     PagedArray packed() const {
         PagedArray copy(width_);
         if (size_ == 0) return copy;
         copy.add_extent(size_);
         copy.size_ = size_;
-        read(0, size_, copy.fresh(0));
+        read(0, size_, copy.appended(0));
         return copy;
     }
-    // The items `numbers` likewise.
+    // The same for the items `numbers`.
     PagedArray gathered(const std::vector<std::int32_t>& numbers) const {
         PagedArray copy(width_);
         copy.extend(numbers.size());
         for (std::size_t i = 0; i < numbers.size(); ++i)
-            std::copy_n(at(static_cast<std::size_t>(numbers[i])), width_, copy.fresh(i));
+            std::copy_n(at(static_cast<std::size_t>(numbers[i])), width_, copy.appended(i));
         return copy;
     }
-    // Room for `n` more items, their content undefined; returns the first. Until the next copy of
-    // this array is made they are written through `fresh`.
+    // Appends `n` items with undefined content and returns the index of the first. They are written
+    // through `appended` until the next copy of this array is made.
     std::size_t extend(std::size_t n) {
         const std::size_t first = size_;
         if (n == 0) return first;
         const std::size_t page = size_ >> shift_;
-        if (size_ == room_ && page < pages_.size()) replace(page);
-        if (size_ < room_) own(page);
+        if (size_ == capacity_ && page < pages_.size()) copy_page(page);
+        if (size_ < capacity_) unshare(page);
         size_ += n;
-        while (room_ < size_) {
-            const std::size_t missing = size_ - room_;
+        while (capacity_ < size_) {
+            const std::size_t missing = size_ - capacity_;
             if (source_ || missing < page_items())
                 add_page();
             else
@@ -121,15 +121,15 @@ class PagedArray {
         }
         return first;
     }
-    T* fresh(std::size_t i) { return const_cast<T*>(at(i)); }
+    T* appended(std::size_t i) { return const_cast<T*>(at(i)); }
 
-    // visit(first, n) for every run of items that are others than in the array that this was once a
-    // copy of; those behind its last are one run.
+    // Calls visit(first, n) for every run of items that differ from those of `before`, an earlier
+    // copy of this array. Items after the last one of `before` are one run.
     template <class Visit>
     void each_change_since(const PagedArray& before, Visit visit) const {
         const std::size_t n_both = std::min(size_, before.size_);
         std::size_t first = 0, n = 0;
-        each_run(0, n_both, [&](std::size_t begin, std::size_t run) {
+        for_each_run(0, n_both, [&](std::size_t begin, std::size_t run) {
             if (pages_[begin >> shift_] == before.pages_[begin >> shift_]) return;
             for (std::size_t i = begin; i < begin + run; ++i) {
                 if (std::memcmp(at(i), before.at(i), item_bytes()) == 0) continue;
@@ -142,53 +142,52 @@ class PagedArray {
         if (n_both < size_) visit(n_both, size_ - n_both);
     }
 
-    // Pages from elsewhere; copies then share what is changed. For an empty array.
+    // For an empty array: takes pages from this source. Copies then also share later changes.
     void use(std::shared_ptr<PageSource> source) { source_ = std::move(source); }
 
-    // For an empty array: items that lie in memory of somebody else, item i at `first` + places[i]
-    // or, without places, one after the other. They are never written: a page whose owner has
-    // other holders is copied first, and the caller must stay one.
-    void look_at(const std::shared_ptr<const T>& first, std::size_t n, const std::int32_t* places) {
-        // Items of one page are neighbours, which only those without places are.
+    // For an empty array: borrows n items, item i at `first` + places[i], or at `first` + i without
+    // places. Borrowed memory is never written: it has other owners, among them the caller, who
+    // must remain one, so an edit copies its page first.
+    void borrow(const std::shared_ptr<const T>& first, std::size_t n, const std::int32_t* places) {
+        // The items of a page are consecutive, which is only certain without places.
         if (places != nullptr) shift_ = 0;
         T* memory = const_cast<T*>(first.get());
         for (std::size_t i = 0; i < n; i += page_items()) {
             const std::size_t at = places == nullptr ? i : static_cast<std::size_t>(places[i]);
             pages_.emplace_back(std::const_pointer_cast<T>(first), memory + at * width_);
         }
-        size_ = room_ = n;
+        size_ = capacity_ = n;
     }
-    // Item i, which may be one past the last, lies in memory of somebody else likewise.
-    void put(std::size_t i, const std::shared_ptr<const T>& item) {
+    // Borrows item i, which may be one past the last.
+    void borrow_item(std::size_t i, const std::shared_ptr<const T>& item) {
         split_pages();
         if (i == size_) {
             pages_.emplace_back();
-            room_ = ++size_;
+            capacity_ = ++size_;
         }
         pages_[i] = std::const_pointer_cast<T>(item);
     }
-    // In which of these item i lies; their number if in none.
-    std::size_t loan_of(std::size_t i, const std::vector<Loan>& loans) const {
-        return find(pages_[i >> shift_], loans);
+    // The index of the lender of item i, or the number of lenders if the item is not borrowed.
+    std::size_t lender_of(std::size_t i, const std::vector<Lender>& lenders) const {
+        return find(pages_[i >> shift_], lenders);
     }
-    // Bytes of pages that belong to none of these.
-    std::size_t n_bytes_besides(const std::vector<Loan>& loans) const {
+    // Bytes of pages that are not borrowed.
+    std::size_t n_own_bytes(const std::vector<Lender>& lenders) const {
         std::size_t n_pages = 0;
         for (const std::shared_ptr<T>& page : pages_)
-            if (find(page, loans) == loans.size()) ++n_pages;
-        return std::min(n_pages << shift_, room_) * item_bytes();
+            if (find(page, lenders) == lenders.size()) ++n_pages;
+        return std::min(n_pages << shift_, capacity_) * item_bytes();
     }
-    // The items `numbers`, each on a page of its own: those in one of these stay there, others are
-    // copied.
-    PagedArray picked(const std::vector<std::int32_t>& numbers,
-                      const std::vector<Loan>& loans) const {
+    // The items `numbers`, one per page: borrowed ones stay borrowed, others are copied.
+    PagedArray gathered(const std::vector<std::int32_t>& numbers,
+                        const std::vector<Lender>& lenders) const {
         PagedArray copy(width_);
         copy.shift_ = 0;
         for (const std::int32_t number : numbers) {
             const auto i = static_cast<std::size_t>(number);
             const std::shared_ptr<T>& page = pages_[i >> shift_];
-            if (find(page, loans) < loans.size())
-                copy.put(copy.size_, std::shared_ptr<const T>(page, at(i)));
+            if (find(page, lenders) < lenders.size())
+                copy.borrow_item(copy.size_, std::shared_ptr<const T>(page, at(i)));
             else
                 std::copy_n(at(i), width_, copy.append());
         }
@@ -201,14 +200,14 @@ class PagedArray {
     std::size_t page_items() const { return std::size_t{1} << shift_; }
     std::size_t item_bytes() const { return width_ * sizeof(T); }
 
-    static std::size_t find(const std::shared_ptr<T>& page, const std::vector<Loan>& loans) {
-        const auto is_same = [&](const Loan& loan) {
-            return !page.owner_before(loan.memory) && !loan.memory.owner_before(page);
+    static std::size_t find(const std::shared_ptr<T>& page, const std::vector<Lender>& lenders) {
+        const auto is_same = [&](const Lender& lender) {
+            return !page.owner_before(lender.memory) && !lender.memory.owner_before(page);
         };
-        return static_cast<std::size_t>(std::find_if(loans.begin(), loans.end(), is_same) -
-                                        loans.begin());
+        return static_cast<std::size_t>(std::find_if(lenders.begin(), lenders.end(), is_same) -
+                                        lenders.begin());
     }
-    // Every item becomes a page of its own, where it lies.
+    // Makes every item a page of its own without moving it.
     void split_pages() {
         if (shift_ == 0) return;
         std::vector<std::shared_ptr<T>> split;
@@ -217,10 +216,11 @@ class PagedArray {
             split.emplace_back(pages_[i >> shift_], const_cast<T*>(at(i)));
         pages_ = std::move(split);
         shift_ = 0;
-        room_ = size_;
+        capacity_ = size_;
     }
+    // Calls visit(first, n) for the part on each page of the items [first, first + n).
     template <class Visit>
-    void each_run(std::size_t first, std::size_t n, Visit visit) const {
+    void for_each_run(std::size_t first, std::size_t n, Visit visit) const {
         for (std::size_t i = first; i < first + n;) {
             const std::size_t run =
                 std::min(page_items() - (i & (page_items() - 1)), first + n - i);
@@ -237,37 +237,37 @@ class PagedArray {
         const std::size_t n_bytes = page_items() * item_bytes();
         pages_.push_back(source_ ? std::static_pointer_cast<T>(source_->next_page(n_bytes))
                                  : allocate(page_items()));
-        room_ = pages_.size() << shift_;
+        capacity_ = pages_.size() << shift_;
     }
-    // One piece of memory of exactly this size; all pages before it must be whole.
+    // One block of exactly this size; all pages before it must be full.
     void add_extent(std::size_t n_items) {
         const std::shared_ptr<T> extent = allocate(n_items);
         for (std::size_t i = 0; i < n_items; i += page_items())
             pages_.emplace_back(extent, extent.get() + i * width_);
-        room_ += n_items;
+        capacity_ += n_items;
     }
-    void own(std::size_t page) {
+    void unshare(std::size_t page) {
         if (source_) return;
         if (pages_[page].use_count() == 1) {
-            // What the last other holder read, it read before it let go.
+            // Reads by the last other owner happened before it released the page.
             std::atomic_thread_fence(std::memory_order_acquire);
             return;
         }
-        replace(page);
+        copy_page(page);
     }
-    void replace(std::size_t page) {
+    void copy_page(std::size_t page) {
         const std::shared_ptr<T> copy = allocate(page_items());
         // The last page may be shorter than the others.
-        const std::size_t n = std::min(page_items(), room_ - (page << shift_));
+        const std::size_t n = std::min(page_items(), capacity_ - (page << shift_));
         std::copy_n(pages_[page].get(), n * width_, copy.get());
         pages_[page] = copy;
-        if (page + 1 == pages_.size()) room_ = pages_.size() << shift_;
+        if (page + 1 == pages_.size()) capacity_ = pages_.size() << shift_;
     }
 
     std::size_t width_;
-    std::size_t shift_ = 0;
+    std::size_t shift_ = 0;  // a page has 2^shift_ items
     std::size_t size_ = 0;
-    std::size_t room_ = 0;  // items there is memory for
+    std::size_t capacity_ = 0;  // items that the pages have space for
     std::vector<std::shared_ptr<T>> pages_;
     std::shared_ptr<PageSource> source_;
 };

@@ -41,7 +41,7 @@ std::vector<WordTree> read_trees(const std::vector<nb::dict>& arrays) {
     return trees;
 }
 
-// What pickle keeps: the arrays of every tree, and the width of descriptors.
+// The pickled state: the arrays of every tree, and the number of features.
 using State = std::tuple<std::vector<nb::dict>, std::size_t>;
 
 std::vector<nb::dict> arrays_of(const WordTrees& forest) {
@@ -66,7 +66,9 @@ WordRules word_rules(const nb::dict& rules) {
 
 void check_width(const Matrix<float>& rows, const WordTrees& forest) {
     if (rows.shape(1) != forest.n_features())
-        throw std::invalid_argument("the descriptors do not have the width of the trees");
+        throw std::invalid_argument("the descriptors must have the width of the trees, " +
+                                    std::to_string(forest.n_features()) + ", got " +
+                                    std::to_string(rows.shape(1)));
 }
 
 WordTrees* grown(const WordTrees& before, const Matrix<float>& rows,
@@ -75,7 +77,8 @@ WordTrees* grown(const WordTrees& before, const Matrix<float>& rows,
                  nb::object progress) {
     check_width(rows, before);
     if (classes.size() != rows.shape(0) || first_new > rows.shape(0))
-        throw std::invalid_argument("there must be a class per descriptor");
+        throw std::invalid_argument(
+            "there must be one class per descriptor, and first_new at most their number");
     const WordRules read = word_rules(rules);
     std::optional<WordTrees> after;
     run_interruptibly(std::move(progress), [&](const Poll& poll) {
@@ -91,7 +94,7 @@ NumpyMatrix<std::int32_t> code(const WordTrees& forest, const Matrix<float>& row
                                std::size_t n_threads) {
     check_width(rows, forest);
     const std::size_t n_rows = rows.shape(0), n_trees = forest.trees().size();
-    auto [data, owner] = fresh<std::int32_t>(n_rows * n_trees);
+    auto [data, owner] = new_array<std::int32_t>(n_rows * n_trees);
     run_interruptibly(nb::none(), [&, words = data](const Poll& poll) {
         return forest.code(rows.data(), n_rows, words, n_threads, poll);
     });

@@ -1,4 +1,4 @@
-// Kernels alone, for tests and benchmarks.
+// Single kernels, for tests and benchmarks.
 #include "kernels/kernels.hpp"
 
 #include <nanobind/stl/string.h>
@@ -24,12 +24,12 @@ NumpyVector<std::uint16_t> nearest_centroids(const Matrix<float>& rows,
     if (kernel == nullptr) throw std::invalid_argument("this processor cannot run " + isa);
     if (centroids.shape(1) != rows.shape(1))
         throw std::invalid_argument("rows and centroids must have the same width");
-    const KernelBenchmark trial{rows.data(),      rows.shape(0),      order.data(), order.size(),
+    const KernelBenchmark input{rows.data(),      rows.shape(0),      order.data(), order.size(),
                                 centroids.data(), centroids.shape(0), rows.shape(1)};
-    auto [data, owner] = fresh<std::uint16_t>(order.size());
+    auto [data, owner] = new_array<std::uint16_t>(order.size());
     {
         const nb::gil_scoped_release release;
-        run_kernel(*kernel, trial, repeat, data);
+        run_kernel(*kernel, input, repeat, data);
     }
     return NumpyVector<std::uint16_t>(data, {order.size()}, owner);
 }

@@ -1,4 +1,4 @@
-// Cholesky factors and weights of least squares; random projections.
+// Least squares: Cholesky factors, weights and random projections.
 #include <stdexcept>
 
 #include "bind/module.hpp"
@@ -18,17 +18,18 @@ void require(bool condition, const char* message) {
 }
 
 FactorRows as_rows(const Matrix<double>& rows, const Vector<double>& signs) {
-    require(rows.shape(0) >= 1 && rows.shape(0) <= kFactorVectors, "there must be 1 to 8 rows");
-    require(signs.size() == rows.shape(0), "there must be a sign per row");
+    require(rows.shape(0) >= 1 && rows.shape(0) <= kFactorVectors,
+            "there must be from 1 to 8 rows");
+    require(signs.size() == rows.shape(0), "there must be one sign per row");
     return FactorRows{rows.data(), signs.data(), rows.shape(0)};
 }
 
 nb::object update_factor_of(const WritableMatrix& factor, const Matrix<double>& rows,
                             const Vector<double>& signs) {
     require(factor.shape(0) == factor.shape(1) && rows.shape(1) == factor.shape(0),
-            "the factor must be square and as wide as the rows");
+            "the factor must be square and have the width of the rows");
     const FactorRows entering = as_rows(rows, signs);
-    auto [data, owner] = fresh<double>(rows.shape(0) * rows.shape(1));
+    auto [data, owner] = new_array<double>(rows.shape(0) * rows.shape(1));
     bool definite = false;
     {
         const nb::gil_scoped_release release;
@@ -42,11 +43,11 @@ void update_weights_of(const Matrix<double>& weights, const Matrix<double>& rows
                        const Vector<double>& signs, const Matrix<double>& gains,
                        const Vector<std::int32_t>& codes, const Vector<double>& targets,
                        const WritableMatrix& result) {
-    require(rows.shape(1) == weights.shape(1), "rows must be as wide as the weights");
+    require(rows.shape(1) == weights.shape(1), "rows must have the width of the weights");
     require(gains.shape(0) == rows.shape(0) && gains.shape(1) == rows.shape(1),
-            "there must be a gain per row");
+            "gains must have the shape of the rows");
     require(codes.size() == rows.shape(0) && targets.size() == rows.shape(0),
-            "there must be a class and a target per row");
+            "there must be one class and one target per row");
     require(result.shape(0) == weights.shape(0) && result.shape(1) == weights.shape(1),
             "the result must have the shape of the weights");
     const WeightRows entering{as_rows(rows, signs), gains.data(), codes.data(), targets.data()};
@@ -57,7 +58,7 @@ void update_weights_of(const Matrix<double>& weights, const Matrix<double>& rows
 
 NumpyMatrix<double> random_projection(std::uint64_t seed, std::size_t n_rows,
                                       std::size_t n_columns) {
-    auto [data, owner] = fresh<double>(n_rows * n_columns);
+    auto [data, owner] = new_array<double>(n_rows * n_columns);
     {
         const nb::gil_scoped_release release;
         fill_random_projection(seed, n_rows, n_columns, data);

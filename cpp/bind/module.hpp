@@ -13,6 +13,6 @@ void bind_update(nanobind::class_<Forest>& forest);
 void bind_kernels(nanobind::module_& m);
 void bind_least_squares(nanobind::module_& m);
 void bind_codebook(nanobind::module_& m);
-void bind_features(nanobind::module_& m);
+void bind_patches(nanobind::module_& m);
 
 }  // namespace evergrow

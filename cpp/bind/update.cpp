@@ -28,15 +28,17 @@ NodeWeights weights_named(const std::string& name) {
     if (name == "size") return NodeWeights::kSize;
     if (name == "uniform") return NodeWeights::kUniform;
     if (name == "quality") return NodeWeights::kQuality;
-    throw std::invalid_argument("there are no node weights named '" + name + "'");
+    throw std::invalid_argument("unknown node sampling '" + name +
+                                "'; it is 'size', 'uniform' or 'quality'");
 }
 
-// Trees `first_tree` on of a forest of plan["n_trees"], which may be left out for a whole one.
+// The forest has trees `first_tree` and following of a forest of plan["n_trees"] trees; that may be
+// missing for a whole forest.
 UpdatePlan read_plan(const nb::dict& plan, const Forest& forest, std::size_t first_tree) {
     std::size_t n_trees = forest.trees.size();
     read_rule(plan, "n_trees", n_trees);
     if (first_tree > n_trees || forest.trees.size() > n_trees - first_tree)
-        throw std::invalid_argument("first_tree and the number of trees are beyond n_trees");
+        throw std::invalid_argument("first_tree and the trees of the forest are beyond n_trees");
     std::size_t row_budget = 0;
     read_rule(plan, "row_budget", row_budget);
     const auto n_classes = nb::cast<std::size_t>(plan["n_classes"]);
@@ -74,7 +76,8 @@ nb::dict as_dict(const UpdateReport& report) {
 
 std::vector<std::int32_t> checked_rows(const Samples& samples, const Vector<std::int32_t>& rows) {
     if (!all_within(rows.data(), rows.size(), samples.size()))
-        throw std::invalid_argument("there is no such row");
+        throw std::invalid_argument("there is no such row: rows must be from 0 to " +
+                                    std::to_string(samples.size()) + " - 1");
     return {rows.data(), rows.data() + rows.size()};
 }
 
@@ -121,7 +124,8 @@ nb::tuple refine_rows(const Forest& forest, const SamplesPtr& samples,
 
 ForestPtr relabelled(const Forest& forest, const SamplesPtr& samples,
                      const std::vector<std::int32_t>& map, std::size_t n_classes) {
-    if (map.size() != forest.n_classes) throw std::invalid_argument("map must name every class");
+    if (map.size() != forest.n_classes)
+        throw std::invalid_argument("columns must have an entry for every class");
     const nb::gil_scoped_release release;
     return std::make_shared<Forest>(relabel(forest, samples, map, n_classes));
 }

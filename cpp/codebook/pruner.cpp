@@ -7,7 +7,7 @@
 namespace evergrow {
 namespace {
 
-// The node to go first is the largest.
+// A node to prune; the next one is the largest in this order.
 struct Candidate {
     std::int64_t gain;
     std::int32_t node;

@@ -1,4 +1,4 @@
-// Pruning a clustering tree bottom-up, Moosmann 2006, sec. 2.
+// Bottom-up pruning of a clustering tree [Moosmann2006 Sec. 2].
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace evergrow {
 
-// The gain of a leaf, and of a split that must stay.
+// Gain of a leaf, or of a split that must stay.
 constexpr std::int64_t kNotPrunable = -1;
 
-// Removes, again and again, the splitting node of two leaves with the lowest gain, the latest of
-// equals, until the tree has at most max_words leaves and no such node gains less than min_gain.
-// `gain` has an entry per node; `n_rows` descriptors lie in the tree. The children of a node that
-// becomes a leaf stay in the arrays, out of reach.
+// Repeatedly makes the splitting node with two leaves and the lowest gain a leaf, the last one of
+// ties, until the tree has at most max_words leaves and no such node has a gain below min_gain.
+// `gain` has an entry per node; the tree was trained on `n_rows` descriptors. The children of a
+// node that becomes a leaf stay in the arrays but are not reachable.
 void prune(WordTree& tree, const std::vector<std::int64_t>& gain, const WordRules& rules,
            std::size_t n_rows);
 

@@ -57,7 +57,7 @@ bool TrialRunner::start(const std::int32_t* rows, std::size_t n_rows) {
     return true;
 }
 
-// Every feature comes once before any comes twice; those that are constant here never again.
+// Features are drawn in rounds, each once per round; constant features are not drawn again.
 void TrialRunner::start_round() {
     order_.swap(usable_);
     usable_.clear();
@@ -77,7 +77,7 @@ bool TrialRunner::read(std::int32_t feature, double share, float* threshold) {
     if (!(low < high)) return false;
     const double span = static_cast<double>(high) - static_cast<double>(low);
     *threshold = static_cast<float>(static_cast<double>(low) + share * span);
-    // Rounding up to the largest value would leave the right side empty.
+    // If it were rounded to the largest value, the right side would be empty.
     if (!(*threshold < high))
         *threshold = std::nextafter(high, -std::numeric_limits<float>::infinity());
     return true;
@@ -99,7 +99,7 @@ Test TrialRunner::score(std::int32_t feature, float threshold) {
         const double balance = 2.0 * std::min(n_right, n - n_right) / static_cast<double>(n);
         return Test{feature, threshold, balance, side_entropy};
     }
-    // Rounding may leave a little less than nothing.
+    // Rounding may make it slightly negative.
     const std::int64_t gain = std::max<std::int64_t>(0, gain_of_split(n_log_n_, n_all_, n_right_));
     const double entropies = static_cast<double>(class_entropy_ + side_entropy);
     return Test{feature, threshold, 2.0 * static_cast<double>(gain) / entropies, gain};

@@ -9,20 +9,21 @@
 namespace evergrow {
 namespace {
 
-// One step waits for the one before it; this many descriptors in turns keep the processor busy.
+// Descriptors that descend a tree in turns. Each step depends on the last one of the same
+// descriptor, so a single descriptor would leave the processor waiting.
 constexpr std::size_t kLanes = 16;
-// Rows that stay in the second cache while they go through all trees.
+// Rows that fit into the second-level cache while they pass all trees.
 constexpr std::size_t kBlock = 64;
-// Steps between two looks at who has arrived.
+// Steps between two checks for descriptors that have reached a leaf.
 constexpr int kRounds = 4;
 // Rows per task.
 constexpr std::size_t kTaskRows = 4096;
-// So many are coded before anyone could wish to interrupt; starting a thread takes longer than
-// coding an image.
-constexpr std::size_t kAtOnce = 4 * kTaskRows;
+// Up to this many rows a single thread codes without polling: it takes no longer than starting a
+// thread.
+constexpr std::size_t kMaxWithoutPoll = 4 * kTaskRows;
 
-// Which features a descriptor is asked for looks random to the processor, so it is told.
-inline void ask_for(const float* begin, const float* end) {
+// The features that trees read look random to the processor, so whole rows are prefetched.
+inline void prefetch(const float* begin, const float* end) {
 #if defined(__GNUC__) || defined(__clang__)
     constexpr std::ptrdiff_t kLine = 16;
     for (; begin < end; begin += kLine) __builtin_prefetch(begin, 0, 2);
@@ -47,9 +48,9 @@ WordCoder::WordCoder(const std::vector<WordTree>& trees) {
     }
 }
 
-// A lane that has arrived takes the next row: how long it takes depends on the mean depth of the
-// leaves, not on the deepest. Who has arrived is asked every few steps only, so that most steps are
-// free of branches.
+// A lane that has reached a leaf continues with the next row, so that the time depends on the mean
+// depth of the leaves and not on the maximum. This is checked every few steps only, so that most
+// steps have no branches.
 void WordCoder::descend(const Steps& tree, const float* rows, std::size_t n_rows,
                         std::size_t n_features, std::int32_t* words) const {
     const Step* steps = tree.steps.data();
@@ -86,12 +87,12 @@ void WordCoder::descend(const Steps& tree, const float* rows, std::size_t n_rows
 bool WordCoder::code(const float* rows, std::size_t n_rows, std::size_t n_features,
                      std::int32_t* words, std::size_t n_threads, const Poll& poll) const {
     const auto block = [&](std::size_t begin, std::size_t end) {
-        ask_for(rows + end * n_features, rows + std::min(n_rows, end + kBlock) * n_features);
+        prefetch(rows + end * n_features, rows + std::min(n_rows, end + kBlock) * n_features);
         for (std::size_t t = 0; t < n_trees(); ++t)
             descend(trees_[t], rows + begin * n_features, end - begin, n_features,
                     words + begin * n_trees() + t);
     };
-    if (n_rows <= kTaskRows || (n_threads <= 1 && n_rows <= kAtOnce)) {
+    if (n_rows <= kTaskRows || (n_threads <= 1 && n_rows <= kMaxWithoutPoll)) {
         for (std::size_t row = 0; row < n_rows; row += kBlock)
             block(row, std::min(n_rows, row + kBlock));
         return true;

@@ -1,4 +1,4 @@
-// Coding: the word of each descriptor in each tree.
+// Coding: finding the word of each descriptor in each tree [Moosmann2006 Sec. 2].
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace evergrow {
 
-// Trees in the form that descriptors descend fastest.
+// Trees in a layout for fast descent.
 class WordCoder {
   public:
     // The trees must have passed check_word_tree.
@@ -23,7 +23,7 @@ class WordCoder {
               std::size_t n_threads, const Poll& poll) const;
 
   private:
-    // A leaf is its own left child and sends everything there.
+    // A leaf is its own left child and sends every descriptor there.
     struct Step {
         float threshold;
         std::int32_t feature;

@@ -18,7 +18,7 @@ struct RowRange {
     std::size_t begin = 0, end = 0;
 };
 
-// One tree on its way through an update.
+// The update of one tree.
 class TreeGrower {
   public:
     TreeGrower(WordTree& tree, const Descriptors& descriptors, const WordRules& rules,
@@ -110,8 +110,8 @@ class TreeGrower {
         return found;
     }
 
-    // Words that were there stay where most of their descriptors are, so that histograms of before
-    // keep their columns and most of their meaning.
+    // A word that was divided stays with the part that has most of its old descriptors, so that
+    // existing histograms keep their columns and most of their meaning.
     void name_words() {
         auto n_words = static_cast<std::int32_t>((old_word_.size() + 1) / 2);
         for (std::size_t i = 0; i < old_word_.size(); ++i) {
@@ -130,8 +130,8 @@ class TreeGrower {
         }
     }
 
-    // Level by level, without what was pruned: the upper levels, which all descriptors pass, lie
-    // side by side.
+    // Removes pruned nodes and stores the tree level by level, so that the upper levels, which all
+    // descriptors pass, are close together in memory.
     void pack() {
         WordTree packed = WordTree::stump();
         std::vector<std::int32_t> from{0};
@@ -154,8 +154,8 @@ class TreeGrower {
     TrialRunner trials_;
     const std::vector<std::int32_t> old_word_;
     std::vector<std::int32_t> rows_;
-    std::vector<RowRange> ranges_;    // of each node
-    std::vector<std::int64_t> gain_;  // of each node that this update split
+    std::vector<RowRange> ranges_;    // by node
+    std::vector<std::int64_t> gain_;  // by node; of those that this update split
     std::vector<Pending> pending_;
     std::vector<std::int32_t> moved_;
 };

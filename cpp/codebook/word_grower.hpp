@@ -1,4 +1,4 @@
-// Growing clustering trees (Moosmann 2006): fully, then back to the wanted number of words.
+// Growing clustering trees fully, then pruning them to the number of words [Moosmann2006 Sec. 2].
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,9 @@
 
 namespace evergrow {
 
-// Grows the leaves that new descriptors reach, and prunes what was grown to the rules' number of
-// words; nodes that were there before stay. A leaf that is divided leaves its word to the part
-// with most of the descriptors that had it, the other parts get new words.
-// False if the poll asked to stop.
+// Grows the leaves that new descriptors reach, and prunes the new nodes to the number of words in
+// the rules; old nodes stay. If a leaf is divided, the part with most of its old descriptors keeps
+// the word and the other parts get new words. False if the poll asked to stop.
 bool grow_words(std::vector<WordTree>& trees, const Descriptors& descriptors,
                 const WordRules& rules, const std::vector<std::uint64_t>& keys,
                 std::size_t n_threads, const Poll& poll);

@@ -25,8 +25,8 @@ class WordTrees {
     std::size_t n_features() const { return n_features_; }
     std::vector<std::size_t> words_per_tree() const;
 
-    // The trees after they have learnt the new descriptors; see grow_words. `update` is the number
-    // of the update, from 0. Nothing if the poll asked to stop.
+    // The trees after training on the new descriptors; see grow_words. `update` is the number of
+    // the update, from 0. Nothing if the poll asked to stop.
     std::optional<WordTrees> grown(const Descriptors& descriptors, const WordRules& rules,
                                    std::uint64_t seed, std::uint64_t update, std::size_t n_threads,
                                    const Poll& poll) const;

@@ -10,15 +10,15 @@
 namespace evergrow {
 namespace {
 
-// Where a thread grows its trees, one after the other, before each is copied to memory of its
-// own: arrays that grow anew for every tree would spend a sixth of the time on fresh pages.
-struct Nursery {
-    Nursery(const Samples& samples, const ForestPlan& plan, const EntropyTable& n_log_n)
+// What a thread reuses for all of its trees. A tree is copied when it is complete: growing each in
+// new arrays would spend a sixth of the time on fresh memory pages.
+struct WorkerState {
+    WorkerState(const Samples& samples, const ForestPlan& plan, const EntropyTable& n_log_n)
         : grower(samples, plan.n_classes, plan.rules, n_log_n, plan.row_budget),
           tree(kind_of_split(plan.rules.proposer), samples.width()) {}
 
-    // The tree that was grown, as a copy or as it is.
-    std::shared_ptr<const Tree> leave(bool is_packed) {
+    // The tree, as a packed copy or as it is.
+    std::shared_ptr<const Tree> finish(bool is_packed) {
         if (is_packed) return std::make_shared<const Tree>(tree.packed());
         auto grown = std::make_shared<const Tree>(std::move(tree));
         tree = Tree(grown->kind(), grown->width());
@@ -39,21 +39,21 @@ std::optional<Forest> grow_forest(std::shared_ptr<const Samples> samples, const 
     const std::size_t n_wanted = std::min(plan.sampling.n_rows, EntropyTable::kMaxSamples + 1);
     const auto n_log_n = std::make_shared<const EntropyTable>(n_wanted);
     std::vector<std::shared_ptr<const Tree>> trees(plan.n_trees);
-    std::vector<std::unique_ptr<Nursery>> nurseries(n_threads);
+    std::vector<std::unique_ptr<WorkerState>> workers(n_threads);
     const bool finished = run_parallel(
         plan.n_trees, n_threads,
         [&](std::size_t index, std::size_t worker, const StopFlag& stop) {
-            if (!nurseries[worker])
-                nurseries[worker] = std::make_unique<Nursery>(*samples, plan, *n_log_n);
-            Nursery& nursery = *nurseries[worker];
+            if (!workers[worker])
+                workers[worker] = std::make_unique<WorkerState>(*samples, plan, *n_log_n);
+            WorkerState& state = *workers[worker];
             const std::uint64_t key = tree_key(plan.seed, plan.first_tree + index, 0);
             std::vector<std::int32_t> rows =
                 draw_rows(sorted, plan.sampling, Stream(purpose_key(key, Purpose::kRows)));
-            nursery.tree.plant();
-            count_classes(*samples, rows, nursery.counts);
-            nursery.tree.set_counts(kRoot, nursery.counts.data(), nursery.counts.size());
-            nursery.grower.grow(nursery.tree, kRoot, rows, purpose_key(key, Purpose::kNodes), stop);
-            trees[index] = nursery.leave(plan.packs_trees);
+            state.tree.reset();
+            count_classes(*samples, rows, state.counts);
+            state.tree.set_counts(kRoot, state.counts.data(), state.counts.size());
+            state.grower.grow(state.tree, kRoot, rows, purpose_key(key, Purpose::kNodes), stop);
+            trees[index] = state.finish(plan.packs_trees);
         },
         poll);
     if (!finished) return std::nullopt;

@@ -1,4 +1,4 @@
-// Grows a forest from samples.
+// Growing a forest from samples.
 #pragma once
 
 #include <cstddef>
@@ -20,16 +20,16 @@ struct ForestPlan {
     std::uint64_t seed;
     RowSampling sampling;
     SplitRules rules;
-    // Where a forest is grown by groups of trees, the first of this one; the trees are the same.
+    // Index of the first tree, where a forest is grown in several parts.
     std::size_t first_tree = 0;
-    // Bytes of rows that each thread may copy, where they lie in a file; 0 where in memory.
+    // Bytes of rows that each thread may copy to memory, for rows in a file; else 0.
     std::size_t row_budget = 0;
-    // Copies every tree to memory of its exact size. Trees that are soon let go need none, and
-    // where memory is short there is none for a copy.
+    // Whether every tree is copied to memory of its exact size. It does not pay for trees that are
+    // needed for a short time, and needs memory for the copy.
     bool packs_trees = true;
 };
 
-// Grows a forest from all the samples; nothing if the poll asked to stop.
+// Grows a forest from all samples; nothing if the poll asked to stop.
 std::optional<Forest> grow_forest(std::shared_ptr<const Samples> samples, const ForestPlan& plan,
                                   std::size_t n_threads, const Poll& poll);
 

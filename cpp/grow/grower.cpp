@@ -12,7 +12,7 @@ Grower::Grower(const Samples& samples, std::size_t n_classes, const SplitRules& 
       loaded_(row_budget > 0 ? std::make_unique<LoadedRows>(samples, row_budget) : nullptr),
       proposer_(make_proposer(RowView(samples, loaded_.get()), rules, n_log_n)) {
     if (!rules.hierarchy->is_flat() && rules.hierarchy->size() != n_classes)
-        throw std::invalid_argument("parents must name the parent of every class");
+        throw std::invalid_argument("parents must have an entry for every class");
 }
 
 void Grower::grow(Tree& tree, std::int32_t leaf, std::vector<std::int32_t>& rows, std::uint64_t key,
@@ -32,16 +32,16 @@ void Grower::grow(Tree& tree, std::int32_t leaf, std::vector<std::int32_t>& rows
         known_.descend(next.depth);
         const NodeSamples samples{own, n_rows, ranges_, known_, tree};
         if (!proposer_->propose(samples, Stream(next.key), stop)) {
-            // A leaf that could not be split holds its rows already.
+            // The leaf itself has its rows already if an update grows it.
             if (next.node != leaf || tree.node(leaf).row_size == 0)
                 tree.set_rows(next.node, own, n_rows);
             continue;
         }
-        keep_scores(tree, level + static_cast<std::size_t>(next.depth), own, n_rows);
+        cache_scores(tree, level + static_cast<std::size_t>(next.depth), own, n_rows);
         const std::size_t middle = next.begin + partition(own, n_rows);
         const std::int32_t child = tree.split(next.node, proposer_->split());
         share_counts(tree, next.node);
-        remember_means(tree, next.node);
+        record_means(tree, next.node);
         pending_.push_back(
             Pending{child + 1, next.depth + 1, middle, next.end, derive(next.key, 1)});
         pending_.push_back(Pending{child, next.depth + 1, next.begin, middle, derive(next.key, 0)});
@@ -49,23 +49,23 @@ void Grower::grow(Tree& tree, std::int32_t leaf, std::vector<std::int32_t>& rows
     tree.n_comparisons += proposer_->n_comparisons() - before;
 }
 
-// Trees grow depth first, so what follows a node are the nodes below it, and after the last of
-// them one whose rows begin where its rows end.
+// Loads the rows of a subtree. Trees grow depth first: the nodes below follow, and then a node
+// whose rows begin at loaded_end_.
 void Grower::load_rows(const Pending& next, const std::int32_t* rows) {
     if (next.begin < loaded_end_) return;
     loaded_->unload();
     const std::size_t n_rows = next.end - next.begin;
-    // A node of one class stays a leaf, and nobody reads its rows.
+    // A node with one class stays a leaf, so its rows are not read.
     if (ranges_.size() < 2 || !loaded_->fit(n_rows)) return;
     loaded_->load(rows, n_rows);
     loaded_end_ = next.end;
 }
 
-void Grower::keep_scores(Tree& tree, std::size_t level, const std::int32_t* rows,
-                         std::size_t n_rows) {
+void Grower::cache_scores(Tree& tree, std::size_t level, const std::int32_t* rows,
+                          std::size_t n_rows) {
     const float* scores = proposer_->scores();
-    if (!tree.scores.is_kept() || scores == nullptr) return;
-    for (std::size_t i = 0; i < n_rows; ++i) tree.scores.keep(rows[i], level, scores[i]);
+    if (!tree.score_cache.is_active() || scores == nullptr) return;
+    for (std::size_t i = 0; i < n_rows; ++i) tree.score_cache.store(rows[i], level, scores[i]);
 }
 
 void Grower::find_ranges(const std::int32_t* rows, std::size_t n_rows) {
@@ -99,7 +99,7 @@ std::size_t Grower::partition(std::int32_t* rows, std::size_t n_rows) {
     return n_rows - moved_.size();
 }
 
-void Grower::remember_means(const Tree& tree, std::int32_t i) {
+void Grower::record_means(const Tree& tree, std::int32_t i) {
     if (tree.kind() != SplitKind::kNcm) return;
     const Node& node = tree.node(i);
     for (std::size_t j = 0; j < static_cast<std::size_t>(node.centroid_size); ++j) {
@@ -111,9 +111,9 @@ void Grower::remember_means(const Tree& tree, std::int32_t i) {
     }
 }
 
-// The children's class counts. Where a node has seen more samples of a class than it has rows,
-// because the others were let go, they are shared out as the rows are; all of them by the rows of
-// all classes if the class has none.
+// Sets the class counts of the children. If a node counts more samples of a class than it has rows,
+// because others were evicted, the count is divided in proportion to the rows of the class, or to
+// all rows if the class has none.
 void Grower::share_counts(Tree& tree, std::int32_t i) {
     left_counts_.clear();
     right_counts_.clear();

@@ -1,4 +1,4 @@
-// Grows leaves into subtrees. The only place where trees get deeper.
+// Growing leaves into subtrees. No other code makes trees deeper.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,15 @@ namespace evergrow {
 
 class Grower {
   public:
-    // With a row budget, in bytes, a subtree whose rows take no more is grown from copies of them;
-    // 0 for rows that are in memory anyway. The tree does not depend on it.
-    // Throws std::invalid_argument if the hierarchy does not hold every class.
+    // If the rows of a subtree take at most `row_budget` bytes, they are copied to memory first; 0
+    // if all rows are in memory. The tree does not depend on it. Throws std::invalid_argument if
+    // the hierarchy does not contain every class.
     Grower(const Samples& samples, std::size_t n_classes, const SplitRules& rules,
            const EntropyTable& n_log_n, std::size_t row_budget);
 
-    // Splits the leaf and its descendants until no split is left to find. The leaf holds its class
-    // counts; `rows` are its training rows, sorted by class, and are reordered. `key` names the
-    // leaf for the random numbers. Gives up early, the tree half grown, when `stop` is set.
+    // Splits the leaf and its descendants as long as the proposer finds splits. The leaf has its
+    // class counts; `rows` are its training rows, sorted by class, and are reordered. `key` is that
+    // of the leaf's random numbers. Returns early with an incomplete tree if `stop` is set.
     void grow(Tree& tree, std::int32_t leaf, std::vector<std::int32_t>& rows, std::uint64_t key,
               const StopFlag& stop);
 
@@ -40,14 +40,14 @@ class Grower {
     void load_rows(const Pending& next, const std::int32_t* rows);
     void find_ranges(const std::int32_t* rows, std::size_t n_rows);
     std::size_t partition(std::int32_t* rows, std::size_t n_rows);
-    void remember_means(const Tree& tree, std::int32_t node);
+    void record_means(const Tree& tree, std::int32_t node);
     void share_counts(Tree& tree, std::int32_t node);
-    void keep_scores(Tree& tree, std::size_t level, const std::int32_t* rows, std::size_t n_rows);
+    void cache_scores(Tree& tree, std::size_t level, const std::int32_t* rows, std::size_t n_rows);
 
     const Samples& samples_;
     const std::size_t n_classes_;
     std::unique_ptr<LoadedRows> loaded_;  // null without a row budget
-    std::size_t loaded_end_ = 0;          // of the rows of the subtree that is loaded
+    std::size_t loaded_end_ = 0;          // of the rows of the loaded subtree
     std::unique_ptr<Proposer> proposer_;
     std::vector<Pending> pending_;
     KnownMeans known_;

@@ -30,8 +30,8 @@ inline float half_to_float(std::uint16_t half) {
     return value;
 }
 
-// Rounds to nearest, ties to even. Beyond the largest half (65504) the result saturates:
-// an infinite centroid could never be nearest to anything, not even to its own class.
+// Rounds to nearest, ties to even. Saturates at the largest half (65504): a centroid with an
+// infinite feature would never be nearest to any row.
 inline std::uint16_t float_to_half(float value) {
     std::uint32_t bits = 0;
     std::memcpy(&bits, &value, sizeof bits);

@@ -8,7 +8,7 @@
 
 namespace evergrow {
 
-// Rows, in the given order, against every centroid; neither is padded.
+// Rows, in the given order, and centroids to compare them with; neither is padded.
 struct KernelBenchmark {
     const float* rows;
     std::size_t n_rows;
@@ -19,8 +19,8 @@ struct KernelBenchmark {
     std::size_t n_features;
 };
 
-// Runs the kernel `repeat` times; throws std::invalid_argument if the trial makes no sense.
-void run_kernel(const Kernels& kernel, const KernelBenchmark& trial, std::size_t repeat,
+// Runs the kernel `repeat` times. Throws std::invalid_argument if a number is out of range.
+void run_kernel(const Kernels& kernel, const KernelBenchmark& input, std::size_t repeat,
                 std::uint16_t* nearest);
 
 }  // namespace evergrow

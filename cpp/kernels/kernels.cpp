@@ -21,7 +21,7 @@ namespace evergrow {
 namespace {
 
 #if defined(EVERGROW_X86)
-// By the processor's own numbers: the compilers' names for features differ between versions.
+// CPUID bits instead of the compilers' names for features, which differ between versions.
 struct CpuInfo {
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
 };
@@ -43,7 +43,7 @@ CpuInfo cpu_info(unsigned leaf) {
 
 bool has_bit(unsigned word, int bit) { return (word >> bit & 1U) != 0; }
 
-// Whether the operating system saves these parts of the registers when it switches threads.
+// Whether the operating system saves these register sets on a context switch.
 bool system_saves(unsigned mask) {
     if (!has_bit(cpu_info(1).ecx, 27)) return false;
 #if defined(_MSC_VER)
@@ -76,8 +76,8 @@ const Kernels& choose() {
         const Kernels* named = kernels_named(wanted);
         if (named != nullptr) return *named;
         throw std::runtime_error(
-            std::string("EVERGROW_ISA must name an instruction set this processor runs "
-                        "(portable, avx2, avx512), got '") +
+            std::string("EVERGROW_ISA must name an instruction set of this processor "
+                        "(portable, avx2 or avx512), got '") +
             wanted + "'");
     }
     for (const char* name : {"avx512", "avx2"}) {

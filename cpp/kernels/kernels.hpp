@@ -1,7 +1,8 @@
-// Squared Euclidean distance to a handful of centroids: Eq. (2) and (6) of Ristin 2014.
+// Inner loops that depend on the instruction set, above all the nearest of a few centroids
+// [Ristin2014 Eq. 2].
 //
 // |x - c|^2 = |x|^2 + 2 (|c|^2 / 2 - x.c), and |x|^2 is the same for every centroid, so the
-// nearest one has the lowest score |c|^2 / 2 - x.c.
+// nearest centroid has the lowest score |c|^2 / 2 - x.c.
 #pragma once
 
 #include <cstddef>
@@ -14,56 +15,56 @@
 
 namespace evergrow {
 
-// Rows that are looked at together where their scores are at hand.
+// Rows per step of a kernel that reads precomputed scores.
 constexpr std::size_t kScoreRows = 16;
 
 constexpr float kWorstScore = 3.402823466e+38F;
 
 struct Centroids {
-    const float* const* vectors;  // each padded to the width of the rows
+    const float* const* vectors;  // padded to the width of the rows
     const float* half_norms;      // |c|^2 / 2
     std::size_t count;
 };
 
-// One implementation per instruction set. Within one of them every function adds up a dot
-// product in the same order, so growing, batch and single-row prediction agree to the last bit.
+// One implementation per instruction set. Within an implementation all functions sum dot products
+// in the same order, so growing, batch and single-row prediction agree to the last bit.
 struct Kernels {
     const char* name;
-    // Index of the nearest centroid of each row, ties to the lowest, and its score.
+    // Index of the nearest centroid of each row, the lowest index of ties, and its score.
     void (*nearest_centroids)(const float* const* rows, std::size_t n_rows,
                               const Centroids& centroids, std::size_t width, std::uint16_t* nearest,
                               float* scores);
-    // The score of row i and centroid j at `scores[j * stride + i]`; there is room for a number of
-    // rows that is a multiple of four.
+    // The score of row i and centroid j at `scores[j * stride + i]`. The output must have space for
+    // a number of rows that is a multiple of four.
     void (*centroid_scores)(const float* const* rows, std::size_t n_rows,
                             const Centroids& centroids, std::size_t width, float* scores,
                             std::size_t stride);
-    // nearest_centroids from scores at hand, one column per centroid: the place of the lowest and
-    // the lowest itself. There is room for a multiple of kScoreRows rows.
+    // nearest_centroids from precomputed scores, one column per centroid: the index of the lowest
+    // and the lowest score. The output must have space for a multiple of kScoreRows rows.
     void (*lowest_columns)(const float* const* columns, std::size_t n_columns, std::size_t n_rows,
                            std::uint16_t* nearest, float* lowest);
     float (*dot_half)(const float* row, const std::uint16_t* centroid, std::size_t width);
     float (*dot_full)(const float* row, const float* centroid, std::size_t width);
-    // Half precision to single and back; `narrow` also rounds `floats` itself and saturates.
+    // Converts half precision to single and back; `narrow` saturates, and also rounds `floats`.
     void (*widen)(const std::uint16_t* halves, std::size_t width, float* floats);
     void (*narrow)(float* floats, std::size_t width, std::uint16_t* halves);
-    // Adds the rows, feature by feature, to `sum`.
+    // Adds the rows to the vector `sum`.
     void (*add_rows)(const float* const* rows, std::size_t n_rows, std::size_t width, float* sum);
-    // The product of row i and vector j at `products[j * stride + i]`.
+    // The dot product of row i and vector j at `products[j * stride + i]`.
     void (*dot_products)(const float* const* rows, std::size_t n_rows, const float* const* vectors,
                          std::size_t n_vectors, std::size_t width, float* products,
                          std::size_t stride);
-    // Adds `factor` times the row, feature by feature, to `sum`.
+    // Adds `factor` times the row to the vector `sum`.
     void (*add_multiple)(const float* row, float factor, std::size_t width, float* sum);
     FactorKernels factor;
     GainKernels gain;
 };
 
-// The fastest implementation this processor runs, chosen once. The environment variable
-// EVERGROW_ISA (portable, avx2, avx512) restricts the choice.
+// The fastest implementation for this processor, chosen once. The environment variable
+// EVERGROW_ISA (portable, avx2, avx512) overrides the choice.
 const Kernels& kernels();
 
-// By name, for tests and benchmarks; null when this processor or build lacks it.
+// An implementation by name, for tests and benchmarks; null if this processor or build lacks it.
 const Kernels* kernels_named(const char* name);
 
 // Names of the implementations that this processor runs, slowest first.

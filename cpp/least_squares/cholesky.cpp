@@ -9,7 +9,7 @@
 namespace evergrow {
 namespace {
 
-// Vectors filled up with zeros to a number that the kernels take; a zero row changes nothing.
+// Vectors, with vectors of zeros added to a number that kernels accept; these change nothing.
 class Vectors {
   public:
     Vectors(std::size_t count, std::size_t width)
@@ -29,7 +29,7 @@ class Vectors {
     std::array<double*, kFactorVectors> pointers_{};
 };
 
-// One update of one factor. Four rows of the factor at a time.
+// One update of one factor, four rows of the factor at a time.
 class FactorUpdate {
   public:
     FactorUpdate(const Kernels& kernels, double* factor, std::size_t n_features,
@@ -42,7 +42,7 @@ class FactorUpdate {
         signs_.fill(1.0);
         for (std::size_t v = 0; v < rows.count; ++v) {
             std::copy_n(rows.values + v * n_, n_, vectors_[v]);
-            // The identity beside the rows becomes R_new^-T times them.
+            // Rotations turn this identity matrix next to the rows into R_new^-T times the rows.
             vectors_[v][n_ + v] = 1.0;
             signs_[v] = rows.signs[v];
         }
@@ -54,7 +54,7 @@ class FactorUpdate {
         return true;
     }
 
-    // R_new^-1 (R_new^-T x), from the last row up.
+    // R_new^-1 (R_new^-T x) by back substitution.
     void solve(std::size_t n_rows, double* gains) {
         Vectors solution(n_rows, n_);
         const std::size_t m = solution.count();
@@ -79,7 +79,7 @@ class FactorUpdate {
     }
 
   private:
-    // Always four pointers: past the last row they repeat it, and nobody reads what comes of that.
+    // Always four pointers: the last row is repeated if there are fewer, and its results ignored.
     std::array<double*, kFactorRows> block_rows(std::size_t first, std::size_t size) const {
         std::array<double*, kFactorRows> rows;
         for (std::size_t r = 0; r < kFactorRows; ++r)
@@ -97,34 +97,34 @@ class FactorUpdate {
                 double* x = vectors_[v];
                 const double pivot = row[j];
                 const double square = pivot * pivot + signs_[v] * x[j] * x[j];
-                // Also false for what is not a number.
+                // NaN also fails this test.
                 if (!(square > 0)) return false;
                 const double root = std::sqrt(square), slope = x[j] / pivot;
-                const Rotation turn{pivot / root, signs_[v] * slope * pivot / root, root / pivot,
-                                    -slope};
-                rotations[r * m + v] = turn;
+                const Rotation rotation{pivot / root, signs_[v] * slope * pivot / root,
+                                        root / pivot, -slope};
+                rotations[r * m + v] = rotation;
                 row[j] = root;
                 x[j] = 0;
                 for (std::size_t i = j + 1; i < end; ++i) {
-                    row[i] = turn.keep * row[i] + turn.take * x[i];
-                    x[i] = turn.stretch * x[i] + turn.back * row[i];
+                    row[i] = rotation.row_by_row * row[i] + rotation.row_by_vector * x[i];
+                    x[i] = rotation.vector_by_vector * x[i] + rotation.vector_by_row * row[i];
                 }
-                rotate_solution(j, x, turn);
+                rotate_solution(j, x, rotation);
             }
         }
-        // A last block of fewer than four rows has no columns beyond it.
+        // A last block of fewer than four rows has no columns after it.
         if (end < n_)
             loops_.rotate_rows(block_rows(first, size).data(), vectors_.pointers(), m,
                                rotations.data(), end, n_);
         return true;
     }
 
-    // The same rotation for the columns beside the factor.
-    void rotate_solution(std::size_t j, double* x, const Rotation& turn) {
+    // The same rotation for the columns next to the factor.
+    void rotate_solution(std::size_t j, double* x, const Rotation& rotation) {
         double* solved = solved_.data() + j * kFactorVectors;
         for (std::size_t i = 0; i < kFactorVectors; ++i) {
-            solved[i] = turn.keep * solved[i] + turn.take * x[n_ + i];
-            x[n_ + i] = turn.stretch * x[n_ + i] + turn.back * solved[i];
+            solved[i] = rotation.row_by_row * solved[i] + rotation.row_by_vector * x[n_ + i];
+            x[n_ + i] = rotation.vector_by_vector * x[n_ + i] + rotation.vector_by_row * solved[i];
         }
     }
 
@@ -158,7 +158,7 @@ void update_weights(const Kernels& kernels, const double* weights, std::size_t n
     for (std::size_t t = 0; t < n_classes; ++t) {
         const double* row = weights + t * n_features;
         double errors[kFactorVectors];
-        // The row is still in the nearest cache when its gains are added.
+        // The row is still in the first-level cache when the gains are added.
         kernels.factor.multiply_row(row, examples.readable(), m, n_features, errors);
         for (std::size_t v = 0; v < m; ++v) {
             if (v >= n_rows) {

@@ -1,9 +1,9 @@
-// A Cholesky factor that follows its matrix: A = R'R with R upper triangular, sec. IV-B of
-// Camoriano 2017.
+// Updates of a Cholesky factor A = R'R, R upper triangular, for rows that enter or leave the matrix
+// [Camoriano2017 Sec. IV-B].
 //
 // A row x enters by Givens rotations that turn [R; x'] into [R_new; 0], and leaves by hyperbolic
-// ones. The same rotations turn [0; 1] into R_new^-T x, so that the gains A_new^-1 x, which bring
-// the weights up to date, cost one more pass over the triangle and not two.
+// rotations. The same rotations turn [0; 1] into R_new^-T x, so that the gains A_new^-1 x, which
+// update the weights, need one more pass over the triangle instead of two.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +20,15 @@ struct FactorRows {
     std::size_t count;  // at most kFactorVectors
 };
 
-// Brings the factor, n_features rows of n_features of which only the upper triangle is touched, up
-// to date. Leaves A_new^-1 x of the rows in `gains`, count rows of n_features, if that is not null.
-// False if the matrix is no longer positive definite: the factor is then of no use.
+// Updates the upper triangle of the factor, an n_features x n_features matrix, in place. Writes
+// A_new^-1 x of each row to `gains`, a count x n_features matrix, if that is not null. Returns
+// false if the new matrix is not positive definite; the factor is invalid then.
 bool update_factor(const Kernels& kernels, double* factor, std::size_t n_features,
                    const FactorRows& rows, double* gains);
 
-// Weights after rows entered or left: w_t + sum_i sign_i gain_i (target_i[t] - w_t.x_i) for every
-// class t, where target_i is `targets[i]` at the class `codes[i]` and 0 elsewhere. `weights` and
-// `result` have n_classes rows of n_features and may be the same.
+// Updates the weights: w_t + sum_i sign_i gain_i (target_i[t] - w_t.x_i) for every class t, where
+// target_i is `targets[i]` at class `codes[i]` and 0 elsewhere. `weights` and `result` are
+// n_classes x n_features matrices and may be the same.
 struct WeightRows {
     FactorRows examples;
     const double* gains;

@@ -1,4 +1,4 @@
-// Random vectors that depend on a seed alone and are the same on every machine.
+// Random vectors that depend on the seed only and are the same on every machine.
 #pragma once
 
 #include <cstddef>

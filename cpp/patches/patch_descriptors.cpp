@@ -12,19 +12,19 @@ namespace {
 
 constexpr std::size_t kEdges = kPatchSide + 1;
 
-// Sums of the colours above and to the left of every corner between pixels. Sum is an integer type
-// that holds the sum of the whole picture.
+// An integral image: sums of the colours above and to the left of every corner between pixels. Sum
+// is an integer type that can represent the sum of the whole image.
 template <class Sum>
 class IntegralImage {
   public:
-    explicit IntegralImage(const Picture& picture)
-        : stride_((picture.width + 1) * kPatchChannels), sums_(stride_ * (picture.height + 1)) {
-        for (std::size_t y = 0; y < picture.height; ++y) {
-            const std::uint8_t* pixels = picture.pixels + y * picture.width * kPatchChannels;
+    explicit IntegralImage(const Image& image)
+        : stride_((image.width + 1) * kPatchChannels), sums_(stride_ * (image.height + 1)) {
+        for (std::size_t y = 0; y < image.height; ++y) {
+            const std::uint8_t* pixels = image.pixels + y * image.width * kPatchChannels;
             const Sum* above = sums_.data() + y * stride_;
             Sum* here = sums_.data() + (y + 1) * stride_;
             Sum row[kPatchChannels] = {};
-            for (std::size_t x = 0; x < picture.width; ++x)
+            for (std::size_t x = 0; x < image.width; ++x)
                 for (std::size_t c = 0; c < kPatchChannels; ++c) {
                     const std::size_t at = x * kPatchChannels + c;
                     row[c] += pixels[at];
@@ -42,7 +42,7 @@ class IntegralImage {
     std::vector<Sum> sums_;
 };
 
-// Where a cell begins: a whole pixel and sixteenths of the next.
+// The edge of a cell: a pixel, and sixteenths of a pixel after its start.
 struct Edge {
     std::size_t pixel;
     double sixteenths;
@@ -56,13 +56,13 @@ void place_edges(std::int32_t first, std::int32_t size, Edge* edges) {
     }
 }
 
-// Sums up to one horizontal edge and every vertical one, times 256. Integers all along, so that
-// doubles are exact and colours that are equal stay equal: a hue of rounding errors is no hue.
+// Sums up to one horizontal edge and every vertical one, times 256. All values are integers, so
+// doubles are exact and equal colours stay equal: rounding errors would give grey a hue.
 template <class Sum>
 void sums_at_edge(const IntegralImage<Sum>& integral, const Edge& y, const Edge* columns,
                   double* sums) {
     const Sum* upper = integral.row(y.pixel);
-    // An edge on a corner needs nothing beyond, and at the border there is nothing.
+    // An edge on a pixel border needs no next pixel, and at the image border there is none.
     const Sum* lower = y.sixteenths > 0 ? upper + integral.stride() : upper;
     for (std::size_t k = 0; k < kEdges; ++k) {
         const std::size_t left = columns[k].pixel * kPatchChannels;
@@ -87,7 +87,7 @@ void resample(const IntegralImage<Sum>& integral, const PatchBox& box, float* pl
     Edge columns[kEdges];
     place_edges(box.y, box.size, rows);
     place_edges(box.x, box.size, columns);
-    // A cell has size^2 / 256 pixels and its sum is 256 times too large.
+    // A cell has size^2 / 256 pixels, and its sum is scaled by 256.
     const double whole = 255.0 * static_cast<double>(box.size) * static_cast<double>(box.size);
     double sums[2][kEdges * kPatchChannels];
     sums_at_edge(integral, rows[0], columns, sums[0]);
@@ -112,7 +112,7 @@ void interleave(const float* planes, float* values) {
             values[p * kPatchChannels + c] = planes[c * kPatchPixels + p];
 }
 
-// Hue is 0 where there is no colour, saturation 0 in black and white.
+// The hue of grey is 0, and the saturation of black and white is 0.
 void to_hsl(const float* planes, float* values) {
     const float* red = planes;
     const float* green = planes + kPatchPixels;
@@ -127,7 +127,7 @@ void to_hsl(const float* planes, float* values) {
         const float most = std::max(r, std::max(g, b));
         const float least = std::min(r, std::min(g, b));
         const float chroma = most - least;
-        // What is divided by is never 0: the loop has no branches and runs on whole registers.
+        // Divisors are never 0, so that the loop needs no branches and can be vectorised.
         const float divisor = chroma > 0.0F ? chroma : 1.0F;
         const float from_red = (g - b) / divisor;
         const float from_green = (b - r) / divisor + 2.0F;
@@ -143,9 +143,9 @@ void to_hsl(const float* planes, float* values) {
     }
 }
 
-// One level of the top left corner of a plane of `side`: means to the top left, differences along
-// rows to the right, along columns below, along both to the bottom right. Halving a sum of four is
-// what two orthonormal steps amount to, and it is exact.
+// One level of the Haar transform of the top left corner of a plane: means to the top left, row
+// differences to the right, column differences below, and differences of both to the bottom right.
+// Two orthonormal steps are half of a sum of four, which is exact.
 template <std::size_t side>
 void haar_level(const float* plane, float* means, float* values) {
     constexpr std::size_t half = side / 2;
@@ -183,9 +183,9 @@ void to_haar(const float* planes, float* values) {
 }
 
 template <class Sum>
-void describe(const Picture& picture, const PatchBox* boxes, std::size_t n_boxes,
+void describe(const Image& image, const PatchBox* boxes, std::size_t n_boxes,
               PatchDescriptor descriptor, float* values) {
-    const IntegralImage<Sum> integral(picture);
+    const IntegralImage<Sum> integral(image);
     float planes[kPatchValues];
     for (std::size_t i = 0; i < n_boxes; ++i) {
         resample(integral, boxes[i], planes);
@@ -201,7 +201,7 @@ constexpr Named kDescriptors[] = {{"rgb", interleave}, {"hsl", to_hsl}, {"haar",
 
 }  // namespace
 
-std::vector<PatchBox> read_boxes(const Picture& picture, const std::int32_t* triples,
+std::vector<PatchBox> read_boxes(const Image& image, const std::int32_t* triples,
                                  std::size_t n_boxes) {
     const auto fits = [](std::int64_t first, std::int64_t size, std::size_t all) {
         return first >= 0 && size >= 1 && first + size <= static_cast<std::int64_t>(all);
@@ -210,7 +210,7 @@ std::vector<PatchBox> read_boxes(const Picture& picture, const std::int32_t* tri
     boxes.reserve(n_boxes);
     for (std::size_t i = 0; i < n_boxes; ++i) {
         const PatchBox box{triples[3 * i], triples[3 * i + 1], triples[3 * i + 2]};
-        if (!fits(box.x, box.size, picture.width) || !fits(box.y, box.size, picture.height))
+        if (!fits(box.x, box.size, image.width) || !fits(box.y, box.size, image.height))
             throw std::invalid_argument("box " + std::to_string(i) + " leaves the image");
         boxes.push_back(box);
     }
@@ -223,14 +223,14 @@ PatchDescriptor patch_descriptor_named(const char* name) {
     return nullptr;
 }
 
-void describe_patches(const Picture& picture, const PatchBox* boxes, std::size_t n_boxes,
+void describe_patches(const Image& image, const PatchBox* boxes, std::size_t n_boxes,
                       PatchDescriptor descriptor, float* values) {
-    // Half the memory where the sums fit; 8 million pixels do.
+    // 32-bit sums, for up to 8 million pixels, need half the memory.
     constexpr std::size_t most = std::numeric_limits<std::int32_t>::max() / 255;
-    if (picture.height * picture.width <= most)
-        describe<std::int32_t>(picture, boxes, n_boxes, descriptor, values);
+    if (image.height * image.width <= most)
+        describe<std::int32_t>(image, boxes, n_boxes, descriptor, values);
     else
-        describe<std::int64_t>(picture, boxes, n_boxes, descriptor, values);
+        describe<std::int64_t>(image, boxes, n_boxes, descriptor, values);
 }
 
 }  // namespace evergrow

@@ -1,4 +1,4 @@
-// Taking rows down trees.
+// The descent of rows from the root to the leaves of trees.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@
 
 namespace evergrow {
 
-// Takes blocks of rows down trees; owns the space this needs.
+// Takes blocks of rows to the leaves of trees; owns the buffers for it.
 class Descent {
   public:
     explicit Descent(const Forest& forest)
         : samples_(*forest.samples), width_(samples_.width()), router_(samples_) {}
 
-    // The leaf of each row; adds the distances computed for it to `comparisons` if not null.
-    void run(const Tree& tree, const AlignedVector<float>& rows, std::size_t n_rows,
-             std::int32_t* leaf, std::uint64_t* comparisons);
-    // The rows of the last run, those of one leaf after the other.
-    const std::vector<std::uint32_t>& order() const { return order_; }
+    // Sets the leaf of each row, and adds the distances computed for it to `comparisons` if that is
+    // not null. Returns the indices of the rows ordered by leaf, valid until the next call.
+    const std::vector<std::uint32_t>& run(const Tree& tree, const AlignedVector<float>& rows,
+                                          std::size_t n_rows, std::int32_t* leaf,
+                                          std::uint64_t* comparisons);
 
   private:
-    // Rows that have reached a node: places [begin, end) in order_.
+    // Rows that have reached a node: [begin, end) of order_.
     struct Group {
         std::int32_t node;
         std::size_t begin, end;

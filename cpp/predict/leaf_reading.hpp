@@ -1,5 +1,5 @@
-// From the class counts of a leaf to probabilities of classes: Eq. (4) of Ristin 2014, and what
-// coarse and fine labels make of it (Ristin 2015, sec. 4).
+// From the class counts of a leaf to class probabilities [Ristin2014 Eq. 4], also for coarse and
+// fine classes [Ristin2015 Sec. 4].
 #pragma once
 
 #include <cstdint>
@@ -16,36 +16,35 @@ struct ClassShare {
     double share;
 };
 
-// What reading leaves one after the other needs.
-struct LeafSpace {
+// Buffers for reading leaves, and the result.
+struct LeafBuffers {
     std::vector<ClassShare> shares;
-    // By class, all zero between uses: of a coarse one the samples at a node and the share that is
-    // left to divide, of a finest one its share.
+    // By class, all zero between calls: for a coarse class its samples at a node and the share that
+    // remains to be divided, for a finest class its share.
     std::vector<std::int64_t> n_of;
-    std::vector<double> left, share_of;
-    std::vector<std::int32_t> open;  // coarse classes with something left to divide
+    std::vector<double> remaining, share_of;
+    std::vector<std::int32_t> open;  // coarse classes with a remaining share
 };
 
-// How leaves are read. Where samples have coarse or fine labels only the finest classes get a
-// share.
-//   frequencies   the share of each class among the samples of the leaf
-//   joint         the share of each finest class among those samples that have one; a leaf
-//                 without any is read as its nearest ancestor that has some
-//   hierarchical  P(coarse), over all samples of the leaf, times P(fine | coarse), which is
-//                 smoothed towards the parent node
+// How a leaf is read. With coarse and fine classes only the finest classes get a share.
+//   frequencies   the share of each class in the samples of the leaf
+//   joint         the share of each finest class in the samples that have one [Ristin2015
+//   Sec. 4.2];
+//                 without such samples those of the nearest ancestor that has some
+//   hierarchical  P(coarse) over all samples of the leaf, times P(fine | coarse)
+//                 [Ristin2015 Sec. 4.4], smoothed towards the parent node
 struct LeafReading {
-    // Adds the shares of the classes at a leaf to `space.shares`.
-    using Read = void (*)(const LeafReading&, const Tree&, std::int32_t leaf, LeafSpace& space);
+    // Appends the shares of the classes at a leaf to `buffers.shares`.
+    using Read = void (*)(const LeafReading&, const Tree&, std::int32_t leaf, LeafBuffers& buffers);
 
     ClassHierarchy hierarchy;
     Read read;
-    double smoothing;  // samples that the parent node counts for
+    double smoothing;  // weight of the parent node, in samples
 };
 
-// Each class by its frequency.
+// The reading called frequencies.
 LeafReading plain_reading();
-// Throws std::invalid_argument if there is no reading of this name, or the smoothing is negative or
-// no number.
+// Throws std::invalid_argument if the name is unknown, or the smoothing is negative or not finite.
 LeafReading reading_named(const std::string& name, ClassHierarchy hierarchy, double smoothing);
 
 }  // namespace evergrow

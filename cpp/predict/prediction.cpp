@@ -9,10 +9,10 @@
 namespace evergrow {
 namespace {
 
-// Rows a thread takes through a whole tree together: enough to share the unpacking of a node,
-// few enough to stay in the processor's cache.
+// Rows that a thread takes through a tree together: enough to share the conversion of centroids,
+// few enough for the cache.
 constexpr std::size_t kMaxBlock = 4096;
-// Below this many rows starting threads costs more than it saves.
+// With fewer rows, starting threads costs more than it saves.
 constexpr std::size_t kInlineRows = 16;
 
 template <class T>
@@ -24,28 +24,28 @@ void standardize_block(const Query& query, std::size_t first, std::size_t n, std
         query.standardizer.apply(data + i * n_features, width, out.data() + i * width);
 }
 
-// What a thread needs to take blocks of rows through a forest.
+// Buffers of one thread.
 struct Scratch {
     explicit Scratch(const Forest& forest) : descent(forest) {}
 
     Descent descent;
     AlignedVector<float> rows;
     std::vector<std::int32_t> leaf;
-    LeafSpace space;
+    LeafBuffers buffers;
 };
 
-// Adds what the leaves of one tree say about the rows just taken down. Rows of one leaf come one
-// after the other, so that it is read once.
+// Adds the class probabilities of the leaves of one tree. `order` has the rows of a leaf in
+// sequence, so that each leaf is read once.
 void add_leaves(const Tree& tree, const LeafReading& reading, std::size_t n_classes,
-                Scratch& scratch, double* probabilities) {
+                const std::vector<std::uint32_t>& order, Scratch& scratch, double* probabilities) {
     std::int32_t last = kNoParent;
-    for (const std::size_t i : scratch.descent.order()) {
+    for (const std::size_t i : order) {
         if (scratch.leaf[i] != last) {
             last = scratch.leaf[i];
-            scratch.space.shares.clear();
-            reading.read(reading, tree, last, scratch.space);
+            scratch.buffers.shares.clear();
+            reading.read(reading, tree, last, scratch.buffers);
         }
-        for (const ClassShare& seen : scratch.space.shares)
+        for (const ClassShare& seen : scratch.buffers.shares)
             probabilities[i * n_classes + static_cast<std::size_t>(seen.class_id)] += seen.share;
     }
 }
@@ -66,11 +66,12 @@ void predict_block(const Forest& forest, const Query& query, const Outputs& outp
     leaf.resize(n);
     for (std::size_t t = 0; t < n_trees && !stop; ++t) {
         const Tree& tree = *forest.trees[t];
-        scratch.descent.run(tree, rows, n, leaf.data(), comparisons);
+        const std::vector<std::uint32_t>& order =
+            scratch.descent.run(tree, rows, n, leaf.data(), comparisons);
         if (outputs.leaves != nullptr)
             for (std::size_t i = 0; i < n; ++i) outputs.leaves[(first + i) * n_trees + t] = leaf[i];
         if (outputs.probabilities != nullptr)
-            add_leaves(tree, *query.reading, forest.n_classes, scratch,
+            add_leaves(tree, *query.reading, forest.n_classes, order, scratch,
                        outputs.probabilities + first * forest.n_classes);
     }
     if (outputs.probabilities == nullptr) return;
@@ -137,9 +138,9 @@ Path trace(const Forest& forest, std::size_t tree_index, const double* values,
 
 void copy_centroid(const Forest& forest, const Tree& tree, std::int32_t node, std::size_t j,
                    float* out) {
-    AlignedVector<float> space(tree.width());
+    AlignedVector<float> buffer(tree.width());
     const StoredCentroids stored(*forest.samples, tree, node);
-    std::copy_n(stored.vector(j, space.data()), forest.n_features(), out);
+    std::copy_n(stored.vector(j, buffer.data()), forest.n_features(), out);
 }
 
 }  // namespace evergrow

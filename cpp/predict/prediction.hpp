@@ -1,4 +1,4 @@
-// From rows to leaves, and from leaves to class probabilities: Eq. (4) of Ristin 2014.
+// From rows to leaves, and from leaves to class probabilities [Ristin2014 Eq. 4].
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace evergrow {
 
-// Rows to be classified, in single or double precision.
+// Rows to classify, in single or double precision.
 struct Query {
     const void* data;
     bool is_double;
@@ -36,7 +36,7 @@ bool predict(const Forest& forest, const Query& query, const Outputs& outputs,
 struct PathStep {
     std::int32_t node;
     bool right;
-    std::int32_t nearest;  // ncm: place among the node's centroids
+    std::int32_t nearest;  // ncm: index of the nearest centroid
     double score;          // ncm: squared distance to that centroid; else negative on the right
 };
 

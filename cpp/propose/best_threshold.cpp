@@ -8,10 +8,10 @@
 namespace evergrow {
 namespace {
 
-// Up to this rank one pass with a heap is faster than partitioning a copy.
+// Up to this rank a pass with a heap is faster than partitioning a copy.
 constexpr std::size_t kHeapRank = 64;
 
-// The value at place `rank` (from 1) in the given order.
+// The value of this rank, from 1, in the given order.
 template <class Order>
 float value_of_rank(const float* values, std::size_t n, std::size_t rank, Order before,
                     std::vector<float>& space) {
@@ -49,7 +49,7 @@ float BestThreshold::largest(const float* values, std::size_t rank) {
     return value_of_rank(values, n_rows_, rank, std::greater<float>(), ranked_);
 }
 
-bool BestThreshold::place(const float* values, double share, float* threshold) {
+bool BestThreshold::place_threshold(const float* values, double share, float* threshold) {
     const auto rank = static_cast<std::size_t>(min_side_);
     const double low = smallest(values, rank);
     const double high = largest(values, rank);
@@ -59,7 +59,7 @@ bool BestThreshold::place(const float* values, double share, float* threshold) {
 }
 
 bool BestThreshold::offer(const float* values, float threshold) {
-    // What is stored must be a number.
+    // A tree stores finite thresholds only.
     if (!std::isfinite(threshold)) return false;
     for (std::size_t c = 0; c < ranges_->size(); ++c) {
         const ClassRange& range = (*ranges_)[c];

@@ -1,7 +1,7 @@
-// The best of several splits by a threshold, each on values of its own.
+// The best of several splits by a threshold.
 //
-// A split sends right the samples whose value is above the threshold. A value is a feature or the
-// product of the sample and a vector; how it came about is the caller's business.
+// A split sends the samples right whose value is above the threshold. The caller provides the
+// values: a feature, or the dot product of each sample and a vector.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +17,19 @@ class BestThreshold {
     BestThreshold(const SplitRules& rules, const EntropyTable& n_log_n)
         : min_side_(rules.min_samples_leaf), min_gain_(rules.min_gain), n_log_n_(n_log_n) {}
 
-    // Begins a node; false if its samples are too few or of one class.
+    // Starts a node; false if it has too few samples or a single class.
     bool start(const NodeSamples& node);
 
-    // The thresholds that leave enough samples on both sides are an interval, the values' own
-    // range less its rarely occupied ends. Sets the threshold at this share of it; false if it is
-    // empty. Drawing there spares drawing again, and a wild value cannot stretch it.
-    bool place(const float* values, double share, float* threshold);
+    // Sets the threshold at this share of the interval of thresholds that leave enough samples on
+    // both sides; false if the interval is empty. Every threshold in it is valid, and outliers do
+    // not stretch it.
+    bool place_threshold(const float* values, double share, float* threshold);
 
-    // Takes the split if it leaves enough samples on both sides and gains more than all before
-    // it; equals stay with the first.
+    // Keeps the split if it leaves enough samples on both sides and its gain is higher than that of
+    // all earlier ones. Returns whether it was kept.
     bool offer(const float* values, float threshold);
 
-    // Whether the best split gains enough to be made.
+    // Whether the gain of the best split is above the minimum.
     bool found() const;
     bool goes_right(std::size_t row) const { return right_[row] != 0; }
 

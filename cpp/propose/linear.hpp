@@ -1,5 +1,5 @@
-// Invents a split by a plane: random directions with random thresholds, chosen by Eq. (3) of
-// Ristin 2014.
+// Finds a split by a plane: the random direction and threshold with the highest gain
+// [Ristin2014 Eq. 3].
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ class LinearProposer final : public Proposer {
     const std::size_t n_candidates_;
     BestThreshold best_;
     Projections projections_;
-    std::vector<double> shares_;  // places of the thresholds
+    std::vector<double> shares_;  // positions of the thresholds
 };
 
 }  // namespace evergrow

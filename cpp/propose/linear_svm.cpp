@@ -60,7 +60,7 @@ void LinearSvm::train(const std::vector<std::int8_t>& labels, Stream stream, con
         if (!sweep(labels, before, seen, stop)) return;
         if (seen.high - seen.low <= kTolerance) {
             if (n_active_ == order_.size()) return;
-            // Those left aside may have come into play again.
+            // Checks the skipped samples again.
             n_active_ = order_.size();
             before = unknown;
         } else {
@@ -75,7 +75,7 @@ void LinearSvm::shuffle(Stream& stream) {
         std::swap(order_[i], order_[i + stream.below(static_cast<std::uint32_t>(n_active_ - i))]);
 }
 
-// False if stopped.
+// Returns false if `stop` was set.
 bool LinearSvm::sweep(const std::vector<std::int8_t>& labels, const Extent& before, Extent& seen,
                       const StopFlag& stop) {
     for (std::size_t s = 0; s < n_active_ && !stop;) {
@@ -85,8 +85,8 @@ bool LinearSvm::sweep(const std::vector<std::int8_t>& labels, const Extent& befo
             static_cast<double>(kernels().dot_full(row(i), weights_.data(), width_) + bias_);
         ++n_products_;
         const double gradient = label * score - 1.0;
-        // A sample at a bound whose gradient pushes outwards harder than any violation of the
-        // sweep before will most likely stay there.
+        // A sample at a bound whose gradient points outwards by more than any violation of the
+        // previous sweep will probably stay there, so it is skipped.
         const bool at_zero = alpha_[i] == 0.0, at_upper = alpha_[i] == upper_;
         if ((at_zero && gradient > before.high) || (at_upper && gradient < before.low)) {
             std::swap(order_[s], order_[--n_active_]);

@@ -1,9 +1,9 @@
-// A linear support vector machine by dual coordinate descent: Hsieh, Chang, Lin, Keerthi and
-// Sundararajan (ICML 2008), algorithm 3, for the hinge loss.
+// A linear support vector machine with hinge loss, trained by dual coordinate descent
+// [Hsieh2008 Alg. 3].
 //
-// Minimises |w|^2 / 2 + b^2 / 2 + C sum_i max(0, 1 - y_i (w.x_i + b)): the bias is the weight of a
-// constant feature. The x_i are centred and divided by one number that gives them the spread of
-// standardised features, so that C means the same for any samples, however close they lie.
+// Minimises |w|^2 / 2 + b^2 / 2 + C sum_i max(0, 1 - y_i (w.x_i + b)); the bias b is the weight of
+// a constant feature. The x_i are centred and divided by one number, so that their mean variance is
+// that of standardised features and C has the same meaning at every node.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ namespace evergrow {
 
 class LinearSvm {
   public:
-    // A sweep visits every sample once. Forests of SVMs trained longer were slower and no more
-    // accurate (measured: 5, 10 and 30 sweeps on spirals, digits and image features).
+    // A sweep visits every sample once. With more sweeps forests were slower and not more accurate
+    // (measured: 5, 10 and 30 sweeps on spirals, digits and image features).
     static constexpr std::size_t kMaxSweeps = 5;
-    // Largest violation of the optimality conditions that counts as none.
+    // Tolerance for violations of the optimality conditions.
     static constexpr double kTolerance = 0.1;
 
     LinearSvm(const RowView& rows, double regularization)
@@ -31,21 +31,21 @@ class LinearSvm {
           upper_(regularization),
           reader_(rows) {}
 
-    // The samples of the next trainings.
+    // Sets the samples of the next trainings.
     void set_rows(const std::int32_t* rows, std::size_t n);
-    // Labels are -1 and 1, one per row; the stream decides the order of visits. Unfinished when
-    // `stop` was set on the way.
+    // Labels are -1 and 1, one per row; the stream determines the order of visits. Incomplete if
+    // `stop` is set meanwhile.
     void train(const std::vector<std::int8_t>& labels, Stream stream, const StopFlag& stop);
 
-    // The plane is where weights . (x - centre) + bias is 0, the bias already in the units of x.
+    // The plane is weights . (x - centre) + bias = 0, with the bias in the units of x.
     const float* weights() const { return weights_.data(); }
     const float* centre() const { return centre_.data(); }
     float bias() const { return bias_ * spread_; }
-    // Products of a row and the weights computed so far.
+    // Dot products computed so far.
     std::uint64_t n_products() const { return n_products_; }
 
   private:
-    // Projected gradients seen in a sweep; their distance is the violation.
+    // The range of projected gradients in a sweep; its length is the violation.
     struct Extent {
         double low, high;
     };
@@ -65,10 +65,11 @@ class LinearSvm {
     AlignedVector<float> rows_;  // centred and scaled
     AlignedVector<float> centre_;
     float spread_ = 1;
-    std::vector<double> squared_norms_;  // of the rows with their constant feature
+    std::vector<double> squared_norms_;  // of the rows with the constant feature
     std::vector<double> alpha_;
     std::vector<std::uint32_t> order_;
-    std::size_t n_active_ = 0;  // of order_; the others rest at a bound until the next check
+    std::size_t n_active_ =
+        0;  // of order_; the others are at a bound and skipped until the next check
     AlignedVector<float> weights_;
     float bias_ = 0;
     std::uint64_t n_products_ = 0;

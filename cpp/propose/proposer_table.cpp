@@ -1,4 +1,4 @@
-// Every way to propose a split, one line each.
+// Every proposer, one line each.
 #include <stdexcept>
 
 #include "propose/axis.hpp"
@@ -23,8 +23,7 @@ struct Entry {
     const char* name;
     SplitKind kind;
     Make make;
-    // Whether a node may get more centroids than it was grown with.
-    bool grows_wider = false;
+    bool may_add_centroids = false;
 };
 
 constexpr Entry kTable[] = {
@@ -38,14 +37,14 @@ constexpr Entry kTable[] = {
 const Entry& find(const std::string& name) {
     for (const Entry& entry : kTable)
         if (name == entry.name) return entry;
-    throw std::invalid_argument("there is no proposer named '" + name + "'");
+    throw std::invalid_argument("unknown proposer '" + name + "'");
 }
 
 }  // namespace
 
 SplitKind kind_of_split(const std::string& proposer) { return find(proposer).kind; }
 
-bool grows_wider(const std::string& proposer) { return find(proposer).grows_wider; }
+bool may_add_centroids(const std::string& proposer) { return find(proposer).may_add_centroids; }
 
 std::unique_ptr<Proposer> make_proposer(const RowView& rows, const SplitRules& rules,
                                         const EntropyTable& n_log_n) {

@@ -41,7 +41,7 @@ void work(Shared& shared, std::size_t n_tasks, std::size_t worker, const Task& t
     shared.finished.notify_all();
 }
 
-// Joins on every way out: a thread must not outlive what it refers to.
+// Joins its threads on every way out, exceptions included: they refer to local variables.
 class Threads {
   public:
     explicit Threads(Shared& shared) : shared_(shared) {}

@@ -1,11 +1,11 @@
-// How long the phases of an update take.
+// Elapsed time of a scope.
 #pragma once
 
 #include <chrono>
 
 namespace evergrow {
 
-// Adds the seconds until it goes out of scope.
+// Adds the seconds from construction to destruction to a sum.
 class Stopwatch {
   public:
     explicit Stopwatch(double& seconds) : seconds_(seconds) {}

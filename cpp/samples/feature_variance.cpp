@@ -3,7 +3,7 @@
 namespace evergrow {
 namespace {
 
-// Adds term(row, f) of every row to total[f], four rows for each time the total is touched.
+// Adds term(row[f], f) of every row to total[f], four rows per access of the total.
 template <class T, class Term>
 void add_terms(const T* rows, std::size_t n_rows, std::size_t n_features, double* total,
                Term term) {

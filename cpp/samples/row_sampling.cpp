@@ -16,7 +16,7 @@ std::vector<std::int32_t> draw_with_replacement(const std::vector<std::int32_t>&
     return rows;
 }
 
-// Selection sampling (Knuth, algorithm S): every subset is equally likely, in one ordered pass.
+// Selection sampling (Knuth, algorithm S): one ordered pass, every subset equally likely.
 std::vector<std::int32_t> draw_without_replacement(const std::vector<std::int32_t>& sorted,
                                                    std::size_t n_wanted, Stream& stream) {
     std::vector<std::int32_t> rows;
@@ -33,7 +33,7 @@ std::vector<std::int32_t> rows_by_class(const Samples& samples) {
     std::vector<std::int32_t> rows;
     rows.reserve(samples.size() - samples.n_removed());
     for (std::int32_t row = 0; row < static_cast<std::int32_t>(samples.size()); ++row)
-        if (samples.class_of(row) != Samples::kGone) rows.push_back(row);
+        if (samples.class_of(row) != Samples::kRemoved) rows.push_back(row);
     sort_by_class(samples, rows);
     return rows;
 }

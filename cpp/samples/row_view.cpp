@@ -6,9 +6,9 @@ namespace evergrow {
 
 void LoadedRows::load(const std::int32_t* rows, std::size_t n) {
     if (!memory_) {
-        // Of memory that is never touched the system gives none, so all may be taken at once; an
+        // The system provides memory on first use, so allocating the maximum costs nothing. An
         // array that grows would hold its rows twice while it moves.
-        const std::size_t n_bytes = std::min(most_, samples_.size()) * row_bytes();
+        const std::size_t n_bytes = std::min(max_rows_, samples_.size()) * row_bytes();
         memory_ = std::shared_ptr<void>(allocate_aligned(n_bytes),
                                         [n_bytes](void* p) { free_aligned(p, n_bytes); });
         place_.resize(samples_.size());

@@ -17,7 +17,7 @@ bool all_at_least(const std::int32_t* numbers, std::size_t n, std::int32_t lowes
 
 bool all_stored(const Samples& samples, const std::int32_t* numbers, std::size_t n) {
     return std::all_of(numbers, numbers + n, [&](std::int32_t number) {
-        return samples.class_of(number) != Samples::kGone;
+        return samples.class_of(number) != Samples::kRemoved;
     });
 }
 

@@ -1,4 +1,4 @@
-// Samples as plain arrays, for model files.
+// Samples as plain arrays, and checks of row numbers and classes.
 #pragma once
 
 #include <cstddef>

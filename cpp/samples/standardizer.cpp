@@ -10,7 +10,7 @@
 namespace evergrow {
 namespace {
 
-constexpr double kFarthest = 1e15;
+constexpr double kLimit = 1e15;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ void Standardizer::apply(const T* row, std::size_t width, float* out) const {
     const double* factor = scale.data();
     for (std::size_t i = 0; i < n; ++i) {
         const double scaled = (static_cast<double>(row[i]) - centre[i]) * factor[i];
-        out[i] = static_cast<float>(std::min(std::max(scaled, -kFarthest), kFarthest));
+        out[i] = static_cast<float>(std::min(std::max(scaled, -kLimit), kLimit));
     }
     std::fill(out + n, out + width, 0.0F);
 }

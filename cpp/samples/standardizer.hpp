@@ -1,4 +1,4 @@
-// Features as the forest sees them: (x - mean) * scale, rounded once, padded with zeros.
+// Standardised features: (x - mean) * scale in double precision, rounded once, padded with zeros.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,8 @@ struct Standardizer {
 
     std::size_t n_features() const { return mean.size(); }
 
-    // The arithmetic is in double whatever the input (float or double), so that the same numbers
-    // in either give the same rows. Results beyond +-1e15 become +-1e15: squares of such numbers
-    // still add up within single precision, and farther away is no different.
+    // T is float or double; equal numbers of either type give the same row. Results are clipped to
+    // +-1e15, so that sums of their squares do not overflow single precision.
     template <class T>
     void apply(const T* row, std::size_t width, float* out) const;
 };

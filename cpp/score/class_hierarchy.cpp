@@ -1,6 +1,7 @@
 #include "score/class_hierarchy.hpp"
 
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace evergrow {
@@ -10,7 +11,8 @@ ClassHierarchy::ClassHierarchy(std::vector<std::int32_t> parents)
     for (std::size_t c = 0; c < parents_.size(); ++c) {
         const auto parent = static_cast<std::size_t>(parents_[c]);
         if (parent >= parents_.size() || parents_[parent] != parents_[c])
-            throw std::invalid_argument("the parent of a class must be a coarse class");
+            throw std::invalid_argument("the parent of class " + std::to_string(c) +
+                                        " must be a coarse class, which is its own parent");
         if (parent == c) continue;
         divided_[parent] = 1;
         finest_of_[parent].push_back(static_cast<std::int32_t>(c));

@@ -9,18 +9,17 @@
 namespace evergrow {
 namespace {
 
-// Without coarse and fine classes nobody has divided any.
 bool is_finest(const ClassHierarchy& hierarchy, std::int32_t c) {
     return hierarchy.is_flat() || hierarchy.is_finest(c);
 }
 
-// Every class that is taken is a group.
-template <class Takes>
-void tell_apart(Level& level, const std::vector<std::int32_t>& classes, Takes takes) {
+// Makes every class for which `counts(class)` holds a group of its own.
+template <class Counts>
+void group_singly(Level& level, const std::vector<std::int32_t>& classes, Counts counts) {
     level.group.clear();
     level.n_groups = 0;
     for (const std::int32_t c : classes)
-        level.group.push_back(takes(c) ? static_cast<std::int32_t>(level.n_groups++) : kNoGroup);
+        level.group.push_back(counts(c) ? static_cast<std::int32_t>(level.n_groups++) : kNoGroup);
 }
 
 void group_by_parent(Level& level, const ClassHierarchy& hierarchy,
@@ -35,33 +34,34 @@ void group_by_parent(Level& level, const ClassHierarchy& hierarchy,
     }
 }
 
-// Eq. (5): one level, every class for itself.
-void see_plain(const ClassHierarchy&, const std::vector<std::int32_t>& classes,
-               std::vector<Level>& levels) {
+// One level, on which every class counts [Ristin2015 Eq. 5].
+void plain_levels(const ClassHierarchy&, const std::vector<std::int32_t>& classes,
+                  std::vector<Level>& levels) {
     levels.resize(1);
-    tell_apart(levels[0], classes, [](std::int32_t) { return true; });
+    group_singly(levels[0], classes, [](std::int32_t) { return true; });
 }
 
-void see_finest(const ClassHierarchy& hierarchy, const std::vector<std::int32_t>& classes,
-                Level& level) {
-    tell_apart(level, classes, [&](std::int32_t c) { return is_finest(hierarchy, c); });
+void finest_levels(const ClassHierarchy& hierarchy, const std::vector<std::int32_t>& classes,
+                   Level& level) {
+    group_singly(level, classes, [&](std::int32_t c) { return is_finest(hierarchy, c); });
 }
 
-// Eq. (6): two tasks, each with samples of its own.
-void see_joint(const ClassHierarchy& hierarchy, const std::vector<std::int32_t>& classes,
-               std::vector<Level>& levels) {
+// Two levels, each with its own samples [Ristin2015 Eq. 6].
+void joint_levels(const ClassHierarchy& hierarchy, const std::vector<std::int32_t>& classes,
+                  std::vector<Level>& levels) {
     levels.resize(2);
-    see_finest(hierarchy, classes, levels[0]);
-    tell_apart(levels[1], classes, [&](std::int32_t c) { return !is_finest(hierarchy, c); });
+    finest_levels(hierarchy, classes, levels[0]);
+    group_singly(levels[1], classes, [&](std::int32_t c) { return !is_finest(hierarchy, c); });
 }
 
-// Eq. (7) and (8): every sample has a coarse class.
-void see_hierarchical(const ClassHierarchy& hierarchy, const std::vector<std::int32_t>& classes,
-                      std::vector<Level>& levels) {
+// On the coarse level all samples count [Ristin2015 Eq. 7], on the fine level those with a finest
+// class, which may be a guess [Ristin2015 Eq. 8].
+void hierarchical_levels(const ClassHierarchy& hierarchy, const std::vector<std::int32_t>& classes,
+                         std::vector<Level>& levels) {
     levels.resize(2);
-    see_finest(hierarchy, classes, levels[0]);
+    finest_levels(hierarchy, classes, levels[0]);
     if (hierarchy.is_flat())
-        tell_apart(levels[1], classes, [](std::int32_t) { return true; });
+        group_singly(levels[1], classes, [](std::int32_t) { return true; });
     else
         group_by_parent(levels[1], hierarchy, classes);
 }
@@ -83,8 +83,8 @@ void pool_finest(const ClassHierarchy& hierarchy, const std::vector<std::int32_t
     }
 }
 
-// Finest classes and, over all their samples, coarse ones. A coarse class of which only one fine
-// class is there has no mean of its own.
+// Finest classes, and coarse classes with the samples of their fine ones. A coarse class with a
+// single fine class at the node is left out, because the means would be the same.
 void pool_levels(const ClassHierarchy& hierarchy, const std::vector<std::int32_t>& present,
                  PooledClasses& pooled) {
     if (hierarchy.is_flat()) return pool_present(hierarchy, present, pooled);
@@ -108,12 +108,12 @@ void pool_levels(const ClassHierarchy& hierarchy, const std::vector<std::int32_t
 }  // namespace
 
 struct Objective::Entry {
-    using See = void (*)(const ClassHierarchy&, const std::vector<std::int32_t>&,
-                         std::vector<Level>&);
+    using MakeLevels = void (*)(const ClassHierarchy&, const std::vector<std::int32_t>&,
+                                std::vector<Level>&);
     using Pool = void (*)(const ClassHierarchy&, const std::vector<std::int32_t>&, PooledClasses&);
 
     const char* name;
-    See see;
+    MakeLevels make_levels;
     Pool pool_with_coarse, pool_without;
 };
 
@@ -124,18 +124,18 @@ Objective::Objective(const std::string& name, std::shared_ptr<const ClassHierarc
       coarse_means_(coarse_means),
       entry_(nullptr) {
     static constexpr Entry kTable[] = {
-        {"gain", see_plain, pool_present, pool_present},
-        {"joint", see_joint, pool_present, pool_finest},
-        {"hierarchical", see_hierarchical, pool_levels, pool_finest},
+        {"gain", plain_levels, pool_present, pool_present},
+        {"joint", joint_levels, pool_present, pool_finest},
+        {"hierarchical", hierarchical_levels, pool_levels, pool_finest},
     };
     for (const Entry& entry : kTable)
         if (name == entry.name) entry_ = &entry;
-    if (entry_ == nullptr)
-        throw std::invalid_argument("there is no objective named '" + name + "'");
+    if (entry_ == nullptr) throw std::invalid_argument("unknown objective '" + name + "'");
 }
 
-void Objective::see(const std::vector<std::int32_t>& classes, std::vector<Level>& levels) const {
-    entry_->see(*hierarchy_, classes, levels);
+void Objective::make_levels(const std::vector<std::int32_t>& classes,
+                            std::vector<Level>& levels) const {
+    entry_->make_levels(*hierarchy_, classes, levels);
     for (Level& level : levels) level.weight = coarse_weight_;
     levels[0].weight = 1;
 }

@@ -16,13 +16,13 @@ void RowGain::start(const Level& level, const std::vector<std::size_t>& class_en
         const std::uint32_t* end = rows_.data() + last;
         if (end - begin < 2) continue;
         const auto n = static_cast<std::int32_t>(end - begin);
-        groups_.push_back(
-            RowGroup{begin, end, n <= EntropyTable::kMaxHeld ? n_log_n_.of_parts(n) : nullptr});
+        groups_.push_back(RowGroup{
+            begin, end, n <= EntropyTable::kMaxTabulated ? n_log_n_.split_terms(n) : nullptr});
         begin = end;
     }
 }
 
-// A counting sort in which groups of one row have their places before all others.
+// A counting sort that puts groups of a single row before all others.
 void RowGain::sort_by_group(const Level& level, const std::vector<std::size_t>& class_ends) {
     ends_.assign(level.n_groups, 0);
     std::size_t begin = 0;
@@ -35,7 +35,7 @@ void RowGain::sort_by_group(const Level& level, const std::vector<std::size_t>& 
     std::uint32_t next_lone = 0;
     for (std::uint32_t& end : ends_) {
         const std::uint32_t n = end;
-        end = n == 1 ? next_lone++ : next;  // its beginning; it becomes the end as it is filled
+        end = n == 1 ? next_lone++ : next;  // first the begin; filling moves it to the end
         if (n != 1) next += n;
     }
     rows_.resize(next);
@@ -54,8 +54,8 @@ void RowGain::start_counting(std::size_t n_rows) {
     groups_.clear();
 }
 
-void RowGain::score(const std::uint16_t* nearest, Colourings& colourings) {
-    const CandidateMasks candidates = colourings.masks();
+void RowGain::score(const std::uint16_t* nearest, SideAssignments& assignments) {
+    const CandidateMasks candidates = assignments.masks();
     gains_.assign(candidates.stride, n_log_n_(n_samples()));
     n_right_.assign(candidates.stride, 0);
     const GroupedRows grouped{rows_.data(), rows_.data() + n_lone_, groups_.data(), groups_.size(),
@@ -65,7 +65,7 @@ void RowGain::score(const std::uint16_t* nearest, Colourings& colourings) {
     const std::int64_t* f = n_log_n_.data();
     const std::int32_t* right = n_right_.data();
     std::int64_t* gains = gains_.data();
-    // Local: a member would be written to memory for every candidate.
+    // A local variable: a member would be written to memory for every candidate.
     std::int64_t highest = std::numeric_limits<std::int64_t>::min();
     for (std::size_t i = 0; i < candidates.n_candidates; ++i) {
         gains[i] -= f[right[i]] + f[n - right[i]];

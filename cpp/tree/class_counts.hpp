@@ -1,4 +1,4 @@
-// How many rows of each class there are.
+// Number of rows of each class.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace evergrow {
 
-// Of rows sorted by class.
+// The rows must be sorted by class.
 inline void count_classes(const Samples& samples, const std::vector<std::int32_t>& rows,
                           std::vector<ClassCount>& counts) {
     counts.clear();

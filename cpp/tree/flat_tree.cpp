@@ -25,29 +25,30 @@ void check_nodes(const FlatTree& flat, SplitKind kind) {
     for (const auto* v : {&flat.centroid_begin, &flat.centroid_size, &flat.count_begin,
                           &flat.count_size, &flat.row_begin, &flat.row_size})
         require(v->size() == n, "its node arrays differ in length");
-    // Every node but the root must be the child of exactly one node before it: no cycles.
+    // Every node but the root must be the child of exactly one earlier node, so there are no
+    // cycles.
     std::vector<bool> has_parent(n, false);
     for (std::size_t i = 0; i < n; ++i) {
         if (!flat.rows.empty())
             require(within(flat.row_begin[i], flat.row_size[i], flat.rows.size()),
-                    "rows of a node");
+                    "the rows of a node are out of range");
         if (flat.left[i] == kLeaf) {
             require(flat.count_size[i] > 0 &&
                         within(flat.count_begin[i], flat.count_size[i], flat.count.size()),
-                    "class counts of a leaf");
+                    "the class counts of a leaf are out of range");
             continue;
         }
         require(flat.left[i] > static_cast<std::int64_t>(i) && within(flat.left[i], 2, n),
-                "a child link");
+                "a child link is out of range");
         const auto child = static_cast<std::size_t>(flat.left[i]);
-        require(!has_parent[child] && !has_parent[child + 1], "a node with two parents");
+        require(!has_parent[child] && !has_parent[child + 1], "a node has two parents");
         has_parent[child] = has_parent[child + 1] = true;
         const std::int32_t k = flat.centroid_size[i];
         require((kind == SplitKind::kNcm ? k >= 2 && k <= 65535 : k == 1) &&
                     within(flat.centroid_begin[i], k, flat.centroid_class.size()),
-                "centroids of a node");
+                "the centroids of a node are out of range");
     }
-    for (std::size_t i = 1; i < n; ++i) require(has_parent[i], "an unreachable node");
+    for (std::size_t i = 1; i < n; ++i) require(has_parent[i], "a node is unreachable");
 }
 
 struct TreeLimits {
@@ -60,33 +61,35 @@ void check_values(const FlatTree& flat, SplitKind kind, const TreeLimits& limits
                 flat.side.size() == n_centroids,
             "its centroid arrays differ in length");
     require(flat.count_class.size() == flat.count.size(), "its count arrays differ in length");
-    require(limits.width > 0 && flat.halves.size() % limits.width == 0, "a mean is cut off");
+    require(limits.width > 0 && flat.halves.size() % limits.width == 0,
+            "the last mean is incomplete");
     const std::size_t n_slots = flat.halves.size() / limits.width;
     for (std::size_t j = 0; j < n_centroids; ++j) {
         const auto source = CentroidSource::from_code(flat.centroid_source[j]);
         if (kind != SplitKind::kAxis)
             require(within(source.index(), 1, source.is_row() ? limits.n_samples : n_slots),
-                    "the source of a centroid");
+                    "the source of a centroid is out of range");
         if (kind != SplitKind::kLinear)
             require(within(flat.centroid_class[j], 1,
                            kind == SplitKind::kNcm ? limits.n_classes : limits.n_features),
-                    "the class of a centroid");
-        require(flat.side[j] <= 1, "the side of a centroid");
-        require(std::isfinite(flat.half_norm[j]), "the norm of a centroid");
+                    "the class or feature of a centroid is out of range");
+        require(flat.side[j] <= 1, "the side of a centroid is not 0 or 1");
+        require(std::isfinite(flat.half_norm[j]), "the offset of a centroid is not finite");
     }
     std::int64_t total = 0;
     for (std::size_t j = 0; j < flat.count.size(); ++j) {
         total += flat.count[j];
         require(flat.count[j] > 0 && total <= static_cast<std::int64_t>(EntropyTable::kMaxSamples),
-                "a class count");
-        require(within(flat.count_class[j], 1, limits.n_classes), "the class of a count");
+                "a class count is out of range");
+        require(within(flat.count_class[j], 1, limits.n_classes),
+                "the class of a count is out of range");
     }
     for (const std::int32_t row : flat.rows)
-        require(within(row, 1, limits.n_samples), "a training row");
+        require(within(row, 1, limits.n_samples), "a training row is out of range");
 }
 
-// What a splitting node holds is what its leaves hold. Counts are set once: what an edit leaves
-// behind would make the tree be copied once more.
+// The counts of a splitting node are the sums of its children's. Each is set once, because an edit
+// would leave dead entries and packed() would copy the tree once more.
 void add_up_counts(Tree& tree) {
     std::vector<ClassCount> sum;
     for (auto i = number(tree.node_limit()); i-- > 0;) {
@@ -109,26 +112,26 @@ void add_up_counts(Tree& tree) {
     }
 }
 
-// The rows of a leaf must be sorted by class, no more of each class than it counts.
+// The rows of a leaf must be sorted by class, at most as many of each class as it counts.
 void check_rows(const Tree& tree, std::int32_t leaf, const Samples& samples) {
     const Node& node = tree.node(leaf);
     std::int32_t class_id = -1, n_held = 0;
     for (std::size_t j = 0; j < static_cast<std::size_t>(node.row_size); ++j) {
         const std::int32_t next = samples.class_of(tree.row(node, j));
-        require(next >= class_id, "rows of a leaf are out of order");
+        require(next >= class_id, "the rows of a leaf are not sorted by class");
         n_held = next == class_id ? n_held + 1 : 1;
         class_id = next;
-        require(n_held <= tree.count_of(node, class_id), "a leaf holds more than it counts");
+        require(n_held <= tree.count_of(node, class_id), "a leaf holds more rows than it counts");
     }
 }
 
-// The j-th of the leaf's class counts must come after the one before it.
+// The class counts of a leaf must be sorted by class.
 void append_leaf(const FlatTree& flat, std::size_t from, std::int32_t to, Tree& tree) {
     std::vector<ClassCount> counts;
     const auto begin = static_cast<std::size_t>(flat.count_begin[from]);
     for (std::size_t j = begin; j < begin + static_cast<std::size_t>(flat.count_size[from]); ++j) {
         require(j == begin || flat.count_class[j - 1] < flat.count_class[j],
-                "class counts of a leaf are out of order");
+                "the class counts of a leaf are not sorted by class");
         counts.push_back(ClassCount{flat.count_class[j], flat.count[j]});
     }
     tree.set_counts(to, counts.data(), counts.size());
@@ -186,7 +189,7 @@ FlatTree flatten(const Tree& tree) {
         pending.push_back(node.left + 1);
         pending.push_back(node.left);
     }
-    // Children follow their parent, so a node's children are done before it.
+    // Children come after their parent, so this order handles children first.
     for (std::size_t i = n; i-- > 0;) {
         if (flat.left[i] == kLeaf) continue;
         const auto child = static_cast<std::size_t>(flat.left[i]);
@@ -206,7 +209,7 @@ Tree unflatten(const FlatTree& flat, SplitKind kind, std::size_t n_classes,
     check_nodes(flat, kind);
     check_values(flat, kind, limits);
     Tree tree(kind, limits.width);
-    tree.plant();
+    tree.reset();
     for (std::size_t slot = 0; slot < flat.halves.size() / limits.width; ++slot)
         tree.add_mean(flat.halves.data() + slot * limits.width);
     struct Move {

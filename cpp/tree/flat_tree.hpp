@@ -12,13 +12,13 @@
 namespace evergrow {
 
 struct FlatTree {
-    // Nodes. The root is 0; children are neighbours, right = left + 1, and follow their parent.
+    // Nodes. The root is 0; the right child is left + 1, and children come after their parent.
     std::vector<std::int32_t> left;                           // kLeaf at a leaf
     std::vector<std::int32_t> centroid_begin, centroid_size;  // of a splitting node
     std::vector<std::int32_t> count_begin, count_size;        // of a leaf
     std::vector<std::int32_t> row_begin, row_size;            // of every node
 
-    // Centroids of all splitting nodes; see split.hpp.
+    // Centroids of all splitting nodes; see tree/split.hpp.
     std::vector<std::int32_t> centroid_class;
     std::vector<std::int32_t> centroid_source;  // codes of CentroidSource
     std::vector<float> half_norm;               // offsets
@@ -28,15 +28,15 @@ struct FlatTree {
     // Class counts of all leaves.
     std::vector<std::int32_t> count_class, count;
 
-    // The training rows: those of a node lie together, sorted by class within a leaf. Empty in a
-    // tree kept for inference.
+    // Training rows: those of a node are consecutive, and sorted by class within a leaf. Empty in a
+    // tree for inference only.
     std::vector<std::int32_t> rows;
 };
 
 FlatTree flatten(const Tree& tree);
 
-// Throws std::invalid_argument unless every index stays within its array and every leaf counts what
-// it holds: a tree read from a file may hold anything.
+// Throws std::invalid_argument unless every index is within its array and no leaf holds more rows
+// than it counts: a file may contain anything.
 Tree unflatten(const FlatTree& flat, SplitKind kind, std::size_t n_classes, const Samples& samples);
 
 }  // namespace evergrow

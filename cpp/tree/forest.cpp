@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace evergrow {
@@ -27,7 +28,10 @@ bool Forest::keeps_rows() const {
 
 Forest Forest::group(std::size_t first_tree, std::size_t n_trees) const {
     if (first_tree > trees.size() || n_trees > trees.size() - first_tree)
-        throw std::invalid_argument("there are no such trees");
+        throw std::invalid_argument("there are no such trees: the forest has " +
+                                    std::to_string(trees.size()) + ", first_tree is " +
+                                    std::to_string(first_tree) + " and n_trees is " +
+                                    std::to_string(n_trees));
     const auto first = trees.begin() + static_cast<std::ptrdiff_t>(first_tree);
     return Forest{
         samples, {first, first + static_cast<std::ptrdiff_t>(n_trees)}, n_classes, n_log_n};
@@ -43,13 +47,13 @@ Forest joined(std::shared_ptr<const Samples> samples,
         if (forest->n_features() != whole.n_features() ||
             forest->samples->precision() != whole.samples->precision() ||
             forest->samples->size() > whole.samples->size())
-            throw std::invalid_argument("the samples do not hold the rows of every forest");
+            throw std::invalid_argument("the samples do not contain the rows of every forest");
         for (const auto& tree : forest->trees) {
             if (!whole.trees.empty() && tree->kind() != whole.trees[0]->kind())
-                throw std::invalid_argument("the forests differ in how their nodes split");
+                throw std::invalid_argument("the forests differ in the kind of their splits");
             whole.trees.push_back(tree);
         }
-        // Of one table and a longer one the longer serves all.
+        // The longest table serves all.
         if (forest->n_log_n &&
             (!whole.n_log_n || forest->n_log_n->max_samples() > whole.n_log_n->max_samples()))
             whole.n_log_n = forest->n_log_n;

@@ -1,4 +1,4 @@
-// A grown forest. It never changes: an update makes a new one, so readers need no lock.
+// A trained forest. It is immutable: an update makes a new one, so readers need no lock.
 #pragma once
 
 #include <cstddef>
@@ -16,21 +16,21 @@ struct Forest {
     std::shared_ptr<const Samples> samples;
     std::vector<std::shared_ptr<const Tree>> trees;
     std::size_t n_classes = 0;
-    // Kept from update to update: to make it anew would cost by the samples stored.
+    // Reused by updates: making it takes time linear in the number of samples.
     std::shared_ptr<const EntropyTable> n_log_n;
 
     std::size_t n_features() const { return samples->n_features(); }
     std::size_t n_bytes() const;
-    // Of every tree, the distances computed to train it.
+    // Distances computed to train each tree.
     std::vector<std::uint64_t> n_comparisons() const;
-    // Whether leaves know their training rows; not so in a forest kept for inference.
+    // Whether leaves have their training rows; false in a forest for inference only.
     bool keeps_rows() const;
-    // Some of its trees, one after the other.
+    // A forest of consecutive trees of this one.
     Forest group(std::size_t first_tree, std::size_t n_trees) const;
 };
 
-// The trees of several forests, in their order, as one over samples that hold the rows of all.
-// Throws std::invalid_argument if they do not fit together.
+// Joins the trees of several forests, in order, over samples with the rows of all of them. Throws
+// std::invalid_argument if the forests do not match.
 Forest joined(std::shared_ptr<const Samples> samples,
               const std::vector<std::shared_ptr<Forest>>& forests);
 

@@ -3,7 +3,7 @@
 namespace evergrow {
 namespace {
 
-// A node that fewer rows reach is not worth unpacking: its centroids are read where they lie.
+// With fewer rows it does not pay to convert the centroids of a node: they are read in place.
 constexpr std::size_t kFewRows = 4;
 
 void prefetch(const void* memory, std::size_t n_bytes) {
@@ -39,7 +39,7 @@ Nearest StoredCentroids::nearest(const float* x) const {
     return best;
 }
 
-void fetch_centroids(const Samples& samples, const Tree& tree, std::int32_t i) {
+void prefetch_centroids(const Samples& samples, const Tree& tree, std::int32_t i) {
     const Node& node = tree.node(i);
     if (node.is_leaf() || tree.kind() == SplitKind::kAxis) return;
     const bool full_rows = samples.precision() == Precision::kFloat32;
@@ -61,11 +61,11 @@ bool StoredCentroids::goes_right(const float* x) const {
     }
 }
 
-const float* StoredCentroids::vector(std::size_t j, float* space) const {
+const float* StoredCentroids::vector(std::size_t j, float* buffer) const {
     const auto where = CentroidSource::from_code((*this)[j].source);
-    if (where.is_row()) return samples_.read(where.index(), space);
-    kernels().widen(tree_.mean(where.index()), tree_.width(), space);
-    return space;
+    if (where.is_row()) return samples_.read(where.index(), buffer);
+    kernels().widen(tree_.mean(where.index()), tree_.width(), buffer);
+    return buffer;
 }
 
 void Router::route(const Tree& tree, std::int32_t node, const float* const* rows, std::size_t n,

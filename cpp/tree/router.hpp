@@ -1,4 +1,4 @@
-// Which side of a splitting node rows take.
+// Routing: the side of a splitting node to which rows go [Ristin2014 Eq. 6].
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct Nearest {
     float score;  // offset - x.c
 };
 
-// The vectors of one splitting node, where they are stored.
+// The centroids of one splitting node, in place.
 class StoredCentroids {
   public:
     StoredCentroids(const Samples& samples, const Tree& tree, std::int32_t node)
@@ -25,12 +25,12 @@ class StoredCentroids {
     std::size_t count() const { return static_cast<std::size_t>(node_.centroid_size); }
     const Centroid& operator[](std::size_t j) const { return tree_.centroid(node_, j); }
 
-    // The one of lowest score for one row, each vector read where it lies.
+    // The centroid with the lowest score for one row [Ristin2014 Eq. 2].
     Nearest nearest(const float* x) const;
-    // The side that one row takes.
+    // The side of one row.
     bool goes_right(const float* x) const;
-    // The j-th vector in single precision: where it lies, or unpacked into `space`.
-    const float* vector(std::size_t j, float* space) const;
+    // The j-th vector in single precision: in place, or converted into `buffer`.
+    const float* vector(std::size_t j, float* buffer) const;
 
   private:
     const Samples& samples_;
@@ -38,11 +38,11 @@ class StoredCentroids {
     const Node& node_;
 };
 
-// Asks memory for all vectors of a node, if it splits: they lie scattered, and one after the other
-// each would be waited for.
-void fetch_centroids(const Samples& samples, const Tree& tree, std::int32_t node);
+// Prefetches all centroids of a node, if it splits. They lie scattered in memory, and without this
+// each one would be waited for.
+void prefetch_centroids(const Samples& samples, const Tree& tree, std::int32_t node);
 
-// Routes rows through nodes; owns the space this needs.
+// Routes rows through nodes; owns the buffers for it.
 class Router {
   public:
     explicit Router(const Samples& samples) : samples_(samples) {}

@@ -1,10 +1,11 @@
-// How near each stored row is to the nearest centroid of every node it passes, for RUST.
+// A cache for RUST: the score of the nearest centroid of every stored row, at every node that the
+// row passes.
 //
-// With the best score of a row known, a node that takes one new centroid computes one distance per
-// row, not one per centroid. Scores are kept in 16 bits, cut off after the leading ones: an
-// interval that holds the score. A new centroid beyond its end cannot be nearest; the few rows
-// that fall inside are looked at again in full. So what is kept never changes an answer, and may
-// be dropped at any time.
+// If the best score of a row is known, a node that gets a new centroid computes one distance per
+// row instead of one per centroid. Scores are truncated to their leading 16 bits, which define an
+// interval around the score. A new centroid with a score above the interval is not the nearest;
+// rows whose new score falls into it are compared with all centroids. So the cache never changes a
+// result, and can be cleared at any time.
 #pragma once
 
 #include <atomic>
@@ -15,59 +16,61 @@
 
 namespace evergrow {
 
-// Only the latest version of a tree has any use for scores: a copy has none, and takes those of the
-// tree before it when it is changed.
+// Only the latest version of a tree needs it: a copy starts without one, and an update takes over
+// the cache of the old tree.
 class ScoreCache {
   public:
-    // Deeper nodes hold too few rows to matter.
+    // Nodes below these levels have too few rows for the cache to pay.
     static constexpr std::size_t kLevels = 16;
 
     struct Interval {
-        float low, high;  // low <= score <= high; not a number if unknown
+        float low, high;  // low <= score <= high; NaN if unknown
     };
 
     ScoreCache() = default;
     ScoreCache(const ScoreCache&) : ScoreCache() {}
     ScoreCache& operator=(const ScoreCache&) {
-        drop();
+        clear();
         return *this;
     }
-    ~ScoreCache() { drop(); }
+    ~ScoreCache() { clear(); }
 
-    bool is_kept() const { return rows_.load(std::memory_order_acquire) != nullptr; }
-    void drop() {
+    bool is_active() const { return rows_.load(std::memory_order_acquire) != nullptr; }
+    // Removes all scores; the cache is inactive then.
+    void clear() {
         delete rows_.exchange(nullptr);
         n_rows_ = 0;
     }
-    // What another tree has kept, if nobody else has taken it; nothing is known without.
-    void take(ScoreCache& other) {
-        drop();
+    // Takes over the scores of another cache, which is inactive then.
+    void take_from(ScoreCache& other) {
+        clear();
         rows_ = other.rows_.exchange(nullptr);
         n_rows_ = other.n_rows_.exchange(0);
     }
-    void start() {
-        if (!is_kept()) rows_ = new std::vector<Row>();
+    void activate() {
+        if (!is_active()) rows_ = new std::vector<Row>();
     }
     std::size_t n_bytes() const { return n_rows_.load(std::memory_order_relaxed) * sizeof(Row); }
 
-    // There are rows 0 to n_rows - 1 from now on; nothing is known of new ones.
+    // Sets the number of rows; the scores of new rows are unknown.
     void extend_to(std::size_t n_rows) {
-        if (!is_kept()) return;
+        if (!is_active()) return;
         rows().resize(n_rows);
         n_rows_ = n_rows;
     }
-    void keep(std::int32_t row, std::size_t level, float score) {
-        if (!is_kept() || level >= kLevels) return;
+    // Scores of rows below kLevels are not stored.
+    void store(std::int32_t row, std::size_t level, float score) {
+        if (!is_active() || level >= kLevels) return;
         std::uint32_t bits = 0;
         std::memcpy(&bits, &score, sizeof bits);
         rows()[static_cast<std::size_t>(row)].level[level] = static_cast<std::uint16_t>(bits >> 16);
     }
-    Interval at(std::int32_t row, std::size_t level) const {
-        if (!is_kept() || level >= kLevels) return {as_float(kUnknown), as_float(kUnknown)};
+    Interval interval(std::int32_t row, std::size_t level) const {
+        if (!is_active() || level >= kLevels) return {as_float(kUnknown), as_float(kUnknown)};
         const std::uint16_t bits = rows()[static_cast<std::size_t>(row)].level[level];
         if (bits == kUnknown) return {as_float(bits), as_float(bits)};
-        const float cut = as_float(bits), next = as_float(bits + 1U);
-        return (bits & kSign) == 0 ? Interval{cut, next} : Interval{next, cut};
+        const float truncated = as_float(bits), next = as_float(bits + 1U);
+        return (bits & kSign) == 0 ? Interval{truncated, next} : Interval{next, truncated};
     }
 
   private:

@@ -8,7 +8,7 @@ namespace {
 std::int32_t number(std::size_t n) { return static_cast<std::int32_t>(n); }
 std::size_t place(std::int32_t n) { return static_cast<std::size_t>(n); }
 
-// Writes where the old values were if there is room, else behind all others.
+// Writes in place of the old values if they fit, else at the end of the array.
 template <class T>
 void rewrite(PagedArray<T>& array, std::int32_t& begin, std::int32_t& size, const T* values,
              std::size_t n, std::size_t& dead) {
@@ -36,7 +36,7 @@ constexpr std::int32_t kNoSlot = -1;
 
 std::size_t Tree::n_bytes() const {
     return nodes_.n_bytes() + centroids_.n_bytes() + means_.n_bytes() + counts_.n_bytes() +
-           rows_.n_bytes() + scores.n_bytes();
+           rows_.n_bytes() + score_cache.n_bytes();
 }
 
 std::int32_t Tree::count_of(const Node& node, std::int32_t class_id) const {
@@ -76,7 +76,7 @@ void Tree::add_leaf(std::int32_t parent) {
     nodes_.push_back(leaf);
 }
 
-void Tree::plant() {
+void Tree::reset() {
     nodes_.clear();
     centroids_.clear();
     means_.clear();
@@ -85,7 +85,7 @@ void Tree::plant() {
     dead_nodes_ = dead_centroids_ = dead_counts_ = dead_rows_ = 0;
     dead_means_ = 0;
     n_comparisons = 0;
-    scores.drop();
+    score_cache.clear();
     add_leaf(kNoParent);
 }
 
@@ -131,19 +131,19 @@ void Tree::set_centroids(std::int32_t i, const Split& split) {
     store(node, split);
 }
 
-void Tree::bury_centroids(const Node& node) {
+void Tree::mark_centroids_dead(const Node& node) {
     dead_centroids_ += place(node.centroid_size);
-    // Other nodes may use the same means; about half of them are not used elsewhere.
+    // Other nodes may use the same means; about half of the means are used only once.
     for (std::size_t j = 0; j < place(node.centroid_size); ++j)
         if (!CentroidSource::from_code(centroid(node, j).source).is_row()) dead_means_ += 0.5;
 }
 
-void Tree::bury(std::int32_t i) {
+void Tree::mark_dead(std::int32_t i) {
     const Node& gone = node(i);
     ++dead_nodes_;
     dead_counts_ += place(gone.count_size);
     dead_rows_ += place(gone.row_size);
-    bury_centroids(gone);
+    mark_centroids_dead(gone);
 }
 
 void Tree::cut(std::int32_t top) {
@@ -152,13 +152,13 @@ void Tree::cut(std::int32_t top) {
         const std::int32_t at = pending.back();
         const std::int32_t left = node(at).left;
         pending.pop_back();
-        if (at != top) bury(at);
+        if (at != top) mark_dead(at);
         if (left == kLeaf) continue;
         pending.push_back(left);
         pending.push_back(left + 1);
     }
     Node& leaf = *nodes_.edit(place(top));
-    bury_centroids(leaf);
+    mark_centroids_dead(leaf);
     leaf.left = kLeaf;
     leaf.centroid_begin = leaf.centroid_size = leaf.row_begin = leaf.row_size = 0;
 }
@@ -227,7 +227,7 @@ Tree Tree::rebuilt() const {
             append_run(centroids_, old.centroid_begin, old.centroid_size, copy.centroids_,
                        fresh.centroid_begin);
             fresh.centroid_size = old.centroid_size;
-            copy.take_means(fresh, *this, slot_of);
+            copy.copy_means(fresh, *this, slot_of);
             pending.push_back({old.left + 1, fresh.left + 1});
             pending.push_back({old.left, fresh.left});
         }
@@ -236,8 +236,8 @@ Tree Tree::rebuilt() const {
     return copy;
 }
 
-// Several nodes may use one mean: it is copied for the first and found by the others.
-void Tree::take_means(const Node& node, const Tree& from, std::vector<std::int32_t>& slot_of) {
+// Several nodes may use the same mean: the first one copies it, the others refer to the copy.
+void Tree::copy_means(const Node& node, const Tree& from, std::vector<std::int32_t>& slot_of) {
     if (kind_ == SplitKind::kAxis) return;
     for (std::size_t j = 0; j < place(node.centroid_size); ++j) {
         Centroid& moved = *centroids_.edit(place(node.centroid_begin) + j);

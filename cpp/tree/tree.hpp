@@ -1,5 +1,5 @@
-// A tree is data: arrays that can be read and edited. It knows nothing of randomness,
-// parameters or how a split was found.
+// A tree as data: arrays that can be read and edited. It does not know random numbers, parameters
+// or how a split was found.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ constexpr std::int32_t kLeaf = -1;
 constexpr std::int32_t kRoot = 0;
 constexpr std::int32_t kNoParent = -1;
 
-// Children are neighbours: right = left + 1.
+// The right child follows the left one: right = left + 1.
 struct Node {
     std::int32_t left = kLeaf;
     std::int32_t parent = kNoParent;
@@ -32,8 +32,8 @@ struct Node {
     bool is_leaf() const { return left == kLeaf; }
 };
 
-// Edits leave what they replace behind; `packed` makes a tree without it. Copies are cheap: they
-// share what neither has changed.
+// Edits leave dead entries in the arrays; `packed` makes a tree without them. Copies are cheap:
+// they share the pages that neither has changed.
 class Tree {
   public:
     Tree(SplitKind kind, std::size_t width) : kind_(kind), means_(width) {}
@@ -41,7 +41,7 @@ class Tree {
     SplitKind kind() const { return kind_; }
     std::size_t width() const { return means_.width(); }
     std::size_t n_nodes() const { return nodes_.size() - dead_nodes_; }
-    // One more than the highest number of a node.
+    // One more than the highest node number, dead nodes included.
     std::size_t node_limit() const { return nodes_.size(); }
     std::size_t n_means() const { return means_.size(); }
     std::size_t n_bytes() const;
@@ -61,47 +61,47 @@ class Tree {
     const std::uint16_t* mean(std::int32_t slot) const {
         return means_.at(static_cast<std::size_t>(slot));
     }
-    // Samples of a class at a node.
+    // Number of samples of a class at a node.
     std::int32_t count_of(const Node& node, std::int32_t class_id) const;
     // Appends the training rows of all leaves below a node, from left to right.
     void collect_rows(std::int32_t node, std::vector<std::int32_t>& rows) const;
 
-    // One empty leaf; the arrays keep their room.
-    void plant();
+    // Makes the tree one empty leaf; the arrays keep their memory.
+    void reset();
     // Turns a leaf into a splitting node with two empty leaves; returns the left one.
     std::int32_t split(std::int32_t leaf, const Split& split);
     // Turns a splitting node into an empty leaf; its counts stay.
     void cut(std::int32_t node);
     void set_rows(std::int32_t leaf, const std::int32_t* rows, std::size_t n);
     void set_counts(std::int32_t node, const ClassCount* counts, std::size_t n);
-    // Adds changes, sorted by class; classes that come to zero go.
+    // Adds changes, sorted by class; classes with a count of zero are removed.
     void change_counts(std::int32_t node, const std::vector<ClassCount>& changes);
     std::int32_t add_mean(const std::uint16_t* mean);
     // Replaces the centroids of a splitting node; new means are stored.
     void set_centroids(std::int32_t node, const Split& split);
 
-    // The same tree without what edits have left behind, in memory of its exact size. An edited
-    // tree has its nodes numbered anew, as a grown one numbers them.
+    // A copy without dead entries, in memory of its exact size. The nodes of an edited tree are
+    // renumbered in the order in which a grown tree has them.
     Tree packed() const;
-    // Roughly how much of its memory edits have left behind.
+    // Approximate share of memory that dead entries take.
     double dead_share() const;
 
-    // For updates of the class means in nodes; not part of what the tree knows.
-    mutable ScoreCache scores;
+    // Speeds up updates of centroids; not part of the value of the tree.
+    mutable ScoreCache score_cache;
 
-    // Distances computed while growing and updating, the papers' measure of training cost.
+    // Distances computed by training, the measure of cost in [Ristin2014 Sec. 5].
     std::uint64_t n_comparisons = 0;
 
   private:
-    // Reads and writes every array as it lies.
+    // Reads and writes the arrays directly.
     friend class TreeDelta;
 
     void add_leaf(std::int32_t parent);
     void store(Node& node, const Split& split);
-    void bury(std::int32_t node);
-    void bury_centroids(const Node& node);
+    void mark_dead(std::int32_t node);
+    void mark_centroids_dead(const Node& node);
     Tree rebuilt() const;
-    void take_means(const Node& node, const Tree& from, std::vector<std::int32_t>& slot_of);
+    void copy_means(const Node& node, const Tree& from, std::vector<std::int32_t>& slot_of);
 
     SplitKind kind_;
     PagedArray<Node> nodes_;
@@ -110,8 +110,8 @@ class Tree {
     PagedArray<ClassCount> counts_;
     PagedArray<std::int32_t> rows_;
     std::size_t dead_nodes_ = 0, dead_centroids_ = 0, dead_counts_ = 0, dead_rows_ = 0;
-    double dead_means_ = 0;  // roughly
-    std::vector<ClassCount> merged_;
+    double dead_means_ = 0;           // approximate
+    std::vector<ClassCount> merged_;  // buffer
 };
 
 // Number of nodes above a node.

@@ -1,7 +1,8 @@
-// What an update changed in a tree, as bytes for whoever has the tree before it.
+// The changes of a tree since an older version of it, as bytes for another process that has the
+// older version.
 //
-// Arrays are taken as they lie, with what edits have left behind: then the numbers in them mean the
-// same on both sides. For processes of one version of this code; files hold flat trees.
+// Arrays are compared with their dead entries, so that indices mean the same on both sides. Both
+// processes must run the same version of this code; files contain flat trees instead.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +18,14 @@ namespace evergrow {
 
 class TreeDelta {
   public:
-    // All of a tree, or what is different from the one that it was made from by an update.
+    // The difference to the tree that an update started from; the whole tree if that is null.
     static std::vector<std::uint8_t> since(const Tree* before, const Tree& after);
-    // The tree after the changes. Throws std::invalid_argument if they are those of another tree.
-    static std::shared_ptr<Tree> applied(const Tree* before, const std::uint8_t* bytes,
-                                         std::size_t n_bytes);
+    // The tree after the changes. Throws std::invalid_argument if they belong to another tree.
+    static std::shared_ptr<Tree> apply(const Tree* before, const std::uint8_t* bytes,
+                                       std::size_t n_bytes);
 
   private:
-    // Every array of a tree together with the one of another tree.
+    // Calls visit with each array of one tree and the same array of another.
     template <class One, class Other, class Visit>
     static void for_each_array(One& one, Other& other, Visit visit) {
         visit(one.nodes_, other.nodes_);
@@ -35,7 +36,7 @@ class TreeDelta {
     }
 };
 
-// The same for every tree of a forest; without a forest before it, all of each tree.
+// The changes of every tree of a forest; whole trees if `before` is null.
 std::vector<std::vector<std::uint8_t>> deltas_since(const Forest* before, const Forest& after);
 
 struct DeltaBytes {

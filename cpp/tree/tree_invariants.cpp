@@ -9,9 +9,8 @@ namespace {
 
 using Counts = std::map<std::int32_t, std::int64_t>;
 
-void require(bool condition, std::int32_t node, const char* broken) {
-    if (!condition)
-        throw std::logic_error("node " + std::to_string(node) + ": " + std::string(broken));
+void require(bool condition, std::int32_t node, const char* violation) {
+    if (!condition) throw std::logic_error("node " + std::to_string(node) + ": " + violation);
 }
 
 Counts counts_of(const Tree& tree, std::int32_t i) {
@@ -21,7 +20,7 @@ Counts counts_of(const Tree& tree, std::int32_t i) {
     for (std::size_t j = 0; j < static_cast<std::size_t>(node.count_size); ++j) {
         const ClassCount& seen = tree.count(node, j);
         require(seen.class_id > before, i, "class counts are not sorted");
-        require(seen.count > 0, i, "a class is counted without samples");
+        require(seen.count > 0, i, "a class count is not positive");
         before = seen.class_id;
         counts[seen.class_id] = seen.count;
     }
@@ -34,7 +33,7 @@ void check_leaf(const Tree& tree, const Samples& samples, std::int32_t i, const 
     std::int32_t before = -1;
     for (std::size_t j = 0; j < static_cast<std::size_t>(node.row_size); ++j) {
         const std::int32_t class_id = samples.class_of(tree.row(node, j));
-        require(class_id != Samples::kGone, i, "holds a row that was removed");
+        require(class_id != Samples::kRemoved, i, "holds a row that was removed");
         require(class_id >= before, i, "rows are not sorted by class");
         before = class_id;
         ++held[class_id];
@@ -54,7 +53,7 @@ void check_split(const Tree& tree, const Samples& samples, std::int32_t i) {
         sides[centroid.side] = true;
         const auto source = CentroidSource::from_code(centroid.source);
         if (tree.kind() != SplitKind::kAxis && source.is_row())
-            require(samples.class_of(source.index()) != Samples::kGone, i,
+            require(samples.class_of(source.index()) != Samples::kRemoved, i,
                     "compares with a row that was removed");
     }
     require(sides[0] && sides[1], i, "all centroids are on one side");
@@ -81,7 +80,7 @@ void check_tree(const Tree& tree, const Samples& samples) {
         for (const auto& [class_id, n] : counts_of(tree, node.left + 1)) below[class_id] += n;
         require(below == counts, i, "counts differ from those of the children");
         for (const std::int32_t child : {node.left, node.left + 1}) {
-            require(tree.node(child).parent == i, child, "its parent does not know it");
+            require(tree.node(child).parent == i, child, "its parent link is wrong");
             pending.push_back(child);
         }
     }

@@ -7,8 +7,8 @@
 
 namespace evergrow {
 
-// Throws std::logic_error that names the first invariant broken: links are mutual, counts are
-// those of the children together, rows are sorted by class and no more than the counts.
+// Throws std::logic_error with the first violation: parents and children link to each other, counts
+// are the sums of the children's, rows are sorted by class and not more than the counts.
 void check_tree(const Tree& tree, const Samples& samples);
 void check_trees(const Forest& forest);
 

@@ -1,4 +1,4 @@
-// Forgetting: rows leave the leaves, and centroids made of them leave the nodes.
+// Forgetting: removes rows from leaves, and the centroids that are made of them from nodes.
 #include <algorithm>
 
 #include "run/random_stream.hpp"
@@ -65,7 +65,7 @@ class CentroidRemoval final : public NodeDecider {
             if (!forgotten_.has_centroid(tree_, centroid)) edit.split.centroids.push_back(centroid);
         }
         if (edit.split.size() == n_centroids) return KeepNode{};
-        if (is_void(edit.split)) return CutNode{};
+        if (is_one_sided(edit.split)) return CutNode{};
         edit.stored = collect_stored_rows(tree_, visit.node);
         edit.nearest = finder_.find(edit.split, edit.stored.rows);
         return edit;
@@ -104,7 +104,7 @@ std::optional<Updated> forget(const Forest& forest, const std::vector<std::int32
                               [&](std::int32_t row) { return forgotten.has_row(row); }),
                left.end());
     const auto work = [&](TreeTask& task) {
-        task.tree.scores.drop();
+        task.tree.score_cache.clear();
         task.editor.remove_rows(forgotten.flags, false);
         task.editor.drop_classes(classes);
         if (task.tree.node(kRoot).count_size == 0)

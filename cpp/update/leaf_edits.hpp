@@ -11,13 +11,13 @@
 
 namespace evergrow {
 
-// By row number: whether an edit is about the row.
+// By row number: 1 for the rows that an edit concerns.
 using RowFlags = std::vector<std::uint8_t>;
 
 RowFlags flags_of(const std::vector<std::int32_t>& rows, std::size_t n_samples);
 
-// The rows that a leaf shall hold and by how much its class counts change. Without changes the leaf
-// stays as it is.
+// The new rows of a leaf and the changes of its class counts. Without changes the leaf stays as it
+// is.
 struct LeafEdit {
     std::vector<std::int32_t> rows;
     std::vector<ClassCount> changes;  // sorted by class
@@ -26,12 +26,12 @@ struct LeafEdit {
 // The leaf without its flagged rows.
 LeafEdit without_rows(const Tree& tree, const Samples& samples, std::int32_t leaf,
                       const RowFlags& flags);
-// The leaf with its flagged rows under the classes that they have in `samples`; in `before` they
-// have those that the leaf counts.
+// The leaf after its flagged rows got the classes that they have in `samples`; `before` has the old
+// classes.
 LeafEdit with_new_classes(const Tree& tree, const Samples& samples, const Samples& before,
                           std::int32_t leaf, const RowFlags& flags);
 
-// Applies edits to all leaves below a node. The buffers are kept between calls.
+// Applies edits to all leaves below a node. Reuses its buffers.
 class LeafEdits {
   public:
     using Decide = std::function<LeafEdit(std::int32_t leaf)>;
@@ -42,13 +42,13 @@ class LeafEdits {
                                     const Decide& decide);
 
   private:
-    // A node below, and the place of its parent in the list.
+    // A node of the subtree, and the index of its parent in the list.
     struct Below {
         std::int32_t node;
         std::size_t parent;
     };
     std::vector<Below> below_;
-    std::vector<std::vector<ClassCount>> changes_;  // by place in the list; empty between calls
+    std::vector<std::vector<ClassCount>> changes_;  // by index in the list; empty between calls
 };
 
 }  // namespace evergrow

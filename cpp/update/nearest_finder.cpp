@@ -67,14 +67,14 @@ NearestCentroids NearestFinder::find_changed(std::int32_t node, const Split& spl
     const std::size_t level = depth_of(tree_, node);
     const Split& changed = changed_centroids(tree_.node(node), split, new_places);
     // With many changed centroids, comparing with all of them is as fast.
-    const bool is_cached =
-        tree_.scores.is_kept() && level < ScoreCache::kLevels && 2 * changed.size() <= split.size();
+    const bool is_cached = tree_.score_cache.is_active() && level < ScoreCache::kLevels &&
+                           2 * changed.size() <= split.size();
     if (!is_cached) return find(split, rows);
     NearestCentroids nearest = find(changed, rows);
     unsure_.clear();
     unsure_places_.clear();
     for (std::size_t r = 0; r < rows.size(); ++r) {
-        const ScoreCache::Interval best = tree_.scores.at(rows[r], level);
+        const ScoreCache::Interval best = tree_.score_cache.interval(rows[r], level);
         if (nearest.scores[r] > best.high) {
             nearest.index[r] = kSameSide;
         } else if (nearest.scores[r] < best.low && nearest.index[r] < new_places.size()) {

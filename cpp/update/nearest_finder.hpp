@@ -1,4 +1,4 @@
-// The nearest centroid of rows where a node is about to change.
+// Nearest centroids of rows at a node that is about to change.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +15,19 @@
 
 namespace evergrow {
 
-// Reads the tree; counts the distances it computes in the report.
+// Reads the tree and adds the distances that it computes to the report.
 class NearestFinder {
   public:
     NearestFinder(const Tree& tree, const TreeContext& context, UpdateReport& report)
         : tree_(tree), context_(context), report_(report), reader_(context.samples) {}
 
-    // The nearest centroid of a split, new means included [Ristin2014 Eq. 2]. Incomplete if the
-    // update was asked to stop.
+    // The nearest centroid of each row [Ristin2014 Eq. 2]; the split may have new means. Incomplete
+    // if the update was asked to stop.
     NearestCentroids find(const Split& split, const std::vector<std::int32_t>& rows);
 
-    // The same for stored rows of a node whose centroids at `new_places` differ from those of the
-    // split. Cached scores show for most rows that they stay on their side (kSameSide) after a
-    // comparison with the changed centroids alone.
+    // The same for stored rows of a node, where the split differs from the node at `new_places`.
+    // With cached scores most rows need a comparison with the changed centroids only; rows that
+    // certainly stay on their side get the index kSameSide.
     NearestCentroids find_changed(std::int32_t node, const Split& split,
                                   const std::vector<std::size_t>& new_places,
                                   const std::vector<std::int32_t>& rows);
@@ -50,7 +50,7 @@ class NearestFinder {
     std::vector<std::size_t> unsure_places_;
 };
 
-// The rows that the leaves below a splitting node hold.
+// The training rows in the leaves below a splitting node.
 StoredRows collect_stored_rows(const Tree& tree, std::int32_t node);
 
 }  // namespace evergrow

@@ -46,8 +46,8 @@ std::int64_t n_samples(const Tree& tree, const Node& node) {
     return n;
 }
 
-// What divides a node's chance to be chosen: |T_n| + 1 (Eq. 7), one, or the quality
-// Q(n) = H(S_n) - sum over its leaves of |S_l| / |S_n| H(S_l).
+// By node, the inverse of its weight: |T_n| + 1 [Ristin2014 Eq. 7], one, or the quality
+// Q(n) = H(S_n) - sum over its leaves of |S_l| / |S_n| H(S_l) [GuoReport Sec. 2.2].
 std::vector<double> divisors(const Tree& tree, const std::vector<Visited>& order,
                              NodeWeights weights, const EntropyTable& n_log_n) {
     std::vector<double> divisor(tree.node_limit(), 1.0);
@@ -79,8 +79,8 @@ std::vector<std::uint8_t> choose_nodes(const Tree& tree, double share, NodeWeigh
     if (share <= 0) return chosen;
     const std::vector<Visited> order = in_order(tree, key);
     const std::vector<double> divisor = divisors(tree, order, weights, n_log_n);
-    // Weighted sampling without replacement: the lowest of -ln(u) / w, one u per node (Efraimidis
-    // and Spirakis 2006).
+    // Weighted sampling without replacement: the nodes with the lowest -ln(u) / w, u uniform
+    // (Efraimidis and Spirakis 2006).
     struct Drawn {
         double rank;
         std::int32_t node;

@@ -1,4 +1,4 @@
-// Which splitting nodes an update may change: Eq. (7) of Ristin 2014.
+// The choice of the splitting nodes that an update may change [Ristin2014 Eq. 7].
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace evergrow {
 
-// What makes a node likely: a small subtree, nothing, or a subtree that separates its classes
-// badly (the report's RTSTQ).
+// Which nodes are more likely: those with a small subtree, none, or those whose subtree separates
+// its classes badly (RTSTQ) [GuoReport Sec. 2.2].
 enum class NodeWeights : std::uint8_t { kSize, kUniform, kQuality };
 
-// For every node whether it is chosen: a share of the splitting nodes, rounded to the nearest
-// number, without replacement. A node's number is drawn from its path, `key` being the root's.
+// By node, 1 for the chosen ones: a share of the splitting nodes, rounded to the nearest integer,
+// without replacement. `key` is that of the root; the draw of a node depends on its path only.
 std::vector<std::uint8_t> choose_nodes(const Tree& tree, double share, NodeWeights weights,
                                        std::uint64_t key, const EntropyTable& n_log_n);
 

@@ -24,11 +24,11 @@ struct NearestCentroids {
     std::vector<float> scores;
 };
 
-// Index for a row that stays on its side because no new centroid is nearest to it. Its score is
-// not set.
+// Index for a row that stays on its side because no changed centroid is nearest to it. Its score is
+// undefined.
 constexpr std::uint16_t kSameSide = 0xFFFF;
 
-// The training rows that the leaves below a splitting node hold, from left to right.
+// The training rows in the leaves below a splitting node, from left to right.
 struct StoredRows {
     std::vector<std::int32_t> rows;
     std::size_t n_left = 0;  // rows below the left child
@@ -39,19 +39,19 @@ struct KeepNode {};
 // The node becomes a leaf that holds its stored rows and the arrivals.
 struct CutNode {};
 
-// The node gets other centroids, and stored rows that are now nearest to one of the other side move
+// The node gets other centroids, and stored rows whose nearest centroid is on the other side move
 // there.
 struct ReplaceCentroids {
     Split split;
     StoredRows stored;
     NearestCentroids nearest;  // of the stored rows
-    // Of the arrivals, where the decision needed it: they are not compared with centroids again.
+    // Of the arrivals, if the decision computed it; the pass then does not route them again.
     std::optional<NearestCentroids> nearest_of_arrivals;
 };
 
 using NodeEdit = std::variant<KeepNode, CutNode, ReplaceCentroids>;
 
-// Decides about one splitting node at a time, from the root down. It reads the tree and does not
+// Decides about one splitting node at a time, from the root down. It reads the tree but does not
 // change it.
 class NodeDecider {
   public:

@@ -1,9 +1,10 @@
-// Rows that get other classes, finer ones mostly: leaves and counts follow, and where a tree is
-// full of a refined class it is grown again. Joins both forest papers: labels are refined as in
-// Ristin 2015, in a forest that goes on as in Ristin 2014.
+// Refinement: some rows get other, usually finer, classes. Leaves and counts follow, and subtrees
+// with many samples of a refined class grow again. This combines the refinement of labels of
+// [Ristin2015 Sec. 4] with the updates of [Ristin2014 Sec. 4].
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "run/stopwatch.hpp"
@@ -21,14 +22,16 @@ constexpr std::int32_t kUntouched = -1;
 void check_refined(const Forest& forest, const Samples& samples,
                    const std::vector<std::int32_t>& rows, const UpdatePlan& plan) {
     if (samples.size() != forest.samples->size())
-        throw std::invalid_argument("samples must be those of the forest, some with other classes");
+        throw std::invalid_argument(
+            "samples must be those of the forest with other classes: the number of rows differs");
     for (const std::int32_t row : rows)
         if (samples.class_of(row) < 0 || place(samples.class_of(row)) >= plan.n_classes)
-            throw std::invalid_argument("there is no such class");
+            throw std::invalid_argument("row " + std::to_string(row) +
+                                        " has a class that is not below n_classes");
 }
 
-// By class its coarse class, itself where there are none, if a row that changed belongs to that;
-// kUntouched for others.
+// By class its coarse class, or the class itself without a hierarchy, if a changed row belongs to
+// it; else kUntouched.
 std::vector<std::int32_t> refined_classes(const Samples& samples,
                                           const std::vector<std::int32_t>& rows,
                                           const UpdatePlan& plan) {
@@ -44,8 +47,8 @@ std::vector<std::int32_t> refined_classes(const Samples& samples,
     return coarse;
 }
 
-// Cuts the topmost splitting nodes of whose samples at least this share belongs to one refined
-// class; `refined` is by class the refined class it belongs to, or kUntouched.
+// Cuts the topmost splitting nodes with at least this share of their samples from one refined
+// class. `refined` is the result of refined_classes.
 void cut_refined_subtrees(TreeTask& task, const std::vector<std::int32_t>& refined, double share) {
     const Stopwatch watch(task.report.pass_seconds);
     const Tree& tree = task.tree;
@@ -87,7 +90,7 @@ std::optional<Updated> refine(const Forest& forest, std::shared_ptr<const Sample
     const RowFlags flags = flags_of(rows, samples->size());
     const std::vector<std::int32_t> refined = refined_classes(*samples, rows, plan);
     const auto work = [&](TreeTask& task) {
-        task.tree.scores.drop();
+        task.tree.score_cache.clear();
         task.editor.relabel_rows(flags, *forest.samples);
         cut_refined_subtrees(task, refined, share);
         regrow(task);

@@ -1,4 +1,4 @@
-// After the edits of a tree: leaves that became too small go, leaves that changed grow.
+// The end of an update of a tree: leaves that became too small are cut, leaves that changed grow.
 #pragma once
 
 #include <cstdint>

@@ -64,8 +64,8 @@ ClassesAtNode classes_at(const Tree& tree, const Samples& samples, const NodeVis
     return present;
 }
 
-// Reservoir sampling over the classes that a node has seen [Ristin2014 Sec. 4 d]: by place of a
-// centroid the new class that it gets, or kOld for the centroid that is there.
+// Reservoir sampling over the classes that a node has seen [Ristin2014 Sec. 4d]: returns by place
+// of a centroid the index of its new class, or kOld if the centroid stays.
 constexpr int kOld = -1;
 std::vector<int> draw_reservoir(std::size_t n_old, std::size_t n_new, std::size_t n_seen,
                                 std::size_t n_wanted, Stream stream) {
@@ -127,7 +127,7 @@ NodeEdit RustDecider::decide(const NodeVisit& visit) {
     if (found.classes.empty()) return KeepNode{};
     const Node& node = tree_.node(visit.node);
     const std::size_t n_old = place(node.centroid_size);
-    const std::size_t n_wanted = grows_wider(rules().proposer) ? rules().n_centroids : n_old;
+    const std::size_t n_wanted = may_add_centroids(rules().proposer) ? rules().n_centroids : n_old;
     const std::vector<int> places = draw_reservoir(n_old, found.classes.size(), found.n_held,
                                                    n_wanted, Stream(derive(visit.key, kReservoir)));
     const std::vector<std::size_t> open = new_places(places);
@@ -138,12 +138,12 @@ NodeEdit RustDecider::decide(const NodeVisit& visit) {
     edit.nearest = finder_.find_changed(visit.node, edit.split, open, edit.stored.rows);
     edit.nearest_of_arrivals = finder_.find(edit.split, visit.arrivals);
     choose_sides(visit, open, edit);
-    if (is_void(edit.split)) return CutNode{};
+    if (is_one_sided(edit.split)) return CutNode{};
     return edit;
 }
 
-// Classes of the batch that arrive at the node and that it has no sample of. Where means of coarse
-// classes are compared, a coarse class stands for its fine ones.
+// Classes of the batch that arrive at the node and of which it has no samples. Where nodes compare
+// with means of coarse classes, a coarse class includes its fine classes.
 NewClasses RustDecider::find_new_classes(const NodeVisit& visit) const {
     const ClassesAtNode present = classes_at(tree_, samples(), visit);
     PooledClasses pooled;

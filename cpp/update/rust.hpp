@@ -1,5 +1,5 @@
 // Reuse subtree (RUST): chosen nodes take the means of classes that are new to them, and stored
-// rows that are nearest to such a mean may change sides [Ristin2014 Sec. 4 d, Eq. 8].
+// rows that are nearest to such a mean may change sides [Ristin2014 Sec. 4d].
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ SideCounts::SideCounts(const EntropyTable& n_log_n, const Objective& objective,
       all_(n_classes) {
     std::vector<std::int32_t> classes(n_classes);
     std::iota(classes.begin(), classes.end(), 0);
-    objective.see(classes, levels_);
+    objective.make_levels(classes, levels_);
 }
 
 std::uint8_t SideCounts::close(std::size_t cell) {

@@ -19,7 +19,7 @@ struct Strategy {
     bool grows;
     // Centroids change, so it pays to cache the scores of stored rows.
     bool caches_scores;
-    // Makes what decides about the chosen nodes of one tree; null if the strategy chooses none.
+    // Makes the decider for the chosen nodes of one tree; null if the strategy chooses none.
     // `batch` are the rows that are new to the tree.
     std::unique_ptr<NodeDecider> (*make_decider)(const Tree& tree, const TreeContext& context,
                                                  const std::vector<std::int32_t>& batch,

@@ -13,13 +13,13 @@
 namespace evergrow {
 
 struct TreeContext {
-    const Samples& samples;  // with those of the update
+    const Samples& samples;  // old and new
     const UpdatePlan& plan;
     const EntropyTable& n_log_n;
     const StopFlag& stop;
-    std::uint64_t tree_key;  // of the random numbers that this tree draws in this update
+    std::uint64_t tree_key;  // of the random numbers of this tree in this update
 
-    // The rows that this tree draws from new ones, at the rate of the first fit.
+    // The rows that this tree draws from new rows, at the rate of the first fit.
     std::vector<std::int32_t> draw_rows(const std::vector<std::int32_t>& sorted) const;
     std::uint64_t root_key() const { return purpose_key(tree_key, Purpose::kNodes); }
 };

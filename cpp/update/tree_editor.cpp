@@ -55,7 +55,7 @@ SideRows TreeEditor::replace_centroids(std::int32_t node, const ReplaceCentroids
     for (std::size_t i = 0; i < edit.stored.rows.size(); ++i) {
         const std::uint16_t nearest = edit.nearest.index[i];
         if (nearest == kSameSide) continue;
-        tree_.scores.keep(edit.stored.rows[i], level, edit.nearest.scores[i]);
+        tree_.score_cache.store(edit.stored.rows[i], level, edit.nearest.scores[i]);
         const bool right = edit.split.centroids[nearest].side != 0;
         if (right == (i >= edit.stored.n_left)) continue;
         (right ? moved.right : moved.left).push_back(edit.stored.rows[i]);
@@ -76,9 +76,9 @@ SideRows TreeEditor::replace_centroids(std::int32_t node, const ReplaceCentroids
 
 void TreeEditor::cache_scores(std::int32_t node, const std::int32_t* rows, const float* scores,
                               std::size_t n) {
-    if (!tree_.scores.is_kept()) return;
+    if (!tree_.score_cache.is_active()) return;
     const std::size_t level = depth_of(tree_, node);
-    for (std::size_t i = 0; i < n; ++i) tree_.scores.keep(rows[i], level, scores[i]);
+    for (std::size_t i = 0; i < n; ++i) tree_.score_cache.store(rows[i], level, scores[i]);
 }
 
 void TreeEditor::remove_below(std::int32_t node, const RowFlags& flags, bool keep_counts) {

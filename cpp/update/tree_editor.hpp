@@ -18,7 +18,7 @@ struct SideRows {
 };
 
 // Keeps class counts, rows and score cache of the tree consistent, and remembers the leaves that
-// may have to be cut or grown afterwards. It decides nothing.
+// may have to be cut or grown afterwards. It makes no decisions.
 class TreeEditor {
   public:
     TreeEditor(Tree& tree, const TreeContext& context, UpdateReport& report)
@@ -33,7 +33,7 @@ class TreeEditor {
     // Makes a node a leaf that holds the rows of its subtree and these new rows.
     void cut(std::int32_t node, const std::vector<std::int32_t>& rows);
     // Replaces the centroids and takes the stored rows that change sides out of their leaves.
-    // Returns them by their new side; the caller takes them to its leaves.
+    // Returns them by their new side; the caller routes them to leaves.
     SideRows replace_centroids(std::int32_t node, const ReplaceCentroids& edit);
     // Stores the scores of rows at a node in the cache of the tree, if it has one.
     void cache_scores(std::int32_t node, const std::int32_t* rows, const float* scores,
@@ -43,10 +43,10 @@ class TreeEditor {
     void remove_rows(const RowFlags& flags, bool keep_counts);
     // Counts flagged rows under their new classes; `before` has the old ones.
     void relabel_rows(const RowFlags& flags, const Samples& before);
-    // Takes classes out of all class counts.
+    // Removes classes from all class counts.
     void drop_classes(const std::vector<std::int32_t>& classes);
 
-    // While a leaf that lost rows holds too few, cuts its parent.
+    // Cuts the parents of leaves that lost rows and have too few, repeatedly.
     void cut_small_leaves();
     // Leaves whose rows changed, without duplicates; some may have been cut since.
     std::vector<std::int32_t> changed_leaves() const;

@@ -60,8 +60,8 @@ void detach_rows(Tree& tree, const Samples& samples, const std::vector<std::uint
         }
         if (!changed) continue;
         tree.set_centroids(i, split);
-        // Rounding has moved the centroid a little.
-        tree.scores.drop();
+        // Rounding moved the centroid, so cached scores are no longer exact.
+        tree.score_cache.clear();
     }
 }
 
@@ -108,7 +108,7 @@ void relabel_tree(Tree& tree, const Samples& samples, const std::vector<std::int
 }
 
 void renumber_rows(Tree& tree, const std::vector<std::int32_t>& map) {
-    tree.scores.drop();
+    tree.score_cache.clear();
     for (const std::int32_t i : live_nodes(tree)) {
         const Node node = tree.node(i);
         if (node.is_leaf()) {

@@ -1,4 +1,4 @@
-// Edits of a whole tree that keep its shape.
+// Edits of a whole tree that keep its structure.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace evergrow {
 
-// Nodes that can be reached from the root, a node before its children; edits leave others behind.
+// The reachable nodes, parents before their children; other nodes are dead.
 std::vector<std::int32_t> live_nodes(const Tree& tree);
 
-// Gives the tree copies of its own, in half precision, of centroids that are flagged rows.
+// Replaces centroids that reference flagged rows by copies in half precision.
 void detach_rows(Tree& tree, const Samples& samples, const std::vector<std::uint8_t>& flags);
 
-// Takes the classes out of the class counts of every node.
+// Removes classes from the class counts of every node.
 void drop_class_counts(Tree& tree, const std::vector<std::int32_t>& classes);
 
-// Names every class c map[c] instead, in counts and centroids; the rows of a leaf are sorted by
-// the new names, those of `samples`.
+// Replaces class c by map[c] in counts and centroids, and sorts the rows of leaves by their classes
+// in `samples`, which are the new ones.
 void relabel_tree(Tree& tree, const Samples& samples, const std::vector<std::int32_t>& map);
 
-// Gives every row r the number map[r] instead.
+// Replaces row r by row map[r] everywhere.
 void renumber_rows(Tree& tree, const std::vector<std::int32_t>& map);
 
 }  // namespace evergrow

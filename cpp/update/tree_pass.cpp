@@ -45,8 +45,8 @@ void TreePass::visit(const Group& group, NodeDecider* decider, std::vector<Group
     if (!moved.right.empty()) sides.right = merge_by_class(samples, moved.right, sides.right);
     const Tree& tree = editor_.tree();
     const std::int32_t child = tree.node(group.node).left;
-    if (!sides.left.empty()) fetch_centroids(samples, tree, child);
-    if (!sides.right.empty()) fetch_centroids(samples, tree, child + 1);
+    if (!sides.left.empty()) prefetch_centroids(samples, tree, child);
+    if (!sides.right.empty()) prefetch_centroids(samples, tree, child + 1);
     pending.push_back(Group{child + 1, derive(group.key, 1), std::move(sides.right)});
     pending.push_back(Group{child, derive(group.key, 0), std::move(sides.left)});
 }

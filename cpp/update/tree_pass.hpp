@@ -1,5 +1,5 @@
-// One pass of rows through a tree: each node sees its arrivals once, is edited as decided, and
-// sends them on to its children.
+// One pass of rows through a tree: each node receives its arrivals once, is edited as decided, and
+// routes them to its children.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,7 @@ void pack_if_worthwhile(std::shared_ptr<Tree>& tree, std::size_t index, UpdateRe
     const Stopwatch watch(report.pack_seconds);
     if (tree->dead_share() <= tolerated_dead_share(index)) return;
     auto packed = std::make_shared<Tree>(tree->packed());
-    packed->scores.take(tree->scores);
+    packed->score_cache.take_from(tree->score_cache);
     tree = std::move(packed);
 }
 
@@ -75,7 +75,7 @@ std::optional<Updated> update_trees(const Forest& forest, std::shared_ptr<const 
                 growers[worker] = std::make_unique<Grower>(*samples, plan.n_classes, plan.rules,
                                                            *n_log_n, plan.row_budget);
             auto tree = std::make_shared<Tree>(*forest.trees[place]);
-            tree->scores.take(forest.trees[place]->scores);
+            tree->score_cache.take_from(forest.trees[place]->score_cache);
             const std::uint64_t before = tree->n_comparisons;
             UpdateReport& report = reports[place];
             const TreeContext context{*samples, plan, *n_log_n, stop,

@@ -13,7 +13,7 @@
 
 namespace evergrow {
 
-// A tree in work, and what the work may use. The tree is a copy of the one in the old forest.
+// One tree of an update: a copy of a tree of the old forest, and what the work on it may use.
 struct TreeTask {
     std::size_t index;  // of the tree in the whole forest
     Tree& tree;

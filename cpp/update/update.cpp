@@ -35,11 +35,11 @@ class ChosenNodes final : public NodeDecider {
 
 void prepare_score_cache(Tree& tree, const Samples& samples, const Strategy& strategy) {
     if (!strategy.caches_scores) {
-        tree.scores.drop();
+        tree.score_cache.clear();
         return;
     }
-    tree.scores.start();
-    tree.scores.extend_to(samples.size());
+    tree.score_cache.activate();
+    tree.score_cache.extend_to(samples.size());
 }
 
 // Takes the rows, sorted by class, down the tree by the strategy.
@@ -107,8 +107,8 @@ Forest relabel(const Forest& forest, std::shared_ptr<const Samples> samples,
 Forest compact(const Forest& forest) {
     Forest packed{forest.samples, {}, forest.n_classes, forest.n_log_n};
     std::vector<std::int32_t> number;
-    if (forest.samples->n_removed() > 0 && forest.samples->can_be_referred_to())
-        packed.samples = std::make_shared<const Samples>(forest.samples->without_gaps(number));
+    if (forest.samples->n_removed() > 0 && forest.samples->can_reference_rows())
+        packed.samples = std::make_shared<const Samples>(forest.samples->compacted(number));
     for (const auto& old : forest.trees) {
         Tree tree = *old;
         if (!number.empty()) renumber_rows(tree, number);

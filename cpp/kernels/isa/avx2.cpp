@@ -15,7 +15,7 @@ struct Avx2 {
     using Four = __m128;
     using Best = BestOfFour;
     static constexpr std::size_t kWidth = 8;
-    // The lowest scores of eight rows and the columns they are in.
+    // The lowest scores of eight rows and the columns they belong to.
     struct Lowest {
         __m256 score;
         __m256i index;
@@ -57,7 +57,7 @@ struct Avx2 {
     static void prefetch(const float* p) {
         _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
     }
-    // Lane i of an accumulator meets lane i + 4, then i + 2, then i + 1.
+    // Lane i of an accumulator is added to lane i + 4, then i + 2, then i + 1.
     static float sum_lanes(Register sum) {
         return sum_of_four(_mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps(sum, 1)));
     }
@@ -99,9 +99,9 @@ struct Avx2 {
     }
     static Bytes add_bytes(Bytes a, Bytes b) { return _mm256_add_epi8(a, b); }
     static Bytes subtract_bytes(Bytes a, Bytes b) { return _mm256_sub_epi8(a, b); }
-    static constexpr std::size_t kMostParts = 0;  // registers hold too few entries
-    static void add_parts(const std::int64_t*, std::size_t, const std::uint8_t*, std::size_t,
-                          std::int64_t*) {}
+    static constexpr std::size_t kMaxSplitTerms = 0;  // registers hold too few entries
+    static void add_split_terms(const std::int64_t*, std::size_t, const std::uint8_t*, std::size_t,
+                                std::int64_t*) {}
 
   private:
     // Halves of a added to each other in the low half, those of b in the high half.

@@ -15,7 +15,7 @@ struct Avx512 {
     using Four = __m128;
     using Best = BestOfFour;
     static constexpr std::size_t kWidth = 16;
-    // The lowest scores of sixteen rows and the columns they are in.
+    // The lowest scores of sixteen rows and the columns they belong to.
     struct Lowest {
         __m512 score;
         __m512i index;
@@ -32,7 +32,7 @@ struct Avx512 {
         }
         void store_score(float* p) const { _mm512_storeu_ps(p, score); }
     };
-    static constexpr std::size_t kColumns = 5;  // 4 rows x 5 centroids leave room for operands
+    static constexpr std::size_t kColumns = 5;  // 4 rows x 5 centroids leave registers for operands
 
     static Register zero() { return _mm512_setzero_ps(); }
     static Register repeat(float value) { return _mm512_set1_ps(value); }
@@ -55,7 +55,7 @@ struct Avx512 {
     static void prefetch(const float* p) {
         _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
     }
-    // Lane i of an accumulator meets lane i + 8, then i + 4, i + 2 and i + 1.
+    // Lane i of an accumulator is added to lane i + 8, then i + 4, i + 2 and i + 1.
     static float sum_lanes(Register sum) {
         const __m256 eight =
             _mm256_add_ps(_mm512_castps512_ps256(sum), _mm512_extractf32x8_ps(sum, 1));
@@ -94,11 +94,13 @@ struct Avx512 {
     static void store_bytes(std::uint8_t* p, Bytes v) { _mm512_storeu_si512(p, v); }
     static Bytes add_bytes(Bytes a, Bytes b) { return _mm512_add_epi8(a, b); }
     static Bytes subtract_bytes(Bytes a, Bytes b) { return _mm512_sub_epi8(a, b); }
-    // Two registers hold 16 entries, and the table of r is that of n - r.
-    static constexpr std::size_t kMostParts = 31;
-    static void add_parts(const std::int64_t* of_parts, std::size_t n, const std::uint8_t* right,
-                          std::size_t n_candidates, std::int64_t* gains) {
-        const __m512i low = _mm512_loadu_si512(of_parts), high = _mm512_loadu_si512(of_parts + 8);
+    // Two registers hold 16 entries, and the entries of r and n - r are the same.
+    static constexpr std::size_t kMaxSplitTerms = 31;
+    static void add_split_terms(const std::int64_t* split_terms, std::size_t n,
+                                const std::uint8_t* right, std::size_t n_candidates,
+                                std::int64_t* gains) {
+        const __m512i low = _mm512_loadu_si512(split_terms),
+                      high = _mm512_loadu_si512(split_terms + 8);
         const __m128i all = _mm_set1_epi8(static_cast<char>(n));
         for (std::size_t i = 0; i < n_candidates; i += 8) {
             const __m128i r = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(right + i));

@@ -1,6 +1,6 @@
-// The nearest-centroid kernel, written once over a vector type and compiled once per
-// instruction set. Everything has internal linkage: code compiled for a newer instruction
-// set must never be the copy the linker keeps for the others.
+// The loops of kernels.hpp as templates over a vector type, compiled once per instruction set.
+// Everything has internal linkage: with external linkage the linker could keep the copy for a newer
+// instruction set and use it for all.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 namespace evergrow {
 namespace {
 
-// Rows go through the kernel four at a time; the four results of one centroid share a register.
+// Rows are processed four at a time; the four results for a centroid share a register.
 constexpr std::size_t kRows = 4;
 
 // Dot products of four rows with C centroids. Each pair has one accumulator, filled in the order
-// of the features, so a pair's result does not depend on the block it was computed in.
+// of the features, so its result does not depend on the block in which it was computed.
 //
-// `ahead` are A rows to fetch meanwhile: rows lie scattered in memory, and requests spread over
-// the loop overlap with the arithmetic where a burst would stall it. They go into the second-level
-// cache: the first has too few buffers for lines under way (measured: half as fast).
+// `ahead` are A rows to prefetch: rows lie scattered in memory, and prefetches spread over the loop
+// overlap with the arithmetic. They go to the second-level cache, because the first level has too
+// few buffers for pending lines (measured: half as fast).
 template <class V, int C, int A>
 inline void dot_block(const float* const* rows, const float* const* ahead,
                       const float* const* centroids, std::size_t width, typename V::Four* dots) {
@@ -47,7 +47,7 @@ inline void dot_block(const float* const* rows, const float* const* ahead,
     for (int c = 0; c < C; ++c) dots[c] = V::sum_lanes(sum[c]);
 }
 
-// dot_block for a number of centroids known only now, at most V::kColumns.
+// dot_block for a number of centroids that is known at run time, at most V::kColumns.
 template <class V, int A, int C = V::kColumns>
 inline void dot_columns(const float* const* rows, const float* const* ahead,
                         const float* const* centroids, std::size_t count, std::size_t width,
@@ -58,14 +58,14 @@ inline void dot_columns(const float* const* rows, const float* const* ahead,
     dot_block<V, C, A>(rows, ahead, centroids, width, dots);
 }
 
-// Dot products of four rows with every centroid: keep(centroid, dots) for one after the other.
-// `ahead` are four more rows to fetch, or null.
+// Dot products of four rows with every centroid: calls keep(centroid, dots) for each in order.
+// `ahead` are four more rows to prefetch, or null.
 template <class V, class Keep>
 inline void dot_four(const float* const* rows, const float* const* ahead,
                      const Centroids& centroids, std::size_t width, Keep keep) {
-    // Blocks of nearly equal size: a lone last centroid would leave the pipeline half empty.
+    // Blocks of nearly equal size: a last block of one centroid would not fill the pipeline.
     const std::size_t n_blocks = (centroids.count + V::kColumns - 1) / V::kColumns;
-    // The rows to fetch are spread over the blocks.
+    // The prefetches are spread over the blocks.
     const std::size_t per_block = n_blocks == 1 ? 4 : (n_blocks < 4 ? 2 : 1);
     std::size_t to_fetch = ahead == nullptr ? 0 : kRows;
     std::size_t first = 0;
@@ -88,12 +88,12 @@ inline void dot_four(const float* const* rows, const float* const* ahead,
     }
 }
 
-// Rows four at a time: with_four(i, n, rows, ahead) for rows i to i + n - 1. The last few are
-// filled up with copies of the last one.
+// Calls with_four(i, n, rows, ahead) for rows i to i + n - 1, four at a time. A shorter last group
+// is filled with copies of its last row.
 template <class WithFour>
 inline void by_four(const float* const* rows, std::size_t n_rows, std::size_t width,
                     WithFour with_four) {
-    // Narrow rows are computed faster than one is fetched: ask earlier when there are many.
+    // Narrow rows are computed faster than they are fetched: prefetch earlier if there are many.
     const std::size_t lead = kRows * (width <= 512 && n_rows >= 64 ? 3 : 1);
     for (std::size_t i = 0; i < n_rows; i += kRows) {
         const std::size_t n = n_rows - i < kRows ? n_rows - i : kRows;
@@ -109,7 +109,7 @@ void nearest_centroids(const float* const* rows, std::size_t n_rows, const Centr
     by_four(rows, n_rows, width,
             [&](std::size_t i, std::size_t n, const float* const* four, const float* const* ahead) {
                 auto best = V::Best::none();
-                // Score |c|^2 / 2 - x.c; strict comparison: a tie stays with the lower index.
+                // Score |c|^2 / 2 - x.c; strict comparison, so that ties go to the lower index.
                 dot_four<V>(four, ahead, centroids, width,
                             [&](std::size_t c, const typename V::Four& dots) {
                                 best.keep(centroids.half_norms[c], dots,
@@ -141,7 +141,7 @@ void centroid_scores(const float* const* rows, std::size_t n_rows, const Centroi
             });
 }
 
-// The lowest of several columns for N registers of rows; their scores only if `lowest` is not null.
+// The lowest of several columns for N registers of rows; its score only if `lowest` is not null.
 template <class V, std::size_t N>
 inline void lowest_of_rows(const float* const* columns, std::size_t n_columns, std::size_t first,
                            std::uint16_t* nearest, float* lowest) {
@@ -160,13 +160,13 @@ void lowest_columns(const float* const* columns, std::size_t n_columns, std::siz
                     std::uint16_t* nearest, float* lowest) {
     constexpr std::size_t kRegisters = kScoreRows / V::kWidth;
     std::size_t first = 0;
-    // Twice as many where there are: comparisons of one register wait for each other.
+    // Two groups at once where there are enough: comparisons of one register wait for each other.
     for (; first + kScoreRows < n_rows; first += 2 * kScoreRows)
         lowest_of_rows<V, 2 * kRegisters>(columns, n_columns, first, nearest, lowest);
     if (first < n_rows) lowest_of_rows<V, kRegisters>(columns, n_columns, first, nearest, lowest);
 }
 
-// One dot product with a centroid where it lies, in the order of dot_block.
+// One dot product with a centroid in place, summed in the order of dot_block.
 template <class V>
 float dot_half(const float* row, const std::uint16_t* centroid, std::size_t width) {
     typename V::Register sum = V::zero();
@@ -201,7 +201,7 @@ template <class V>
 void add_rows(const float* const* rows, std::size_t n_rows, std::size_t width, float* sum) {
     std::size_t r = 0;
     for (; r + 4 <= n_rows; r += 4) {
-        // Fetching stops at the last whole block of four; past it the rows are too few to matter.
+        // No prefetch for the last rows, which are too few to matter.
         const float* const* ahead = r + 8 <= n_rows ? rows + r + 4 : rows + r;
         for (std::size_t i = 0; i < width; i += V::kWidth) {
             for (int a = 0; a < 4; ++a) V::prefetch(ahead[a] + i);
@@ -220,7 +220,7 @@ void dot_products(const float* const* rows, std::size_t n_rows, const float* con
                   std::size_t n_vectors, std::size_t width, float* products, std::size_t stride) {
     for (std::size_t i = 0; i < n_rows; i += kRows) {
         const std::size_t n = n_rows - i < kRows ? n_rows - i : kRows;
-        // The last few rows are filled up with copies of the last one.
+        // A shorter last group is filled with copies of its last row.
         const float* four[kRows];
         for (std::size_t r = 0; r < kRows; ++r) four[r] = rows[i + (r < n ? r : n - 1)];
         for (std::size_t j = 0; j < n_vectors; j += V::kColumns) {

@@ -1,5 +1,5 @@
-// The loops of factor_kernels.hpp, written once over a vector type and compiled once per
-// instruction set. Everything has internal linkage, as in distance_loops.hpp.
+// The loops of factor_kernels.hpp as templates over a vector type, compiled once per instruction
+// set. Everything has internal linkage, as in distance_loops.hpp.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 namespace evergrow {
 namespace {
 
-// One double at a time, for what is left over at the end of a row.
+// One double at a time, for the end of a row.
 struct OneDouble {
     using Double = double;
     static constexpr std::size_t kDoubles = 1;
@@ -22,8 +22,8 @@ struct OneDouble {
     static double sum_double(double sum) { return sum; }
 };
 
-// Each vector stays in a register while the four rows pass: memory is the limit, and a row is
-// read and written once however many vectors there are.
+// Each vector stays in a register while the four rows are processed. Memory bandwidth is the limit,
+// and a row is read and written once for all vectors.
 template <class V, std::size_t M>
 inline std::size_t rotate_columns(double* const* rows, double* const* vectors,
                                   const Rotation* rotations, std::size_t begin, std::size_t end) {
@@ -38,12 +38,13 @@ inline std::size_t rotate_columns(double* const* rows, double* const* vectors,
             Double row = V::load_double(rows[r] + i);
 #pragma GCC unroll 8
             for (std::size_t v = 0; v < M; ++v) {
-                const Rotation& turn = rotations[r * M + v];
-                row = V::multiply_add_double(V::repeat_double(turn.take), x[v],
-                                             V::multiply_double(V::repeat_double(turn.keep), row));
+                const Rotation& rotation = rotations[r * M + v];
+                row = V::multiply_add_double(
+                    V::repeat_double(rotation.row_by_vector), x[v],
+                    V::multiply_double(V::repeat_double(rotation.row_by_row), row));
                 x[v] = V::multiply_add_double(
-                    V::repeat_double(turn.back), row,
-                    V::multiply_double(V::repeat_double(turn.stretch), x[v]));
+                    V::repeat_double(rotation.vector_by_row), row,
+                    V::multiply_double(V::repeat_double(rotation.vector_by_vector), x[v]));
             }
             V::store_double(rows[r] + i, row);
         }
@@ -75,7 +76,7 @@ inline std::size_t multiply_columns(const double* const* rows, const double* con
     return i;
 }
 
-// Two sums per vector: one alone would wait for itself.
+// Two sums per vector, because additions to the same sum wait for each other.
 template <class V, std::size_t M>
 inline std::size_t multiply_one(const double* row, const double* const* vectors, std::size_t width,
                                 double* products) {

@@ -1,8 +1,8 @@
-// The loop of gain_kernels.hpp, written once over a vector type and compiled once per instruction
-// set. Everything has internal linkage, as in distance_loops.hpp.
+// The loop of gain_kernels.hpp as a template over a vector type, compiled once per instruction set.
+// Everything has internal linkage, as in distance_loops.hpp.
 //
-// Candidates lie side by side in registers of bytes, so that one subtraction per row counts it for
-// all of them: no table of classes and centroids is filled, and none is added up per candidate.
+// A register of bytes holds the counts of many candidates, so that one subtraction counts a row for
+// all of them. No table of classes and centroids is needed.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 namespace evergrow {
 namespace {
 
-constexpr std::size_t kMostInByte = 255;
+constexpr std::size_t kMaxInByte = 255;
 
 // Up to kCandidateLanes candidates, in N registers.
 template <class V, std::size_t N>
@@ -25,18 +25,18 @@ class GainLoop {
 
     void run() {
         count_wide(rows_.lone_begin, rows_.lone_end, n_right_);
-        // Small groups share a count of all their rows until a byte could overflow.
+        // The rows of small groups are also counted together until a byte could overflow.
         Bytes together[N];
         clear(together);
         std::size_t n_together = 0;
         for (std::size_t g = 0; g < rows_.n_groups; ++g) {
             const RowGroup& group = rows_.groups[g];
             const auto n = static_cast<std::size_t>(group.end - group.begin);
-            if (n > kMostInByte) {
+            if (n > kMaxInByte) {
                 add_large(group, n);
                 continue;
             }
-            if (n_together + n > kMostInByte) {
+            if (n_together + n > kMaxInByte) {
                 widen(together, n_right_);
                 clear(together);
                 n_together = 0;
@@ -44,8 +44,8 @@ class GainLoop {
             Bytes right[N];
             clear(right);
             const bool is_parted = count(group.begin, group.end, right);
-            // Adding zeros from registers costs less than a branch that is taken at random.
-            if (n <= V::kMostParts || is_parted) add_small(group, n, right);
+            // Adding zeros from registers is faster than an unpredictable branch.
+            if (n <= V::kMaxSplitTerms || is_parted) add_small(group, n, right);
             for (std::size_t b = 0; b < N; ++b) together[b] = V::add_bytes(together[b], right[b]);
             n_together += n;
         }
@@ -60,8 +60,8 @@ class GainLoop {
         for (std::size_t b = 0; b < N; ++b) counts[b] = V::zero_bytes();
     }
 
-    // Counts the rows that go right; whether they are nearest to more than one centroid. Those of
-    // a single one stay together under every candidate.
+    // Counts the rows that go right. Returns whether they are nearest to more than one centroid; if
+    // not, no candidate divides them.
     bool count(const std::uint32_t* row, const std::uint32_t* end, Bytes (&right)[N]) const {
         const std::size_t first = nearest_[*row];
         std::size_t difference = 0;
@@ -86,7 +86,7 @@ class GainLoop {
     void count_wide(const std::uint32_t* row, const std::uint32_t* end, std::int32_t* sums) const {
         while (row != end) {
             const auto n_left = static_cast<std::size_t>(end - row);
-            const std::size_t n = n_left < kMostInByte ? n_left : kMostInByte;
+            const std::size_t n = n_left < kMaxInByte ? n_left : kMaxInByte;
             Bytes right[N];
             clear(right);
             count(row, row + n, right);
@@ -98,11 +98,11 @@ class GainLoop {
     void add_small(const RowGroup& group, std::size_t n, const Bytes (&counts)[N]) {
         std::uint8_t right[kLanes];
         for (std::size_t b = 0; b < N; ++b) V::store_bytes(right + b * V::kBytes, counts[b]);
-        if (n <= V::kMostParts) {
-            V::add_parts(group.of_parts, n, right, masks_.n_candidates, gains_);
-        } else if (group.of_parts != nullptr) {
+        if (n <= V::kMaxSplitTerms) {
+            V::add_split_terms(group.split_terms, n, right, masks_.n_candidates, gains_);
+        } else if (group.split_terms != nullptr) {
             for (std::size_t i = 0; i < masks_.n_candidates; ++i)
-                gains_[i] += group.of_parts[right[i]];
+                gains_[i] += group.split_terms[right[i]];
         } else {
             look_up(n, right);
         }
@@ -131,7 +131,7 @@ class GainLoop {
     std::int32_t* n_right_;
 };
 
-// With no more registers than the candidates fill.
+// Uses only as many registers as the candidates fill.
 template <class V, std::size_t N = kCandidateLanes / V::kBytes>
 inline void add_gains_of_few(const GroupedRows& rows, const std::uint16_t* nearest,
                              const CandidateMasks& masks, std::int64_t* gains,

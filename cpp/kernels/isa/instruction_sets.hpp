@@ -1,4 +1,4 @@
-// The implementations of Kernels that this build contains.
+// The implementations of Kernels in this build.
 #pragma once
 
 #include "kernels/kernels.hpp"

@@ -1,5 +1,5 @@
-// Every processor: GCC's and Clang's vector types where they exist (they become SSE2, NEON, ...),
-// plain arrays elsewhere.
+// For every processor: the vector types of GCC and Clang, which become SSE2, NEON and so on, or
+// plain arrays with other compilers.
 #include <cstring>
 
 #include "kernels/half_float.hpp"
@@ -53,7 +53,7 @@ struct SixteenBytes {
 };
 #endif
 
-// Four scores, one per row, and where they come from.
+// The lowest scores of four rows and the centroids they belong to.
 struct PortableBest {
     float score[kRows];
     std::int32_t index[kRows];
@@ -82,7 +82,7 @@ struct Portable {
     using Four = FourFloats;
     using Best = PortableBest;
     static constexpr std::size_t kWidth = 4;
-    // The lowest scores of four rows and the columns they are in.
+    // The lowest scores of four rows and the columns they belong to.
     struct Lowest {
         float score[kRows];
         std::int32_t index[kRows];
@@ -162,9 +162,9 @@ struct Portable {
     static void store_bytes(std::uint8_t* p, const Bytes& v) { std::memcpy(p, &v, sizeof v); }
     static Bytes add_bytes(const Bytes& a, const Bytes& b) { return a + b; }
     static Bytes subtract_bytes(const Bytes& a, const Bytes& b) { return a - b; }
-    static constexpr std::size_t kMostParts = 0;  // registers hold too few entries
-    static void add_parts(const std::int64_t*, std::size_t, const std::uint8_t*, std::size_t,
-                          std::int64_t*) {}
+    static constexpr std::size_t kMaxSplitTerms = 0;  // registers hold too few entries
+    static void add_split_terms(const std::int64_t*, std::size_t, const std::uint8_t*, std::size_t,
+                                std::int64_t*) {}
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the AVX2 and AVX-512 kernels share: results of four rows in one 128-bit register.
+// Shared by the AVX2 and AVX-512 kernels: results of four rows in one 128-bit register.
 #pragma once
 
 #include <immintrin.h>
@@ -10,7 +10,7 @@
 namespace evergrow {
 namespace {
 
-// Four scores, one per row, and where they come from.
+// The lowest scores of four rows and the centroids they belong to.
 struct BestOfFour {
     __m128 score;
     __m128i index;

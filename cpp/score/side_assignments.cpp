@@ -1,4 +1,4 @@
-#include "score/colourings.hpp"
+#include "score/side_assignments.hpp"
 
 #include <algorithm>
 
@@ -18,8 +18,8 @@ std::size_t table_size(std::size_t n) {
     return size;
 }
 
-// Inserts into an open-addressing table whose empty places hold 0; false if it was there. Keys are
-// random numbers: their low bits serve as they are.
+// Inserts a key into an open-addressing hash table in which 0 means empty; false if the key was
+// there. Keys are random, so their low bits are the hash.
 bool insert(std::vector<std::uint64_t>& table, std::uint64_t key) {
     const std::size_t mask = table.size() - 1;
     for (std::size_t i = static_cast<std::size_t>(key) & mask;; i = (i + 1) & mask) {
@@ -33,7 +33,7 @@ bool insert(std::vector<std::uint64_t>& table, std::uint64_t key) {
 
 }  // namespace
 
-void Colourings::start(std::size_t n_centroids, std::size_t max_count, const Stream& stream) {
+void SideAssignments::start(std::size_t n_centroids, std::size_t max_count, const Stream& stream) {
     n_centroids_ = n_centroids;
     first_ = stream;
     const std::size_t n_free = n_centroids - 1;
@@ -44,14 +44,14 @@ void Colourings::start(std::size_t n_centroids, std::size_t max_count, const Str
     rewind();
 }
 
-void Colourings::rewind() {
+void SideAssignments::rewind() {
     n_left_ = n_all_;
     if (enumerated_ || is_drawn_) return;
     stream_ = first_;
     seen_.assign(table_size(n_all_), 0);
 }
 
-bool Colourings::next_batch() {
+bool SideAssignments::next_batch() {
     if (n_left_ == 0) return false;
     size_ = enumerated_ ? n_left_ : std::min(n_left_, kBatch);
     n_left_ -= size_;
@@ -61,7 +61,7 @@ bool Colourings::next_batch() {
     return true;
 }
 
-void Colourings::draw(std::size_t count) {
+void SideAssignments::draw(std::size_t count) {
     const std::size_t n_free = n_centroids_ - 1;
     const std::size_t n_words = (n_free + kWordBits - 1) / kWordBits;
     const std::size_t last_bits = n_free - (n_words - 1) * kWordBits;
@@ -75,7 +75,7 @@ void Colourings::draw(std::size_t count) {
                 stream_.next() & (w + 1 == n_words ? last_mask : ~std::uint64_t{0});
             words_[w * count + i] = word;
             any |= word;
-            // Colourings of more than 65 centroids are told apart by a 64-bit hash.
+            // Assignments of more than 65 centroids are compared by a 64-bit hash.
             key = n_words == 1 ? word : derive(key, word);
         }
         if (any != 0 && insert(seen_, key)) ++i;
@@ -90,25 +90,25 @@ void Colourings::draw(std::size_t count) {
     }
 }
 
-void Colourings::enumerate_masks() {
+void SideAssignments::enumerate_masks() {
     stride_ = padded(size_);
     masks_.assign(n_centroids_ * stride_, 0);
     for (std::size_t j = 0; j + 1 < n_centroids_; ++j)
         for (std::size_t i = 0; i < size_; ++i) masks_[j * stride_ + i] = goes_right(i, j) ? -1 : 0;
 }
 
-CandidateMasks Colourings::masks() {
+CandidateMasks SideAssignments::masks() {
     if (masks_.empty()) enumerate_masks();
     return CandidateMasks{masks_.data(), stride_, size_};
 }
 
-bool Colourings::goes_right(std::size_t candidate, std::size_t centroid) const {
+bool SideAssignments::goes_right(std::size_t candidate, std::size_t centroid) const {
     if (centroid + 1 == n_centroids_) return false;
     if (enumerated_) return (candidate >> centroid & 1U) != 0;
     return masks_[centroid * stride_ + candidate] != 0;
 }
 
-void Colourings::count_right(const std::int32_t* counts, std::int32_t* right) const {
+void SideAssignments::count_right(const std::int32_t* counts, std::int32_t* right) const {
     if (enumerated_) {
         right[0] = 0;
         for (std::size_t j = 0; j + 1 < n_centroids_; ++j) {
