@@ -21,8 +21,8 @@ struct FactorKernels {
     // rotation of row r with vector v is rotations[r * n_vectors + v].
     void (*rotate_rows)(double* const* rows, double* const* vectors, std::size_t n_vectors,
                         const Rotation* rotations, std::size_t begin, std::size_t end);
-    // Dot products of four rows with every vector over [begin, end), at products[r * n_vectors +
-    // v].
+    // Dot products of four rows with every vector over the columns [begin, end), row by row: that
+    // of row r with vector v is products[r * n_vectors + v].
     void (*multiply_rows)(const double* const* rows, const double* const* vectors,
                           std::size_t n_vectors, std::size_t begin, std::size_t end,
                           double* products);

@@ -8,14 +8,12 @@
 namespace evergrow {
 namespace {
 
-std::size_t place(std::int32_t n) { return static_cast<std::size_t>(n); }
-
 void read_frequencies(const LeafReading& /*reading*/, const Tree& tree, std::int32_t leaf,
                       LeafBuffers& buffers) {
     const Node& node = tree.node(leaf);
     std::int64_t total = 0;
-    for (std::size_t j = 0; j < place(node.count_size); ++j) total += tree.count(node, j).count;
-    for (std::size_t j = 0; j < place(node.count_size); ++j) {
+    for (std::size_t j = 0; j < as_index(node.count_size); ++j) total += tree.count(node, j).count;
+    for (std::size_t j = 0; j < as_index(node.count_size); ++j) {
         const ClassCount& seen = tree.count(node, j);
         buffers.shares.push_back(ClassShare{
             seen.class_id, static_cast<double>(seen.count) / static_cast<double>(total)});
@@ -35,12 +33,12 @@ void read_joint(const LeafReading& reading, const Tree& tree, std::int32_t leaf,
     for (std::int32_t at = leaf; at != kNoParent; at = tree.node(at).parent) {
         const Node& node = tree.node(at);
         std::int64_t total = 0;
-        for (std::size_t j = 0; j < place(node.count_size); ++j) {
+        for (std::size_t j = 0; j < as_index(node.count_size); ++j) {
             const ClassCount& seen = tree.count(node, j);
             if (reading.hierarchy.is_finest(seen.class_id)) total += seen.count;
         }
         if (total == 0) continue;
-        for (std::size_t j = 0; j < place(node.count_size); ++j) {
+        for (std::size_t j = 0; j < as_index(node.count_size); ++j) {
             const ClassCount& seen = tree.count(node, j);
             if (reading.hierarchy.is_finest(seen.class_id))
                 buffers.shares.push_back(ClassShare{
@@ -64,23 +62,23 @@ void share_among_coarse(const LeafReading& reading, const Tree& tree, const Node
                         LeafBuffers& buffers) {
     std::int64_t total = 0;
     buffers.open.clear();
-    for (std::size_t j = 0; j < place(node.count_size); ++j) {
+    for (std::size_t j = 0; j < as_index(node.count_size); ++j) {
         const ClassCount& seen = tree.count(node, j);
         const std::int32_t coarse = reading.hierarchy.parent(seen.class_id);
-        if (buffers.n_of[place(coarse)] == 0) buffers.open.push_back(coarse);
-        buffers.n_of[place(coarse)] += seen.count;
+        if (buffers.n_of[as_index(coarse)] == 0) buffers.open.push_back(coarse);
+        buffers.n_of[as_index(coarse)] += seen.count;
         total += seen.count;
     }
     std::size_t n_open = 0;
     for (const std::int32_t coarse : buffers.open) {
         const double share =
-            static_cast<double>(buffers.n_of[place(coarse)]) / static_cast<double>(total);
-        buffers.n_of[place(coarse)] = 0;
+            static_cast<double>(buffers.n_of[as_index(coarse)]) / static_cast<double>(total);
+        buffers.n_of[as_index(coarse)] = 0;
         if (!reading.hierarchy.is_divided(coarse)) {
             buffers.shares.push_back(ClassShare{coarse, share});
             continue;
         }
-        buffers.remaining[place(coarse)] = share;
+        buffers.remaining[as_index(coarse)] = share;
         buffers.open[n_open++] = coarse;
     }
     buffers.open.resize(n_open);
@@ -97,26 +95,26 @@ void divide(const LeafReading& reading, const Tree& tree, std::int32_t at, LeafB
     const Node& node = tree.node(at);
     const auto is_wanted = [&](const ClassCount& seen) {
         return !reading.hierarchy.is_coarse(seen.class_id) &&
-               buffers.remaining[place(reading.hierarchy.parent(seen.class_id))] > 0;
+               buffers.remaining[as_index(reading.hierarchy.parent(seen.class_id))] > 0;
     };
-    for (std::size_t j = 0; j < place(node.count_size); ++j) {
+    for (std::size_t j = 0; j < as_index(node.count_size); ++j) {
         const ClassCount& seen = tree.count(node, j);
         if (is_wanted(seen))
-            buffers.n_of[place(reading.hierarchy.parent(seen.class_id))] += seen.count;
+            buffers.n_of[as_index(reading.hierarchy.parent(seen.class_id))] += seen.count;
     }
     const double smoothing = at == kRoot ? 0.0 : reading.smoothing;
-    for (std::size_t j = 0; j < place(node.count_size); ++j) {
+    for (std::size_t j = 0; j < as_index(node.count_size); ++j) {
         const ClassCount& seen = tree.count(node, j);
         if (!is_wanted(seen)) continue;
-        const std::size_t coarse = place(reading.hierarchy.parent(seen.class_id));
-        buffers.share_of[place(seen.class_id)] +=
+        const std::size_t coarse = as_index(reading.hierarchy.parent(seen.class_id));
+        buffers.share_of[as_index(seen.class_id)] +=
             buffers.remaining[coarse] * static_cast<double>(seen.count) /
             (static_cast<double>(buffers.n_of[coarse]) + smoothing);
     }
     for (const std::int32_t coarse : buffers.open) {
-        const auto n = static_cast<double>(buffers.n_of[place(coarse)]);
-        if (n > 0) buffers.remaining[place(coarse)] *= smoothing / (n + smoothing);
-        buffers.n_of[place(coarse)] = 0;
+        const auto n = static_cast<double>(buffers.n_of[as_index(coarse)]);
+        if (n > 0) buffers.remaining[as_index(coarse)] *= smoothing / (n + smoothing);
+        buffers.n_of[as_index(coarse)] = 0;
     }
 }
 
@@ -125,11 +123,11 @@ void divide(const LeafReading& reading, const Tree& tree, std::int32_t at, LeafB
 void distribute(const LeafReading& reading, const ClassShare& coarse, LeafBuffers& buffers) {
     const std::vector<std::int32_t>& fine = reading.hierarchy.finest_of(coarse.class_id);
     double given = 0;
-    for (const std::int32_t f : fine) given += buffers.share_of[place(f)];
-    buffers.remaining[place(coarse.class_id)] = 0;
+    for (const std::int32_t f : fine) given += buffers.share_of[as_index(f)];
+    buffers.remaining[as_index(coarse.class_id)] = 0;
     if (!(given > 0)) return split_evenly(reading, coarse, buffers.shares);
     for (const std::int32_t f : fine) {
-        double& share = buffers.share_of[place(f)];
+        double& share = buffers.share_of[as_index(f)];
         if (share > 0) buffers.shares.push_back(ClassShare{f, coarse.share * share / given});
         share = 0;
     }
@@ -143,16 +141,16 @@ void read_hierarchical(const LeafReading& reading, const Tree& tree, std::int32_
     share_among_coarse(reading, tree, tree.node(leaf), buffers);
     std::vector<ClassShare> divided;
     for (const std::int32_t coarse : buffers.open)
-        divided.push_back(ClassShare{coarse, buffers.remaining[place(coarse)]});
+        divided.push_back(ClassShare{coarse, buffers.remaining[as_index(coarse)]});
     for (std::int32_t at = leaf; at != kNoParent && !buffers.open.empty();
          at = tree.node(at).parent) {
         divide(reading, tree, at, buffers);
         std::size_t n_open = 0;
         for (const std::int32_t coarse : buffers.open) {
-            if (buffers.remaining[place(coarse)] > kNegligible)
+            if (buffers.remaining[as_index(coarse)] > kNegligible)
                 buffers.open[n_open++] = coarse;
             else
-                buffers.remaining[place(coarse)] = 0;
+                buffers.remaining[as_index(coarse)] = 0;
         }
         buffers.open.resize(n_open);
     }

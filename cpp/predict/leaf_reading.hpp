@@ -28,9 +28,8 @@ struct LeafBuffers {
 
 // How a leaf is read. With coarse and fine classes only the finest classes get a share.
 //   frequencies   the share of each class in the samples of the leaf
-//   joint         the share of each finest class in the samples that have one [Ristin2015
-//   Sec. 4.2];
-//                 without such samples those of the nearest ancestor that has some
+//   joint         the share of each finest class in the samples that have one, or without such
+//                 samples those of the nearest ancestor that has some [Ristin2015 Sec. 4.2]
 //   hierarchical  P(coarse) over all samples of the leaf, times P(fine | coarse)
 //                 [Ristin2015 Sec. 4.4], smoothed towards the parent node
 struct LeafReading {

@@ -1,5 +1,5 @@
-// The best of many candidates by an objective and their cost [Ristin2015 Eq. 5], [Ristin2015 Eq.
-// 6].
+// The best of many candidates: the highest value of the objective [Ristin2015 Eq. 6] minus the cost
+// of its centroids [Ristin2015 Eq. 5].
 #pragma once
 
 #include <cstddef>

@@ -68,8 +68,7 @@ class LinearSvm {
     std::vector<double> squared_norms_;  // of the rows with the constant feature
     std::vector<double> alpha_;
     std::vector<std::uint32_t> order_;
-    std::size_t n_active_ =
-        0;  // of order_; the others are at a bound and skipped until the next check
+    std::size_t n_active_ = 0;  // of order_; the others are at a bound and skipped
     AlignedVector<float> weights_;
     float bias_ = 0;
     std::uint64_t n_products_ = 0;

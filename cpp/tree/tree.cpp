@@ -6,19 +6,17 @@ namespace evergrow {
 namespace {
 
 std::int32_t number(std::size_t n) { return static_cast<std::int32_t>(n); }
-std::size_t place(std::int32_t n) { return static_cast<std::size_t>(n); }
-
 // Writes in place of the old values if they fit, else at the end of the array.
 template <class T>
 void rewrite(PagedArray<T>& array, std::int32_t& begin, std::int32_t& size, const T* values,
              std::size_t n, std::size_t& dead) {
-    if (n > place(size)) {
-        dead += place(size);
+    if (n > as_index(size)) {
+        dead += as_index(size);
         begin = number(array.size());
         for (std::size_t i = 0; i < n; ++i) array.push_back(values[i]);
     } else {
-        dead += place(size) - n;
-        array.write(place(begin), values, n);
+        dead += as_index(size) - n;
+        array.write(as_index(begin), values, n);
     }
     size = number(n);
 }
@@ -27,7 +25,7 @@ template <class T>
 void append_run(const PagedArray<T>& from, std::int32_t begin, std::int32_t size, PagedArray<T>& to,
                 std::int32_t& to_begin) {
     to_begin = number(to.size());
-    for (std::int32_t i = begin; i < begin + size; ++i) to.push_back(from[place(i)]);
+    for (std::int32_t i = begin; i < begin + size; ++i) to.push_back(from[as_index(i)]);
 }
 
 constexpr std::int32_t kNoSlot = -1;
@@ -40,7 +38,7 @@ std::size_t Tree::n_bytes() const {
 }
 
 std::int32_t Tree::count_of(const Node& node, std::int32_t class_id) const {
-    std::size_t low = 0, high = place(node.count_size);
+    std::size_t low = 0, high = as_index(node.count_size);
     while (low < high) {
         const std::size_t middle = (low + high) / 2;
         if (count(node, middle).class_id < class_id)
@@ -48,7 +46,7 @@ std::int32_t Tree::count_of(const Node& node, std::int32_t class_id) const {
         else
             high = middle;
     }
-    if (low == place(node.count_size)) return 0;
+    if (low == as_index(node.count_size)) return 0;
     const ClassCount& found = count(node, low);
     return found.class_id == class_id ? found.count : 0;
 }
@@ -61,8 +59,8 @@ void Tree::collect_rows(std::int32_t top, std::vector<std::int32_t>& rows) const
         pending.pop_back();
         if (at.is_leaf()) {
             const std::size_t first = rows.size();
-            rows.resize(first + place(at.row_size));
-            rows_.read(place(at.row_begin), place(at.row_size), rows.data() + first);
+            rows.resize(first + as_index(at.row_size));
+            rows_.read(as_index(at.row_begin), as_index(at.row_size), rows.data() + first);
         } else {
             pending.push_back(at.left + 1);
             pending.push_back(at.left);
@@ -93,8 +91,8 @@ std::int32_t Tree::split(std::int32_t leaf, const Split& split) {
     const std::int32_t child = number(nodes_.size());
     add_leaf(leaf);
     add_leaf(leaf);
-    Node& node = *nodes_.edit(place(leaf));
-    dead_rows_ += place(node.row_size);
+    Node& node = *nodes_.edit(as_index(leaf));
+    dead_rows_ += as_index(node.row_size);
     node.row_begin = node.row_size = 0;
     node.left = child;
     store(node, split);
@@ -119,30 +117,30 @@ void Tree::store(Node& node, const Split& split) {
 }
 
 void Tree::set_centroids(std::int32_t i, const Split& split) {
-    Node& node = *nodes_.edit(place(i));
-    for (std::size_t j = 0; j < place(node.centroid_size); ++j) {
+    Node& node = *nodes_.edit(as_index(i));
+    for (std::size_t j = 0; j < as_index(node.centroid_size); ++j) {
         const std::int32_t source = centroid(node, j).source;
         const bool stays =
             std::any_of(split.centroids.begin(), split.centroids.end(),
                         [source](const Centroid& other) { return other.source == source; });
         if (!stays && !CentroidSource::from_code(source).is_row()) dead_means_ += 1.0;
     }
-    dead_centroids_ += place(node.centroid_size);
+    dead_centroids_ += as_index(node.centroid_size);
     store(node, split);
 }
 
 void Tree::mark_centroids_dead(const Node& node) {
-    dead_centroids_ += place(node.centroid_size);
+    dead_centroids_ += as_index(node.centroid_size);
     // Other nodes may use the same means; about half of the means are used only once.
-    for (std::size_t j = 0; j < place(node.centroid_size); ++j)
+    for (std::size_t j = 0; j < as_index(node.centroid_size); ++j)
         if (!CentroidSource::from_code(centroid(node, j).source).is_row()) dead_means_ += 0.5;
 }
 
 void Tree::mark_dead(std::int32_t i) {
     const Node& gone = node(i);
     ++dead_nodes_;
-    dead_counts_ += place(gone.count_size);
-    dead_rows_ += place(gone.row_size);
+    dead_counts_ += as_index(gone.count_size);
+    dead_rows_ += as_index(gone.row_size);
     mark_centroids_dead(gone);
 }
 
@@ -157,19 +155,19 @@ void Tree::cut(std::int32_t top) {
         pending.push_back(left);
         pending.push_back(left + 1);
     }
-    Node& leaf = *nodes_.edit(place(top));
+    Node& leaf = *nodes_.edit(as_index(top));
     mark_centroids_dead(leaf);
     leaf.left = kLeaf;
     leaf.centroid_begin = leaf.centroid_size = leaf.row_begin = leaf.row_size = 0;
 }
 
 void Tree::set_rows(std::int32_t leaf, const std::int32_t* rows, std::size_t n) {
-    Node& node = *nodes_.edit(place(leaf));
+    Node& node = *nodes_.edit(as_index(leaf));
     rewrite(rows_, node.row_begin, node.row_size, rows, n, dead_rows_);
 }
 
 void Tree::set_counts(std::int32_t i, const ClassCount* counts, std::size_t n) {
-    Node& node = *nodes_.edit(place(i));
+    Node& node = *nodes_.edit(as_index(i));
     rewrite(counts_, node.count_begin, node.count_size, counts, n, dead_counts_);
 }
 
@@ -178,14 +176,14 @@ void Tree::change_counts(std::int32_t i, const std::vector<ClassCount>& changes)
     merged_.clear();
     std::size_t j = 0;
     for (const ClassCount& change : changes) {
-        for (; j < place(old.count_size) && count(old, j).class_id < change.class_id; ++j)
+        for (; j < as_index(old.count_size) && count(old, j).class_id < change.class_id; ++j)
             merged_.push_back(count(old, j));
         std::int32_t sum = change.count;
-        if (j < place(old.count_size) && count(old, j).class_id == change.class_id)
+        if (j < as_index(old.count_size) && count(old, j).class_id == change.class_id)
             sum += count(old, j++).count;
         if (sum != 0) merged_.push_back(ClassCount{change.class_id, sum});
     }
-    for (; j < place(old.count_size); ++j) merged_.push_back(count(old, j));
+    for (; j < as_index(old.count_size); ++j) merged_.push_back(count(old, j));
     set_counts(i, merged_.data(), merged_.size());
 }
 
@@ -231,7 +229,7 @@ Tree Tree::rebuilt() const {
             pending.push_back({old.left + 1, fresh.left + 1});
             pending.push_back({old.left, fresh.left});
         }
-        *copy.nodes_.edit(place(move.to)) = fresh;
+        *copy.nodes_.edit(as_index(move.to)) = fresh;
     }
     return copy;
 }
@@ -239,11 +237,11 @@ Tree Tree::rebuilt() const {
 // Several nodes may use the same mean: the first one copies it, the others refer to the copy.
 void Tree::copy_means(const Node& node, const Tree& from, std::vector<std::int32_t>& slot_of) {
     if (kind_ == SplitKind::kAxis) return;
-    for (std::size_t j = 0; j < place(node.centroid_size); ++j) {
-        Centroid& moved = *centroids_.edit(place(node.centroid_begin) + j);
+    for (std::size_t j = 0; j < as_index(node.centroid_size); ++j) {
+        Centroid& moved = *centroids_.edit(as_index(node.centroid_begin) + j);
         const auto source = CentroidSource::from_code(moved.source);
         if (source.is_row()) continue;
-        std::int32_t& slot = slot_of[place(source.index())];
+        std::int32_t& slot = slot_of[as_index(source.index())];
         if (slot == kNoSlot) slot = add_mean(from.mean(source.index()));
         moved.source = CentroidSource::slot(slot).code();
     }

@@ -12,6 +12,9 @@
 
 namespace evergrow {
 
+// Node, row and class numbers as indices into arrays.
+constexpr std::size_t as_index(std::int32_t number) { return static_cast<std::size_t>(number); }
+
 struct ClassCount {
     std::int32_t class_id;
     std::int32_t count;

@@ -8,8 +8,6 @@
 namespace evergrow {
 namespace {
 
-std::size_t place(std::int32_t n) { return static_cast<std::size_t>(n); }
-
 std::vector<ClassCount> sum(const std::vector<ClassCount>& a, const std::vector<ClassCount>& b) {
     std::vector<ClassCount> merged;
     std::size_t i = 0, j = 0;
@@ -42,7 +40,7 @@ void combine(std::vector<ClassCount>& changes) {
 
 RowFlags flags_of(const std::vector<std::int32_t>& rows, std::size_t n_samples) {
     RowFlags flags(n_samples, 0);
-    for (const std::int32_t row : rows) flags[place(row)] = 1;
+    for (const std::int32_t row : rows) flags[as_index(row)] = 1;
     return flags;
 }
 
@@ -50,9 +48,9 @@ LeafEdit without_rows(const Tree& tree, const Samples& samples, std::int32_t lea
                       const RowFlags& flags) {
     const Node& node = tree.node(leaf);
     LeafEdit edit;
-    for (std::size_t j = 0; j < place(node.row_size); ++j) {
+    for (std::size_t j = 0; j < as_index(node.row_size); ++j) {
         const std::int32_t row = tree.row(node, j);
-        if (flags[place(row)] == 0) {
+        if (flags[as_index(row)] == 0) {
             edit.rows.push_back(row);
             continue;
         }
@@ -68,10 +66,10 @@ LeafEdit with_new_classes(const Tree& tree, const Samples& samples, const Sample
                           std::int32_t leaf, const RowFlags& flags) {
     const Node& node = tree.node(leaf);
     LeafEdit edit;
-    for (std::size_t j = 0; j < place(node.row_size); ++j) {
+    for (std::size_t j = 0; j < as_index(node.row_size); ++j) {
         const std::int32_t row = tree.row(node, j);
         edit.rows.push_back(row);
-        if (flags[place(row)] == 0) continue;
+        if (flags[as_index(row)] == 0) continue;
         edit.changes.push_back(ClassCount{before.class_of(row), -1});
         edit.changes.push_back(ClassCount{samples.class_of(row), 1});
     }

@@ -15,8 +15,6 @@
 namespace evergrow {
 namespace {
 
-std::size_t place(std::int32_t n) { return static_cast<std::size_t>(n); }
-
 constexpr std::int32_t kUntouched = -1;
 
 void check_refined(const Forest& forest, const Samples& samples,
@@ -25,7 +23,7 @@ void check_refined(const Forest& forest, const Samples& samples,
         throw std::invalid_argument(
             "samples must be those of the forest with other classes: the number of rows differs");
     for (const std::int32_t row : rows)
-        if (samples.class_of(row) < 0 || place(samples.class_of(row)) >= plan.n_classes)
+        if (samples.class_of(row) < 0 || as_index(samples.class_of(row)) >= plan.n_classes)
             throw std::invalid_argument("row " + std::to_string(row) +
                                         " has a class that is not below n_classes");
 }
@@ -41,9 +39,10 @@ std::vector<std::int32_t> refined_classes(const Samples& samples,
     if (!hierarchy.is_flat())
         for (std::int32_t& c : coarse) c = hierarchy.parent(c);
     std::vector<std::uint8_t> touched(plan.n_classes, 0);
-    for (const std::int32_t row : rows) touched[place(coarse[place(samples.class_of(row))])] = 1;
+    for (const std::int32_t row : rows)
+        touched[as_index(coarse[as_index(samples.class_of(row))])] = 1;
     for (std::int32_t& c : coarse)
-        if (touched[place(c)] == 0) c = kUntouched;
+        if (touched[as_index(c)] == 0) c = kUntouched;
     return coarse;
 }
 
@@ -60,15 +59,15 @@ void cut_refined_subtrees(TreeTask& task, const std::vector<std::int32_t>& refin
         if (tree.is_leaf(at)) continue;
         const Node& node = tree.node(at);
         std::int64_t n_all = 0, most = 0;
-        for (std::size_t j = 0; j < place(node.count_size); ++j) {
+        for (std::size_t j = 0; j < as_index(node.count_size); ++j) {
             const ClassCount& seen = tree.count(node, j);
             n_all += seen.count;
-            const std::int32_t own = refined[place(seen.class_id)];
-            if (own != kUntouched) most = std::max(most, n_of[place(own)] += seen.count);
+            const std::int32_t own = refined[as_index(seen.class_id)];
+            if (own != kUntouched) most = std::max(most, n_of[as_index(own)] += seen.count);
         }
-        for (std::size_t j = 0; j < place(node.count_size); ++j) {
-            const std::int32_t own = refined[place(tree.count(node, j).class_id)];
-            if (own != kUntouched) n_of[place(own)] = 0;
+        for (std::size_t j = 0; j < as_index(node.count_size); ++j) {
+            const std::int32_t own = refined[as_index(tree.count(node, j).class_id)];
+            if (own != kUntouched) n_of[as_index(own)] = 0;
         }
         // The nodes below have no samples of a refined class either.
         if (most == 0) continue;

@@ -13,8 +13,6 @@
 namespace evergrow {
 namespace {
 
-std::size_t place(std::int32_t n) { return static_cast<std::size_t>(n); }
-
 // A class of the batch that is new to a node, and its rows among the arrivals.
 struct NewClass {
     std::int32_t class_id;
@@ -47,7 +45,7 @@ ClassesAtNode classes_at(const Tree& tree, const Samples& samples, const NodeVis
     ClassesAtNode present;
     std::size_t j = 0;
     const auto add_held_below = [&](std::int32_t limit, std::size_t begin) {
-        for (; j < place(node.count_size) && tree.count(node, j).class_id < limit; ++j)
+        for (; j < as_index(node.count_size) && tree.count(node, j).class_id < limit; ++j)
             present.add(tree.count(node, j).class_id, true, begin, begin);
     };
     for (std::size_t begin = 0; begin < arrivals.size();) {
@@ -55,7 +53,7 @@ ClassesAtNode classes_at(const Tree& tree, const Samples& samples, const NodeVis
         std::size_t end = begin;
         while (end < arrivals.size() && samples.class_of(arrivals[end]) == class_id) ++end;
         add_held_below(class_id, begin);
-        const bool held = j < place(node.count_size) && tree.count(node, j).class_id == class_id;
+        const bool held = j < as_index(node.count_size) && tree.count(node, j).class_id == class_id;
         if (held) ++j;
         present.add(class_id, held, begin, end);
         begin = end;
@@ -99,7 +97,7 @@ class RustDecider final : public NodeDecider {
           finder_(tree, context, report),
           class_means_(context.samples),
           in_batch_(context.plan.n_classes, 0) {
-        for (const std::int32_t row : batch) in_batch_[place(samples().class_of(row))] = 1;
+        for (const std::int32_t row : batch) in_batch_[as_index(samples().class_of(row))] = 1;
     }
 
     NodeEdit decide(const NodeVisit& visit) override;
@@ -126,7 +124,7 @@ NodeEdit RustDecider::decide(const NodeVisit& visit) {
     const NewClasses found = find_new_classes(visit);
     if (found.classes.empty()) return KeepNode{};
     const Node& node = tree_.node(visit.node);
-    const std::size_t n_old = place(node.centroid_size);
+    const std::size_t n_old = as_index(node.centroid_size);
     const std::size_t n_wanted = may_add_centroids(rules().proposer) ? rules().n_centroids : n_old;
     const std::vector<int> places = draw_reservoir(n_old, found.classes.size(), found.n_held,
                                                    n_wanted, Stream(derive(visit.key, kReservoir)));
@@ -154,7 +152,7 @@ NewClasses RustDecider::find_new_classes(const NodeVisit& visit) const {
         NewClass one{pooled.class_id(i), {}};
         for (const std::size_t* at = pooled.begin(i); at != pooled.end(i); ++at) {
             held = held || present.is_held[*at] != 0;
-            in_batch = in_batch || in_batch_[place(present.classes[*at])] != 0;
+            in_batch = in_batch || in_batch_[as_index(present.classes[*at])] != 0;
             one.rows.insert(one.rows.end(), visit.arrivals.data() + present.begins[*at],
                             visit.arrivals.data() + present.ends[*at]);
         }

@@ -8,12 +8,6 @@
 #include "update/tree_edits.hpp"
 
 namespace evergrow {
-namespace {
-
-std::size_t place(std::int32_t n) { return static_cast<std::size_t>(n); }
-
-}  // namespace
-
 void TreeEditor::count(std::int32_t node, const std::vector<std::int32_t>& rows) {
     if (rows.empty()) return;
     count_classes(context_.samples, rows, counts_);
@@ -64,9 +58,9 @@ SideRows TreeEditor::replace_centroids(std::int32_t node, const ReplaceCentroids
     const std::int32_t child = tree_.node(node).left;
     const auto take_out = [&](std::int32_t from, std::vector<std::int32_t>& rows) {
         if (rows.empty()) return;
-        for (const std::int32_t row : rows) moving_[place(row)] = 1;
+        for (const std::int32_t row : rows) moving_[as_index(row)] = 1;
         remove_below(from, moving_, false);
-        for (const std::int32_t row : rows) moving_[place(row)] = 0;
+        for (const std::int32_t row : rows) moving_[as_index(row)] = 0;
         sort_by_class(context_.samples, rows);
     };
     take_out(child, moved.right);

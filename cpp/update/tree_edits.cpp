@@ -8,19 +8,18 @@
 namespace evergrow {
 namespace {
 
-std::size_t place(std::int32_t n) { return static_cast<std::size_t>(n); }
-
 Split split_of(const Tree& tree, const Node& node) {
     Split split;
-    split.halves.resize(place(node.centroid_size) * tree.width());
-    for (std::size_t j = 0; j < place(node.centroid_size); ++j)
+    split.halves.resize(as_index(node.centroid_size) * tree.width());
+    for (std::size_t j = 0; j < as_index(node.centroid_size); ++j)
         split.centroids.push_back(tree.centroid(node, j));
     return split;
 }
 
 std::vector<ClassCount> counts_of(const Tree& tree, const Node& node) {
     std::vector<ClassCount> counts;
-    for (std::size_t j = 0; j < place(node.count_size); ++j) counts.push_back(tree.count(node, j));
+    for (std::size_t j = 0; j < as_index(node.count_size); ++j)
+        counts.push_back(tree.count(node, j));
     return counts;
 }
 
@@ -50,7 +49,7 @@ void detach_rows(Tree& tree, const Samples& samples, const std::vector<std::uint
         for (std::size_t j = 0; j < split.size(); ++j) {
             Centroid& centroid = split.centroids[j];
             const auto source = CentroidSource::from_code(centroid.source);
-            if (!source.is_row() || flags[place(source.index())] == 0) continue;
+            if (!source.is_row() || flags[as_index(source.index())] == 0) continue;
             const float* row = samples.read(source.index(), vector.data());
             if (row != vector.data()) std::copy_n(row, tree.width(), vector.data());
             kernels().narrow(vector.data(), tree.width(), split.halves.data() + j * tree.width());
@@ -82,7 +81,7 @@ void relabel_tree(Tree& tree, const Samples& samples, const std::vector<std::int
         const Node node = tree.node(i);
         std::vector<ClassCount> renamed;
         for (const ClassCount& seen : counts_of(tree, node))
-            renamed.push_back(ClassCount{map[place(seen.class_id)], seen.count});
+            renamed.push_back(ClassCount{map[as_index(seen.class_id)], seen.count});
         std::sort(renamed.begin(), renamed.end(),
                   [](const ClassCount& a, const ClassCount& b) { return a.class_id < b.class_id; });
         std::vector<ClassCount> joined;
@@ -101,7 +100,7 @@ void relabel_tree(Tree& tree, const Samples& samples, const std::vector<std::int
         } else if (tree.kind() == SplitKind::kNcm) {
             Split split = split_of(tree, node);
             for (Centroid& centroid : split.centroids)
-                centroid.class_id = map[place(centroid.class_id)];
+                centroid.class_id = map[as_index(centroid.class_id)];
             tree.set_centroids(i, split);
         }
     }
@@ -114,13 +113,13 @@ void renumber_rows(Tree& tree, const std::vector<std::int32_t>& map) {
         if (node.is_leaf()) {
             std::vector<std::int32_t> rows;
             tree.collect_rows(i, rows);
-            for (std::int32_t& row : rows) row = map[place(row)];
+            for (std::int32_t& row : rows) row = map[as_index(row)];
             tree.set_rows(i, rows.data(), rows.size());
         } else if (tree.kind() == SplitKind::kNcm) {
             Split split = split_of(tree, node);
             for (Centroid& centroid : split.centroids)
                 if (CentroidSource::from_code(centroid.source).is_row())
-                    centroid.source = map[place(centroid.source)];
+                    centroid.source = map[as_index(centroid.source)];
             tree.set_centroids(i, split);
         }
     }
