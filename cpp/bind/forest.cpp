@@ -16,7 +16,6 @@
 
 #include "bind/module.hpp"
 #include "bind/numpy.hpp"
-#include "bind/rules.hpp"
 #include "grow/forest_grower.hpp"
 #include "predict/prediction.hpp"
 #include "tree/flat_tree.hpp"
@@ -90,19 +89,14 @@ ForestPtr forest_from_arrays(const SamplesPtr& samples, const std::vector<nb::di
 }
 
 ForestPtr grow(const SamplesPtr& samples, std::size_t n_trees, std::size_t n_classes,
-               std::uint64_t seed, std::size_t rows_per_tree, bool bootstrap, const nb::dict& rules,
-               std::size_t n_threads, nb::object progress, std::size_t first_tree,
-               std::size_t row_budget, bool packs_trees) {
+               std::uint64_t seed, std::size_t rows_per_tree, bool bootstrap,
+               const SplitRules& rules, std::size_t n_threads, nb::object progress,
+               std::size_t first_tree, std::size_t row_budget, bool packs_trees) {
     if (samples->size() == samples->n_removed())
         throw std::invalid_argument("samples must have at least one row that is not removed");
-    const ForestPlan plan{n_trees,
-                          n_classes,
-                          seed,
-                          RowSampling{rows_per_tree, bootstrap},
-                          read_rules(rules, n_classes),
-                          first_tree,
-                          row_budget,
-                          packs_trees && row_budget == 0};
+    check_hierarchy(rules, n_classes);
+    const ForestPlan plan{n_trees, n_classes,  seed,       RowSampling{rows_per_tree, bootstrap},
+                          rules,   first_tree, row_budget, packs_trees && row_budget == 0};
     std::optional<Forest> forest;
     run_interruptibly(std::move(progress), [&](const Poll& poll) {
         forest = grow_forest(samples, plan, n_threads, poll);

@@ -15,6 +15,7 @@ NB_MODULE(_core, m) {
         }
     });
     evergrow::bind_samples(m);
+    evergrow::bind_plans(m);
     evergrow::bind_forest(m);
     evergrow::bind_kernels(m);
     evergrow::bind_least_squares(m);

@@ -3,11 +3,18 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstddef>
+
+#include "propose/proposer.hpp"
 #include "tree/forest.hpp"
 
 namespace evergrow {
 
+// Throws std::invalid_argument unless the rules are for this number of classes.
+void check_hierarchy(const SplitRules& rules, std::size_t n_classes);
+
 void bind_samples(nanobind::module_& m);
+void bind_plans(nanobind::module_& m);
 void bind_forest(nanobind::module_& m);
 void bind_update(nanobind::class_<Forest>& forest);
 void bind_kernels(nanobind::module_& m);

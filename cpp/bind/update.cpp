@@ -12,7 +12,6 @@
 
 #include "bind/module.hpp"
 #include "bind/numpy.hpp"
-#include "bind/rules.hpp"
 #include "samples/sample_arrays.hpp"
 #include "tree/tree_delta.hpp"
 
@@ -24,54 +23,14 @@ namespace {
 using SamplesPtr = std::shared_ptr<Samples>;
 using ForestPtr = std::shared_ptr<Forest>;
 
-NodeWeights weights_named(const std::string& name) {
-    if (name == "size") return NodeWeights::kSize;
-    if (name == "uniform") return NodeWeights::kUniform;
-    if (name == "quality") return NodeWeights::kQuality;
-    throw std::invalid_argument("unknown node sampling '" + name +
-                                "'; it is 'size', 'uniform' or 'quality'");
-}
-
-// The forest has trees `first_tree` and following of a forest of plan["n_trees"] trees; that may be
-// missing for a whole forest.
-UpdatePlan read_plan(const nb::dict& plan, const Forest& forest, std::size_t first_tree) {
-    std::size_t n_trees = forest.trees.size();
-    read_rule(plan, "n_trees", n_trees);
-    if (first_tree > n_trees || forest.trees.size() > n_trees - first_tree)
+// The plan of the part of a forest that has tree `first_tree` and those after it. A plan without a
+// number of trees is for the whole forest.
+UpdatePlan plan_of_part(UpdatePlan plan, const Forest& forest, std::size_t first_tree) {
+    if (plan.n_trees == 0) plan.n_trees = forest.trees.size();
+    if (first_tree > plan.n_trees || forest.trees.size() > plan.n_trees - first_tree)
         throw std::invalid_argument("first_tree and the trees of the forest are beyond n_trees");
-    std::size_t row_budget = 0;
-    read_rule(plan, "row_budget", row_budget);
-    const auto n_classes = nb::cast<std::size_t>(plan["n_classes"]);
-    return UpdatePlan{n_classes,
-                      nb::cast<std::uint64_t>(plan["seed"]),
-                      nb::cast<std::uint64_t>(plan["update"]),
-                      nb::cast<std::string>(plan["strategy"]),
-                      nb::cast<double>(plan["share"]),
-                      weights_named(nb::cast<std::string>(plan["node_sampling"])),
-                      nb::cast<double>(plan["row_rate"]),
-                      nb::cast<bool>(plan["bootstrap"]),
-                      nb::cast<std::size_t>(plan["first_refreshed"]),
-                      nb::cast<std::size_t>(plan["n_refreshed"]),
-                      first_tree,
-                      n_trees,
-                      row_budget,
-                      read_rules(nb::cast<nb::dict>(plan["rules"]), n_classes),
-                      nb::cast<bool>(plan["keep_rows"])};
-}
-
-nb::dict as_dict(const UpdateReport& report) {
-    nb::dict dict;
-    dict["n_chosen"] = report.n_chosen;
-    dict["n_edited"] = report.n_edited;
-    dict["n_cut"] = report.n_cut;
-    dict["n_grown"] = report.n_grown;
-    dict["n_added"] = report.n_added;
-    dict["n_rerouted"] = report.n_rerouted;
-    dict["n_comparisons"] = report.n_comparisons;
-    dict["pass_seconds"] = report.pass_seconds;
-    dict["grow_seconds"] = report.grow_seconds;
-    dict["pack_seconds"] = report.pack_seconds;
-    return dict;
+    plan.first_tree = first_tree;
+    return plan;
 }
 
 std::vector<std::int32_t> checked_rows(const Samples& samples, const Vector<std::int32_t>& rows) {
@@ -88,37 +47,36 @@ nb::tuple run_update(nb::object progress, Work work) {
         updated = work(poll);
         return updated.has_value();
     });
-    return nb::make_tuple(std::make_shared<Forest>(std::move(updated->forest)),
-                          as_dict(updated->report));
+    return nb::make_tuple(std::make_shared<Forest>(std::move(updated->forest)), updated->report);
 }
 
 nb::tuple update(const Forest& forest, const SamplesPtr& samples, const Vector<std::int32_t>& rows,
-                 const Vector<std::int32_t>& evicted, const nb::dict& plan, std::size_t n_threads,
+                 const Vector<std::int32_t>& evicted, const UpdatePlan& plan, std::size_t n_threads,
                  nb::object progress, std::size_t first_tree) {
     const UpdateBatch batch{samples, checked_rows(*samples, rows), checked_rows(*samples, evicted)};
-    const UpdatePlan read = read_plan(plan, forest, first_tree);
+    const UpdatePlan own = plan_of_part(plan, forest, first_tree);
     return run_update(std::move(progress), [&](const Poll& poll) {
-        return update_forest(forest, batch, read, n_threads, poll);
+        return update_forest(forest, batch, own, n_threads, poll);
     });
 }
 
 nb::tuple forget_rows(const Forest& forest, const Vector<std::int32_t>& rows,
-                      const std::vector<std::int32_t>& classes, const nb::dict& plan,
+                      const std::vector<std::int32_t>& classes, const UpdatePlan& plan,
                       std::size_t n_threads, nb::object progress) {
     const std::vector<std::int32_t> numbers = checked_rows(*forest.samples, rows);
-    const UpdatePlan read = read_plan(plan, forest, 0);
+    const UpdatePlan own = plan_of_part(plan, forest, 0);
     return run_update(std::move(progress), [&](const Poll& poll) {
-        return forget(forest, numbers, classes, read, n_threads, poll);
+        return forget(forest, numbers, classes, own, n_threads, poll);
     });
 }
 
 nb::tuple refine_rows(const Forest& forest, const SamplesPtr& samples,
-                      const Vector<std::int32_t>& rows, double share, const nb::dict& plan,
+                      const Vector<std::int32_t>& rows, double share, const UpdatePlan& plan,
                       std::size_t n_threads, nb::object progress) {
     const std::vector<std::int32_t> numbers = checked_rows(*samples, rows);
-    const UpdatePlan read = read_plan(plan, forest, 0);
+    const UpdatePlan own = plan_of_part(plan, forest, 0);
     return run_update(std::move(progress), [&](const Poll& poll) {
-        return refine(forest, samples, numbers, share, read, n_threads, poll);
+        return refine(forest, samples, numbers, share, own, n_threads, poll);
     });
 }
 

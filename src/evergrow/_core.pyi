@@ -97,6 +97,82 @@ class Samples:
 class LeafReading:
     def __init__(self, parents: Sequence[int], name: str, smoothing: float) -> None: ...
 
+# How nodes are split; those that a proposer does not use have defaults. Can be pickled.
+class SplitRules:
+    def __init__(
+        self,
+        *,
+        proposer: str,
+        n_centroids: int,
+        n_candidates: int,
+        min_samples_leaf: int,
+        min_gain: float,
+        regularization: float = 0.0,
+        n_subsets: int = 1,
+        cost_weight: float = 0.0,
+        max_scoring_samples: int = 0,
+        objective: str = "gain",
+        coarse_weight: float = 0.0,
+        coarse_means: bool = False,
+        parents: Sequence[int] = (),
+    ) -> None: ...
+    @property
+    def proposer(self) -> str: ...
+    @property
+    def n_centroids(self) -> int: ...
+    @property
+    def n_candidates(self) -> int: ...
+    @property
+    def n_subsets(self) -> int: ...
+    @property
+    def max_scoring_samples(self) -> int: ...
+    def as_dict(self) -> dict[str, Any]: ...
+
+# One update. `n_trees` is the number of trees of the whole forest where only a group of them is
+# updated, 0 otherwise. Can be pickled.
+class UpdatePlan:
+    def __init__(
+        self,
+        *,
+        n_classes: int,
+        seed: int,
+        update: int,
+        strategy: str,
+        share: float,
+        node_sampling: str,
+        row_rate: float,
+        bootstrap: bool,
+        rules: SplitRules,
+        keep_rows: bool,
+        first_refreshed: int = 0,
+        n_refreshed: int = 0,
+        n_trees: int = 0,
+        row_budget: int = 0,
+    ) -> None: ...
+    @property
+    def n_classes(self) -> int: ...
+    @property
+    def n_refreshed(self) -> int: ...
+    def as_dict(self) -> dict[str, Any]: ...
+
+# Counts and times of an update, summed over trees.
+class UpdateReport:
+    def __init__(
+        self,
+        *,
+        n_chosen: int = 0,
+        n_edited: int = 0,
+        n_cut: int = 0,
+        n_grown: int = 0,
+        n_added: int = 0,
+        n_rerouted: int = 0,
+        n_comparisons: int = 0,
+        pass_seconds: float = 0.0,
+        grow_seconds: float = 0.0,
+        pack_seconds: float = 0.0,
+    ) -> None: ...
+    def as_dict(self) -> dict[str, Any]: ...
+
 class Forest:
     # Trees first_tree, first_tree + 1, ... of the forest of this seed. With a row budget a thread
     # copies the rows of subtrees that take no more bytes, and reads others where they lie; the
@@ -110,7 +186,7 @@ class Forest:
         seed: int,
         rows_per_tree: int,
         bootstrap: bool,
-        rules: dict[str, Any],
+        rules: SplitRules,
         n_threads: int,
         progress: Callable[[int], None] | None,
         first_tree: int = 0,
@@ -143,27 +219,27 @@ class Forest:
     @property
     def n_comparisons(self) -> list[int]: ...
     # A forest that is a group of the trees of another says which is its first; the plan is that of
-    # the whole, plan["n_trees"] the number of its trees. plan["row_budget"] is as in grow.
+    # the whole, n_trees of the plan the number of its trees. row_budget of the plan is as in grow.
     def update(
         self,
         *,
         samples: Samples,
         rows: npt.NDArray[np.int32],
         evicted: npt.NDArray[np.int32],
-        plan: dict[str, Any],
+        plan: UpdatePlan,
         n_threads: int,
         progress: Callable[[int], None] | None,
         first_tree: int = 0,
-    ) -> tuple[Forest, dict[str, Any]]: ...
+    ) -> tuple[Forest, UpdateReport]: ...
     def forget(
         self,
         *,
         rows: npt.NDArray[np.int32],
         classes: Sequence[int],
-        plan: dict[str, Any],
+        plan: UpdatePlan,
         n_threads: int,
         progress: Callable[[int], None] | None,
-    ) -> tuple[Forest, dict[str, Any]]: ...
+    ) -> tuple[Forest, UpdateReport]: ...
     # Some rows have other classes in `samples` than in the forest.
     def refine(
         self,
@@ -171,10 +247,10 @@ class Forest:
         samples: Samples,
         rows: npt.NDArray[np.int32],
         share: float,
-        plan: dict[str, Any],
+        plan: UpdatePlan,
         n_threads: int,
         progress: Callable[[int], None] | None,
-    ) -> tuple[Forest, dict[str, Any]]: ...
+    ) -> tuple[Forest, UpdateReport]: ...
     def relabel(self, *, samples: Samples, columns: Sequence[int], n_classes: int) -> Forest: ...
     def compact(self) -> Forest: ...
     def with_samples(self, samples: Samples) -> Forest: ...

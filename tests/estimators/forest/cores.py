@@ -29,9 +29,9 @@ RULES: dict[str, dict[str, Any]] = {
 }
 
 
-def rules(proposer: str) -> dict[str, Any]:
+def rules(proposer: str) -> _core.SplitRules:
     """The rules of a proposer, with its name."""
-    return {"proposer": proposer, **RULES[proposer]}
+    return _core.SplitRules(proposer=proposer, **RULES[proposer])
 
 
 def standardizer(n_features: int) -> _core.Standardizer:
@@ -73,7 +73,7 @@ def grow(samples: _core.Samples, proposer: str, **options: Any) -> _core.Forest:
     return _core.Forest.grow(**{**values, **options})
 
 
-def plan(proposer: str, **options: Any) -> dict[str, Any]:
+def plan(proposer: str, **options: Any) -> _core.UpdatePlan:
     """What the core is told about one update of a forest that `grow` gave."""
     values = {
         "n_classes": 6,
@@ -89,7 +89,7 @@ def plan(proposer: str, **options: Any) -> dict[str, Any]:
         "rules": rules(proposer),
         "keep_rows": True,
     }
-    return {**values, **options}
+    return _core.UpdatePlan(**{**values, **options})
 
 
 def equal_trees(found: _core.Forest, expected: _core.Forest) -> None:

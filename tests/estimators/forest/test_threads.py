@@ -206,14 +206,14 @@ def test_an_error_in_the_progress_display_stops_the_work() -> None:
             seed=0,
             rows_per_tree=4000,
             bootstrap=False,
-            rules={
-                "proposer": "ncm",
-                "n_centroids": 3,
-                "n_candidates": 1024,
-                "min_samples_leaf": 10,
-                "min_gain": 0.0,
-                "regularization": 0.0,
-            },
+            rules=_core.SplitRules(
+                proposer="ncm",
+                n_centroids=3,
+                n_candidates=1024,
+                min_samples_leaf=10,
+                min_gain=0.0,
+                regularization=0.0,
+            ),
             n_threads=2,
             progress=fail,
         )

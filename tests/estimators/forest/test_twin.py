@@ -15,7 +15,7 @@ from tests.reference import ncm_forest as twin
 from tests.reference.regularised_forest import RegularisedRules
 
 
-def core_rules(rules: twin.Rules, proposer: str) -> dict[str, Any]:
+def core_rules(rules: twin.Rules, proposer: str, **others: Any) -> _core.SplitRules:
     told: dict[str, Any] = {
         "proposer": proposer,
         "n_centroids": rules.n_centroids,
@@ -34,7 +34,7 @@ def core_rules(rules: twin.Rules, proposer: str) -> dict[str, Any]:
             "coarse_means": rules.coarse_means,
             "parents": list(rules.parents),
         }
-    return told
+    return _core.SplitRules(**{**told, **others})
 
 
 def core_forest(

@@ -160,21 +160,23 @@ class GrowingForestMachine(RuleBasedStateMachine):
     def live(self) -> np.ndarray[Any, Any]:
         return np.flatnonzero(self.forest.samples.classes >= 0)
 
-    def plan(self, update: Update, refreshed: tuple[int, int] = (0, 0)) -> dict[str, Any]:
-        return {
-            "n_classes": self.rules.n_classes,
-            "seed": self.seed,
-            "update": self.n_updates,
-            "strategy": update.strategy,
-            "share": update.share,
-            "node_sampling": update.nodes,
-            "row_rate": update.row_rate,
-            "bootstrap": update.bootstrap,
-            "first_refreshed": refreshed[0],
-            "n_refreshed": refreshed[1],
-            "rules": core_rules(self.rules, self.kind),
-            "keep_rows": True,
-        }
+    def plan(
+        self, update: Update, refreshed: tuple[int, int] = (0, 0), **others: Any
+    ) -> _core.UpdatePlan:
+        return _core.UpdatePlan(
+            n_classes=self.rules.n_classes,
+            seed=self.seed,
+            update=self.n_updates,
+            strategy=update.strategy,
+            share=update.share,
+            node_sampling=update.nodes,
+            row_rate=update.row_rate,
+            bootstrap=update.bootstrap,
+            first_refreshed=refreshed[0],
+            n_refreshed=refreshed[1],
+            rules=core_rules(self.rules, self.kind, **others),
+            keep_rows=True,
+        )
 
     @rule(
         n=st.integers(1, 25),
@@ -293,8 +295,7 @@ class GrowingForestMachine(RuleBasedStateMachine):
         self.y[rows] = self.random.integers(0, n_classes, len(rows))
         samples = self.forest.samples.copy()
         samples.set_classes(rows.astype(np.int32), self.y[rows].astype(np.int32))
-        plan = self.plan(Update("igt"))
-        plan["rules"]["parents"] = parents
+        plan = self.plan(Update("igt"), parents=parents)
         self.forest, _ = self.forest.refine(
             samples=samples,
             rows=rows.astype(np.int32),

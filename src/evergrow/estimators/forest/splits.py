@@ -10,13 +10,12 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
+from evergrow._core import SplitRules
 from evergrow.foundation.params import Choice, Fraction, Integer, Nothing, Number, Rule
-
-SplitRules: TypeAlias = dict[str, Any]
 
 # The position of a centroid in its node is a 16-bit number.
 _MAX_CENTROIDS = 65535
@@ -95,15 +94,14 @@ class BasicSplits:
     def rules(self, n_classes: int, n_features: int) -> SplitRules:
         """The rules that the core follows for these numbers of classes and features."""
 
-    def _rules(self, **rules: Any) -> SplitRules:
-        common = {
-            "proposer": self.proposer,
-            "n_centroids": 0,
-            "min_samples_leaf": self.min_samples_leaf,
-            "min_gain": self.min_gain,
-            "regularization": 0.0,
-        }
-        return common | rules
+    def _rules(self, *, n_candidates: int, **rules: Any) -> SplitRules:
+        common = {"proposer": self.proposer, "n_centroids": 0}
+        return SplitRules(
+            n_candidates=n_candidates,
+            min_samples_leaf=self.min_samples_leaf,
+            min_gain=self.min_gain,
+            **{**common, **rules},
+        )
 
 
 @dataclass(frozen=True)

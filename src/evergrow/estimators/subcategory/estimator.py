@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from evergrow._core import SplitRules
 from evergrow.estimators.forest.request import FOREST_RULES, ForestRequest
 from evergrow.estimators.forest.splits import (
     NCM_RULES,
     FixedSplits,
-    SplitRules,
     assignments_per_subset,
     largest_subset,
     scoring_samples,
@@ -304,21 +304,20 @@ default="auto"
         n_means = int(tree.is_finest.sum()) + (int(tree.is_divided.sum()) if coarse_means else 0)
         largest = largest_subset(self.n_centroids, self.subset_scale, n_means)
         weight = method.coarse_weight if self.coarse_weight == "auto" else self.coarse_weight
-        return {
-            "proposer": "regularised",
-            "n_centroids": largest,
-            "n_candidates": assignments_per_subset(self.n_assignments, self.n_subsets),
-            "min_samples_leaf": self.min_samples_leaf,
-            "min_gain": self.min_gain,
-            "regularization": 0.0,
-            "n_subsets": subsets_per_node(self.n_subsets, largest, n_means),
-            "cost_weight": self.cost_weight,
-            "max_scoring_samples": scoring_samples(self.max_scoring_samples, n_means),
-            "objective": method.objective,
-            "coarse_weight": float(weight),
-            "coarse_means": coarse_means,
-            "parents": tree.parents.tolist(),
-        }
+        return SplitRules(
+            proposer="regularised",
+            n_centroids=largest,
+            n_candidates=assignments_per_subset(self.n_assignments, self.n_subsets),
+            min_samples_leaf=self.min_samples_leaf,
+            min_gain=self.min_gain,
+            n_subsets=subsets_per_node(self.n_subsets, largest, n_means),
+            cost_weight=self.cost_weight,
+            max_scoring_samples=scoring_samples(self.max_scoring_samples, n_means),
+            objective=method.objective,
+            coarse_weight=float(weight),
+            coarse_means=coarse_means,
+            parents=tree.parents.tolist(),
+        )
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that labels have two columns."""

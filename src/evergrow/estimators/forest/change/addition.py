@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -82,9 +81,9 @@ def _add_samples(
         request.strategy.name,
         len(numbers),
         n_new_classes=len(labels) - len(known.labels),
-        n_refreshed=plan["n_refreshed"],
+        n_refreshed=plan.n_refreshed,
         seconds=time.perf_counter() - start,
-        **counts,
+        **counts.as_dict(),
     )
     fitted = replace(known, labels=labels, forest=forest, history=history)
     note_update(fitted, resident)
@@ -97,8 +96,8 @@ def _update_here(
     numbers: Numbers,
     evicted: Numbers,
     request: ForestRequest,
-    plan: dict[str, Any],
-) -> tuple[_core.Forest, dict[str, Any]]:
+    plan: _core.UpdatePlan,
+) -> tuple[_core.Forest, _core.UpdateReport]:
     with progress_bar("updating trees", len(forest), request.verbose) as progress:
         return forest.update(
             samples=samples,

@@ -54,7 +54,7 @@ def evict_samples(fitted: FittedForest, request: ForestRequest, expendable: Ids)
     evicted = choose_evicted(samples, request.keep_per_class, history.seed, expendable)
     if not len(evicted):
         return fitted
-    plan = update_plan(request, history, len(fitted.labels), fitted) | {"n_refreshed": 0}
+    plan = update_plan(request, history, len(fitted.labels), fitted)
     forest, _ = fitted.forest.update(
         samples=samples,
         rows=np.zeros(0, dtype=np.int32),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from evergrow import _core
 from evergrow.estimators.forest.change.eviction import evict_samples
 from evergrow.estimators.forest.cluster.driver_grow import can_grow_in_groups, grow_in_groups
+from evergrow.estimators.forest.cluster.worker_grow import GrowthPlan
 from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.storage.budget import MemoryBudget
 from evergrow.estimators.forest.storage.placement import budget_to_grow, store_first
@@ -45,13 +45,15 @@ def grow_forest(
     standardization = measure_scale(batch.X)
     early = EarlySamples.of(batch)
     n_drawn = request.rows_per_tree(len(batch))
-    growth = {
-        "n_classes": len(labels),
-        "seed": seed,
-        "rows_per_tree": n_drawn,
-        "bootstrap": request.bootstrap,
-        "rules": request.splits.rules(len(labels), batch.X.shape[1]),
-    }
+    growth = GrowthPlan(
+        n_classes=len(labels),
+        seed=seed,
+        rows_per_tree=n_drawn,
+        bootstrap=request.bootstrap,
+        rules=request.splits.rules(len(labels), batch.X.shape[1]),
+        n_threads=request.n_threads,
+        row_budget=budget.row_budget,
+    )
     # Few samples are not worth handing out to workers.
     grow = _grow_here if len(early) else _grow_trees
     forest = grow(batch, standardization, growth, request, budget)
@@ -75,7 +77,7 @@ def grow_forest(
 def _grow_trees(
     batch: ForestBatch,
     standardization: Standardization,
-    growth: dict[str, Any],
+    growth: GrowthPlan,
     request: ForestRequest,
     budget: MemoryBudget,
 ) -> _core.Forest:
@@ -89,20 +91,13 @@ def _grow_trees(
 def _grow_here(
     batch: ForestBatch,
     standardization: Standardization,
-    growth: dict[str, Any],
+    growth: GrowthPlan,
     request: ForestRequest,
     budget: MemoryBudget,
 ) -> _core.Forest:
     samples, _ = store_first(batch, standardization, request, budget)
     with progress_bar("growing trees", request.n_estimators, request.verbose) as progress:
-        return _core.Forest.grow(
-            samples=samples,
-            n_trees=request.n_estimators,
-            n_threads=request.n_threads,
-            progress=progress,
-            row_budget=budget.row_budget,
-            **growth,
-        )
+        return growth.grow(samples, (0, request.n_estimators), progress)
 
 
 def regrow_early(fitted: FittedForest, request: ForestRequest) -> FittedForest:

@@ -63,13 +63,13 @@ def relabel(
     early = known.history.early.with_classes(samples.ids[rows], classes)
     history = replace(known.history, n_updates=known.history.n_updates + 1, early=early)
     fitted = replace(known, labels=labels, history=history)
-    counts: dict[str, Any] = {}
+    counts = _core.UpdateReport()
     if not len(early):
-        plan = update_plan(request, history, len(labels), known) | {"n_refreshed": 0}
+        plan = update_plan(request, history, len(labels), known)
         forest, counts = _refine(known.forest, samples, rows, share, plan, request)
         fitted = replace(fitted, forest=forest)
     seconds = time.perf_counter() - start
-    return fitted, UpdateReport("refine", len(rows), seconds=seconds, **counts)
+    return fitted, UpdateReport("refine", len(rows), seconds=seconds, **counts.as_dict())
 
 
 def settle(fitted: FittedForest, request: ForestRequest) -> FittedForest:
@@ -85,9 +85,9 @@ def _refine(
     samples: _core.Samples,
     rows: Rows,
     share: float,
-    plan: dict[str, Any],
+    plan: _core.UpdatePlan,
     request: ForestRequest,
-) -> tuple[_core.Forest, dict[str, Any]]:
+) -> tuple[_core.Forest, _core.UpdateReport]:
     with progress_bar("refining trees", len(forest), request.verbose) as progress:
         return forest.refine(
             samples=samples,

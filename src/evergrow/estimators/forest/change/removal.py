@@ -57,7 +57,7 @@ def _forget(
     # Last, because from here on only the new forest may write to the file of the samples.
     fitted.forest.samples.claim()
     seconds = time.perf_counter() - start
-    return fitted, UpdateReport("forget", len(rows), seconds=seconds, **counts)
+    return fitted, UpdateReport("forget", len(rows), seconds=seconds, **counts.as_dict())
 
 
 def _rows_to_remove(known: FittedForest, codes: list[int], ids: Ids) -> npt.NDArray[np.int32]:

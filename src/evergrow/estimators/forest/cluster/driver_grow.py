@@ -17,6 +17,7 @@ from evergrow.estimators.forest.cluster.node_files import (
 )
 from evergrow.estimators.forest.cluster.worker_grow import (
     Group,
+    GrowthPlan,
     forest_from_arrays,
     grow_over,
     grow_over_rows,
@@ -83,11 +84,11 @@ def grow_in_groups(
     engine: Engine,
     batch: ForestBatch,
     standardization: Standardization,
-    growth: dict[str, Any],
+    growth: GrowthPlan,
     request: ForestRequest,
     budget: MemoryBudget,
 ) -> _core.Forest:
-    """Grow the same forest as ``_core.Forest.grow`` with the arguments ``growth``."""
+    """Grow the same forest as ``growth`` would grow here."""
     work = _GroupedGrowth(engine, batch, growth, request)
     X, codes, ids = batch.X, batch.codes, batch.ids
     if not engine.capacity.is_remote:
@@ -99,7 +100,7 @@ def grow_in_groups(
         samples = _core.Samples.over(rows, codes, ids, n_features=X.shape[1])
         return work.run(grow_over_rows, [rows, codes, ids, X.shape[1]], samples, n_threads, budget)
     # Each worker observes the memory limit with its own number of threads.
-    budget = budget_to_grow(replace(request, n_threads=n_threads), X.shape, growth["n_classes"])
+    budget = budget_to_grow(replace(request, n_threads=n_threads), X.shape, growth.n_classes)
     file = NodeFile(X, standardization, half=request.half_samples, chunk_bytes=budget.chunk_bytes)
     try:
         samples = open_node_samples(file, codes, ids)
@@ -115,7 +116,7 @@ class _GroupedGrowth:
 
     engine: Engine
     batch: ForestBatch
-    growth: dict[str, Any]
+    growth: GrowthPlan
     request: ForestRequest
 
     def run(
@@ -126,16 +127,16 @@ class _GroupedGrowth:
         n_threads: int,
         budget: MemoryBudget,
     ) -> _core.Forest:
-        """Run the task for every group; it gets ``values`` and the arguments of the core."""
+        """Run the task for every group; it gets ``values`` and the growth plan."""
         engine, request = self.engine, self.request
-        n_values = self.growth["rows_per_tree"] * samples.n_features
+        n_values = self.growth.rows_per_tree * samples.n_features
         groups = tree_groups(request.n_estimators, n_values, n_threads)
-        arguments = {**self.growth, "n_threads": n_threads, "row_budget": budget.row_budget}
+        growth = replace(self.growth, n_threads=n_threads, row_budget=budget.row_budget)
         found: list[Any] = [None] * len(groups)
 
         def take(place: int, arrays: Arrays) -> None:
-            proposer = arguments["rules"]["proposer"]
-            forest = forest_from_arrays(arrays, samples, proposer, arguments["n_classes"])
+            proposer = growth.rules.proposer
+            forest = forest_from_arrays(arrays, samples, proposer, growth.n_classes)
             if len(forest) != groups[place][1]:
                 raise ValueError(f"expected {groups[place][1]} trees, got {len(forest)}")
             found[place] = forest
@@ -143,7 +144,7 @@ class _GroupedGrowth:
         job = Job(
             task,
             groups,
-            [*values, arguments],
+            [*values, growth],
             "growing groups of trees",
             request.verbose,
             name=self._name(groups) if engine.has_checkpoints else None,
@@ -157,8 +158,18 @@ class _GroupedGrowth:
     def _name(self, groups: list[Group]) -> str:
         # Rows of a named file are never used as centroids, so the trees differ.
         request, named = self.request, self.request.memory is not None
-        about = {"half": request.half_samples, "standardize": request.standardize, "named": named}
-        return _checkpoint_name(self.batch.X, self.batch.codes, {**self.growth, **about}, groups)
+        growth = self.growth
+        about = {
+            "n_classes": growth.n_classes,
+            "seed": growth.seed,
+            "rows_per_tree": growth.rows_per_tree,
+            "bootstrap": growth.bootstrap,
+            "rules": growth.rules.as_dict(),
+            "half": request.half_samples,
+            "standardize": request.standardize,
+            "named": named,
+        }
+        return _checkpoint_name(self.batch.X, self.batch.codes, about, groups)
 
 
 def resumed_seed(drawn: int, X: Any, codes: Codes, request: ForestRequest, n_classes: int) -> int:
@@ -172,7 +183,7 @@ def resumed_seed(drawn: int, X: Any, codes: Codes, request: ForestRequest, n_cla
         "bootstrap": request.bootstrap,
         "standardize": request.standardize,
         "half": request.half_samples,
-        "rules": request.splits.rules(n_classes, X.shape[1]),
+        "rules": request.splits.rules(n_classes, X.shape[1]).as_dict(),
     }
     name = _checkpoint_name(X, codes, about, ["seed"])
     stored = engine.restore_or_make(name, lambda: {"seed": np.array([drawn], dtype=np.int64)})

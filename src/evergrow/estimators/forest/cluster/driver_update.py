@@ -69,8 +69,8 @@ class ResidentTrees:
         numbers: Codes,
         evicted: Codes,
         request: ForestRequest,
-        plan: Any,
-    ) -> tuple[_core.Forest, dict[str, Any]]:
+        plan: _core.UpdatePlan,
+    ) -> tuple[_core.Forest, _core.UpdateReport]:
         """Update the trees as ``_core.Forest.update``; ``numbers`` are the new rows."""
         capacity = self.engine.capacity
         task = TreeUpdateTask(
@@ -90,7 +90,7 @@ class ResidentTrees:
 
     def _run(
         self, task: TreeUpdateTask, samples: _core.Samples, verbose: int
-    ) -> tuple[_core.Forest, dict[str, Any]]:
+    ) -> tuple[_core.Forest, _core.UpdateReport]:
         found: list[Any] = [None] * len(self.groups)
         counts: Counter[str] = Counter()
         parts = [None] * len(self.groups)
@@ -100,11 +100,11 @@ class ResidentTrees:
             found[place] = _core.Forest.changed(
                 samples=samples,
                 changes=tree_changes(arrays),
-                n_classes=task.plan["n_classes"],
+                n_classes=task.plan.n_classes,
                 before=self.known.forest.group(*self.groups[place]),
             )
             counts.update(update_counts(arrays))
-        return _core.Forest.joined(samples, found), dict(counts)
+        return _core.Forest.joined(samples, found), _core.UpdateReport(**counts)
 
     def _load(self, place: int) -> tuple[Any, list[Any]]:
         first_tree, n_trees = self.groups[place]

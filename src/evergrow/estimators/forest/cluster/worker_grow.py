@@ -7,6 +7,8 @@ process would grow. This module imports as little as possible, because every wor
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,18 +23,48 @@ from evergrow.foundation.engine import Arrays
 Group = tuple[int, int]
 
 
-def grow_over(group: Group, samples: _core.Samples, growth: dict[str, Any]) -> Arrays:
-    """Grow a group of trees; ``growth`` are the other arguments of ``_core.Forest.grow``."""
-    first_tree, n_trees = group
-    forest = _core.Forest.grow(
-        samples=samples,
-        n_trees=n_trees,
-        first_tree=first_tree,
-        progress=None,
-        # The trees are freed as soon as they are arrays.
-        packs_trees=False,
-        **growth,
-    )
+@dataclass(frozen=True)
+class GrowthPlan:
+    """How the core grows trees: all arguments except samples and number of trees."""
+
+    n_classes: int
+    seed: int
+    rows_per_tree: int
+    bootstrap: bool
+    rules: _core.SplitRules
+    n_threads: int
+    row_budget: int
+
+    def grow(
+        self,
+        samples: _core.Samples,
+        group: Group,
+        progress: Callable[[int], None] | None = None,
+        *,
+        packs_trees: bool = True,
+    ) -> _core.Forest:
+        """Grow a group of trees of the forest."""
+        first_tree, n_trees = group
+        return _core.Forest.grow(
+            samples=samples,
+            n_trees=n_trees,
+            first_tree=first_tree,
+            n_classes=self.n_classes,
+            seed=self.seed,
+            rows_per_tree=self.rows_per_tree,
+            bootstrap=self.bootstrap,
+            rules=self.rules,
+            n_threads=self.n_threads,
+            row_budget=self.row_budget,
+            progress=progress,
+            packs_trees=packs_trees,
+        )
+
+
+def grow_over(group: Group, samples: _core.Samples, growth: GrowthPlan) -> Arrays:
+    """Grow a group of trees."""
+    # The trees are freed as soon as they are arrays, so they need not be packed.
+    forest = growth.grow(samples, group, packs_trees=False)
     return trees_to_arrays(forest)
 
 
@@ -42,14 +74,14 @@ def grow_over_rows(
     codes: Codes,
     ids: Ids,
     n_features: int,
-    growth: dict[str, Any],
+    growth: GrowthPlan,
 ) -> Arrays:
     """Grow a group of trees over the rows of a shared matrix, without copying them."""
     return grow_over(group, _core.Samples.over(rows, codes, ids, n_features=n_features), growth)
 
 
 def grow_over_shards(
-    group: Group, file: NodeFile, codes: Codes, ids: Ids, growth: dict[str, Any]
+    group: Group, file: NodeFile, codes: Codes, ids: Ids, growth: GrowthPlan
 ) -> Arrays:
     """Grow a group of trees over shards, of which each node makes one file sorted by class."""
     return grow_over(group, open_node_samples(file, codes, ids), growth)

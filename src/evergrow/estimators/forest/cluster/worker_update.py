@@ -37,7 +37,7 @@ class TreeUpdateTask:
     ids: Ids
     numbers: Codes
     evicted: Codes
-    plan: dict[str, Any]
+    plan: _core.UpdatePlan
     n_threads: int
 
 
@@ -82,7 +82,7 @@ def update_group(group: TreeGroup, part: None, task: TreeUpdateTask) -> tuple[Tr
         left.remove(task.evicted)
         forest = forest.with_samples(left)
     found: Arrays = {str(tree): array for tree, array in enumerate(changes)}
-    found.update({_REPORT + name: np.array(value) for name, value in counts.items()})
+    found.update({_REPORT + name: np.array(value) for name, value in counts.as_dict().items()})
     return TreeGroup(group.first_tree, forest), found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evergrow.estimators.forest.splits import SplitRules
+from evergrow._core import SplitRules
 
 _MIB = 1 << 20
 
@@ -91,7 +91,7 @@ class MemoryDemand:
             _SLACK_PER_THREAD
             + self.n_rows * _THREAD_PER_ROW[self._peak_kind]
             + unpacked
-            + _PROPOSERS[self.rules["proposer"]](self)
+            + _PROPOSERS[self.rules.proposer](self)
         )
 
     @property
@@ -102,23 +102,23 @@ class MemoryDemand:
 
 def _ncm(demand: MemoryDemand) -> int:
     """Nearest mean and score of every row; means, and class counts at each mean."""
-    k = int(demand.rules["n_centroids"])
-    tried = min(int(demand.rules["n_candidates"]), 1 << 20)
+    k = demand.rules.n_centroids
+    tried = min(demand.rules.n_candidates, 1 << 20)
     return 6 * demand.n_rows + k * (6 * demand.width + 4 * demand.n_classes + tried)
 
 
 def _regularised(demand: MemoryDemand) -> int:
     """Means of all classes, their scores of some rows, and the nearest mean in each subset."""
-    scored = min(demand.n_rows, int(demand.rules["max_scoring_samples"]) or demand.n_rows)
-    nearest = 2 * min(scored * int(demand.rules["n_subsets"]), max(1 << 24, scored))
+    scored = min(demand.n_rows, demand.rules.max_scoring_samples or demand.n_rows)
+    nearest = 2 * min(scored * demand.rules.n_subsets, max(1 << 24, scored))
     scores = 4 * max(1 << 18, 32 * demand.n_classes)
-    tried = 64 * int(demand.rules["n_centroids"]) * min(int(demand.rules["n_candidates"]), 1 << 20)
+    tried = 64 * demand.rules.n_centroids * min(demand.rules.n_candidates, 1 << 20)
     return 14 * demand.n_rows + nearest + scores + 6 * demand.width * demand.n_classes + tried
 
 
 def _threshold(demand: MemoryDemand) -> int:
     """Values of all rows for several candidates, and space to rank one of them."""
-    values = min(demand.n_rows * int(demand.rules["n_candidates"]), max(1 << 22, demand.n_rows))
+    values = min(demand.n_rows * demand.rules.n_candidates, max(1 << 22, demand.n_rows))
     return 4 * values + 5 * demand.n_rows + 12 * demand.n_classes + 32 * 6 * demand.width
 
 
