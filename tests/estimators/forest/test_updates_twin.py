@@ -221,7 +221,7 @@ class GrowingForestMachine(RuleBasedStateMachine):
             n_threads=1,
             progress=None,
         )
-        assert report["n_comparisons"] >= 0
+        assert report.as_dict()["n_comparisons"] >= 0
         for t, tree in enumerate(self.expected):
             update_tree(
                 tree,

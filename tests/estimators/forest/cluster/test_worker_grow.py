@@ -60,19 +60,19 @@ def check_update(proposer: str, way: Way, **options: Any) -> None:
     forest = grow(SAMPLES, proposer, n_trees=N_TREES)
     whole, expected = forest.update(n_threads=2, progress=None, **options)
     # Plans of groups say how many trees the forest has.
-    options["plan"] = {**options["plan"], "n_trees": N_TREES}
+    options["plan"] = _core.UpdatePlan(**{**options["plan"].as_dict(), "n_trees": N_TREES})
     groups, reports = [], []
     for first, count in GROUPS:
         group = way(forest.group(first, count), proposer)
         made, report = group.update(n_threads=1, progress=None, first_tree=first, **options)
         groups.append(made)
-        reports.append(report)
+        reports.append(report.as_dict())
     joined = _core.Forest.joined(whole.samples, groups)
     joined.check()
     equal_trees(joined, whole)
-    for name in expected:
+    for name, count in expected.as_dict().items():
         if not name.endswith("seconds"):
-            assert sum(report[name] for report in reports) == expected[name], name
+            assert sum(report[name] for report in reports) == count, name
 
 
 @pytest.mark.parametrize("proposer", RULES)
