@@ -71,7 +71,7 @@ def make(folder: Path, *options: str) -> tuple[str, str]:
 
 
 def split_and_join(client: Client) -> None:
-    with pytest.raises(ServiceError, match="finer") as caught:
+    with pytest.raises(ServiceError, match="fine names") as caught:
         client.split("rot")
     assert caught.value.status == 409
     for i in range(4):

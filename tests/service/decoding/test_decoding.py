@@ -35,9 +35,9 @@ def test_what_the_network_gets_is_what_an_embedder_prepares(
     decoders: DecoderPool, kind: str
 ) -> None:
     content = picture(kind, size=(640, 480))
-    image = read_image(content, max_side=PREPROCESSING.needed_side)
+    image = read_image(content, max_side=PREPROCESSING.min_side)
     found = decoders.submit(content).result()
-    np.testing.assert_array_equal(PREPROCESSING.values(found.pixels), PREPROCESSING(image))
+    np.testing.assert_array_equal(PREPROCESSING.normalize(found.pixels), PREPROCESSING(image))
     assert (found.width, found.height) == (640, 480)
 
 
