@@ -118,7 +118,7 @@ def test_classes_are_listed_with_their_signs(run: Run, made: Path) -> None:
 def test_all_pages_of_classes_are_listed(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evergrow.cli.workspace.looking._PAGE", 2)
+    monkeypatch.setattr("evergrow.cli.workspace.status._PAGE", 2)
     with Workspace.create(tmp_path / "many", features=None) as workspace:
         workspace.teach([NewExample(np.eye(5)[i], f"class {i}") for i in range(5)])
     lines = run("classes", "many").stdout.splitlines()

@@ -1,4 +1,4 @@
-"""Changing what a workspace knows: names, classes, and the last change taken back."""
+"""``evergrow rename``, ``merge``, ``split``, ``unsplit`` and ``undo``: edit a workspace."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import click
 
 from evergrow.cli.options import QUIET, examples
 from evergrow.cli.output import write_json
-from evergrow.cli.workspace.opening import DIR, changed_workspace, say_workspace, shielded
+from evergrow.cli.workspace.access import DIR, delay_interrupt, open_workspace, report_workspace
 
 if TYPE_CHECKING:
     from evergrow.workspace import Workspace
     from evergrow.workspace.records import Change
 
-__all__ = ["forget_classes", "merge", "rename", "split", "undo", "unsplit"]
 
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object about the change.")
 
 
-def _tell(workspace: Workspace, folder: str, change: Change, *, as_json: bool, quiet: bool) -> None:
+def _report(
+    workspace: Workspace, folder: str, change: Change, *, as_json: bool, quiet: bool
+) -> None:
     from dataclasses import asdict
 
     from evergrow.foundation.naming import printable
@@ -28,7 +29,7 @@ def _tell(workspace: Workspace, folder: str, change: Change, *, as_json: bool, q
         write_json(asdict(change))
     if not quiet:
         click.echo(printable(change.summary), err=True)
-        say_workspace(workspace, folder)
+        report_workspace(workspace, folder)
 
 
 @click.command(
@@ -47,10 +48,10 @@ def rename(
     folder: str, label: str, to: str, within: str | None, as_json: bool, quiet: bool
 ) -> None:
     """Give CLASS of the workspace DIR another NAME, one that no class has."""
-    with changed_workspace(folder) as workspace:
-        with shielded():
+    with open_workspace(folder) as workspace:
+        with delay_interrupt():
             change = workspace.rename(label, to, within=within)
-        _tell(workspace, folder, change, as_json=as_json, quiet=quiet)
+        _report(workspace, folder, change, as_json=as_json, quiet=quiet)
 
 
 @click.command(epilog=examples("evergrow merge things mug cup"))
@@ -60,12 +61,12 @@ def rename(
 @_AS_JSON
 @QUIET
 def merge(folder: str, label: str, into: str, as_json: bool, quiet: bool) -> None:
-    """Join CLASS of the workspace DIR to the class OTHER, whose name stays."""
-    with changed_workspace(folder) as workspace:
-        with shielded():
+    """Merge CLASS of the workspace DIR into the class OTHER, which keeps its name."""
+    with open_workspace(folder) as workspace:
+        with delay_interrupt():
             change = workspace.merge(label, into)
             workspace.maintain()
-        _tell(workspace, folder, change, as_json=as_json, quiet=quiet)
+        _report(workspace, folder, change, as_json=as_json, quiet=quiet)
 
 
 @click.command(epilog=examples("evergrow split things dog"))
@@ -76,15 +77,15 @@ def merge(folder: str, label: str, into: str, as_json: bool, quiet: bool) -> Non
 def split(folder: str, label: str, as_json: bool, quiet: bool) -> None:
     """Split CLASS of the workspace DIR into its finer classes.
 
-    At least two finer names must have two examples each ('evergrow learn --fine', or the page).
-    The other examples get finer names by guess, to be confirmed on the page; answers back off to
-    CLASS where the finer name is unsure.
+    At least two finer classes need two examples each ('evergrow learn --fine', or the page). The
+    other examples get a guessed finer class, to be confirmed on the page; predictions back off to
+    CLASS if the finer class is uncertain.
     """
-    with changed_workspace(folder) as workspace:
-        with shielded():
+    with open_workspace(folder) as workspace:
+        with delay_interrupt():
             change = workspace.split(label)
             workspace.maintain()
-        _tell(workspace, folder, change, as_json=as_json, quiet=quiet)
+        _report(workspace, folder, change, as_json=as_json, quiet=quiet)
 
 
 @click.command(epilog=examples("evergrow unsplit things dog"))
@@ -93,12 +94,12 @@ def split(folder: str, label: str, as_json: bool, quiet: bool) -> None:
 @_AS_JSON
 @QUIET
 def unsplit(folder: str, label: str, as_json: bool, quiet: bool) -> None:
-    """Take CLASS of the workspace DIR as one again; finer names that were given are kept."""
-    with changed_workspace(folder) as workspace:
-        with shielded():
+    """Undo the split of CLASS of the workspace DIR; finer classes given by users are kept."""
+    with open_workspace(folder) as workspace:
+        with delay_interrupt():
             change = workspace.unsplit(label)
             workspace.maintain()
-        _tell(workspace, folder, change, as_json=as_json, quiet=quiet)
+        _report(workspace, folder, change, as_json=as_json, quiet=quiet)
 
 
 @click.command(
@@ -112,12 +113,12 @@ def unsplit(folder: str, label: str, as_json: bool, quiet: bool) -> None:
 @click.option(
     "--event",
     type=click.IntRange(1),
-    help="Take back this change, and nothing if a newer one came meanwhile.",
+    help="Undo this change, unless there is a newer one.",
 )
 @click.option(
-    "--since", metavar="EVENT", type=click.IntRange(1), help="Take back this and all that followed."
+    "--since", metavar="EVENT", type=click.IntRange(1), help="Undo this change and all later ones."
 )
-@click.option("--count", type=click.IntRange(1), help="Take back this many changes.")
+@click.option("--count", type=click.IntRange(1), help="Undo this many changes.")
 @_AS_JSON
 @QUIET
 def undo(
@@ -128,36 +129,36 @@ def undo(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Take back the newest change of the workspace DIR.
+    """Undo the latest change of the workspace DIR.
 
-    Run again, it takes back the one before. Each picture that was learnt is a change; 'evergrow
-    learn' says at its end which --since takes all of them back. What was erased does not come back.
+    Run it again to undo the change before. Each image that was taught is a change; 'evergrow learn'
+    prints the --since that undoes all of its images. Erased data cannot be restored.
     """
     if sum(option is not None for option in (event, since, count)) > 1:
-        raise click.UsageError("give one of --event, --since and --count")
-    with changed_workspace(folder) as workspace:
-        with shielded():
+        raise click.UsageError("use only one of --event, --since and --count")
+    with open_workspace(folder) as workspace:
+        with delay_interrupt():
             change = workspace.undo(event=event, since=since, count=count or 1)
             workspace.maintain()
-        _tell(workspace, folder, change, as_json=as_json, quiet=quiet)
+        _report(workspace, folder, change, as_json=as_json, quiet=quiet)
 
 
 def forget_classes(folder: str, classes: tuple[str, ...], *, erase: bool, quiet: bool) -> None:
-    """Take classes out of a workspace, for the command that does so with model files too."""
+    """Remove classes from a workspace, for ``evergrow forget``."""
     from evergrow.foundation.naming import printable
 
-    with changed_workspace(folder) as workspace:
-        # All or none: a misspelt name must not leave half of them forgotten.
+    with open_workspace(folder) as workspace:
+        # All or nothing: a misspelt name must not leave half of them forgotten.
         for name in classes:
-            # What is kept of a class that went can still be erased.
+            # The stored data of a class that was removed can still be erased.
             if not (erase and workspace.had_class(name)):
                 workspace.class_named(name)
         for name in dict.fromkeys(classes):
-            with shielded():
+            with delay_interrupt():
                 change = workspace.forget(name, erase=erase)
             if not quiet:
                 click.echo(printable(change.summary), err=True)
-        with shielded():
+        with delay_interrupt():
             workspace.maintain()
         if not quiet:
-            say_workspace(workspace, folder)
+            report_workspace(workspace, folder)

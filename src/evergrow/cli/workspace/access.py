@@ -1,4 +1,4 @@
-"""Workspaces as commands open them: to change, or to look at while others change them."""
+"""Opens workspaces for commands: to change them, or to read them while others change them."""
 
 from __future__ import annotations
 
@@ -14,41 +14,33 @@ import click
 if TYPE_CHECKING:
     from evergrow.workspace import Workspace
 
-__all__ = [
-    "DIR",
-    "changed_workspace",
-    "is_workspace",
-    "read_workspace",
-    "say_workspace",
-    "shielded",
-]
 
 DIR = click.argument("folder", metavar="DIR", type=click.Path())
 
 
 def is_workspace(path: str) -> bool:
-    """Whether a path is the folder of a workspace, as 'evergrow init' makes it."""
+    """Whether a path is the folder of a workspace."""
     from evergrow.workspace.store.layout import is_workspace as has_manifest
 
     return has_manifest(Path(path))
 
 
 @contextmanager
-def changed_workspace(path: str) -> Iterator[Workspace]:
-    """Open a workspace to change it; an error that says what to do if a service has it."""
+def open_workspace(path: str) -> Iterator[Workspace]:
+    """Open a workspace for changes; if a service has it open, the error says what to do."""
     from evergrow.workspace import Workspace
 
     workspace = Workspace.open(path)
     try:
         yield workspace
     finally:
-        with shielded():
+        with delay_interrupt():
             workspace.close()
 
 
 @contextmanager
 def read_workspace(path: str) -> Iterator[Workspace]:
-    """Open a workspace to look at it, whoever changes it meanwhile."""
+    """Open a workspace for reading, while another process may change it."""
     from evergrow.workspace import Workspace
 
     with Workspace.open(path, read_only=True) as workspace:
@@ -56,18 +48,18 @@ def read_workspace(path: str) -> Iterator[Workspace]:
 
 
 @contextmanager
-def shielded() -> Iterator[None]:
-    """Let Ctrl-C wait until the block is done: a change is made whole or not at all."""
+def delay_interrupt() -> Iterator[None]:
+    """Delay Ctrl-C until the end of the block, so that a change is complete or not made."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     interrupted = False
 
-    def remember(*_: Any) -> None:
+    def record(*_: Any) -> None:
         nonlocal interrupted
         interrupted = True
 
-    before = signal.signal(signal.SIGINT, remember)
+    before = signal.signal(signal.SIGINT, record)
     try:
         yield
     finally:
@@ -76,12 +68,12 @@ def shielded() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def say_workspace(workspace: Workspace, path: str) -> None:
-    """What the workspace knows now, on standard error."""
-    from evergrow.cli.said import several
+def report_workspace(workspace: Workspace, path: str) -> None:
+    """Print the numbers of classes and examples on standard error."""
+    from evergrow.cli.summaries import pluralize
     from evergrow.foundation.naming import printable
 
     status = workspace.status()
-    classes = several(status.n_classes, "class")
-    examples = several(status.n_examples, "example")
+    classes = pluralize(status.n_classes, "class")
+    examples = pluralize(status.n_examples, "example")
     click.echo(f"{printable(path)}: {classes}, {examples}.", err=True)

@@ -1,7 +1,7 @@
-"""Files of features and labels into shards: ``.npz``, ``.npy`` and Parquet, read forwards.
+"""Imports files of features and labels: ``.npz``, ``.npy`` and Parquet, read sequentially.
 
-A file is known by its content and by which parts of it were asked for: what of it is in the shards
-already is not read into them again.
+A file is identified by the hash of its content and of the selected arrays; rows of it that are
+already in the shards are not imported again.
 """
 
 from __future__ import annotations
@@ -17,14 +17,18 @@ from typing import Any
 
 from evergrow.foundation.errors import ShardError
 from evergrow.foundation.progress import progress_bar
-from evergrow.storage.shards.importers.commits import committing
+from evergrow.storage.shards.batches import RowBatch, label_values
 from evergrow.storage.shards.importers.npy_stream import NpyStream
-from evergrow.storage.shards.importers.result import Sharded
-from evergrow.storage.shards.importers.table import LABELS, Block, Keys, Table, saying_damaged
-from evergrow.storage.shards.incoming import Incoming, label_values
-from evergrow.storage.shards.writing import ShardWriter, writing
-
-__all__ = ["TABLES", "shard_table"]
+from evergrow.storage.shards.importers.source import (
+    LABELS,
+    Block,
+    Keys,
+    Sharded,
+    Table,
+    periodic_commits,
+    report_damage,
+)
+from evergrow.storage.shards.writer import ShardWriter, open_writer
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ def _npz(path: Path, keys: Keys) -> Iterator[Table]:
 @contextmanager
 def _member(archive: zipfile.ZipFile, member: str, path: Path) -> Iterator[NpyStream]:
     name = f"{member.removesuffix('.npy')!r} in {str(path)!r}"
-    with saying_damaged(name):
+    with report_damage(name):
         file = archive.open(member)
     with file:
         yield NpyStream(file, name)
@@ -129,61 +133,61 @@ def shard_table(
     say_waiting: Callable[[], None] | None = None,
     verbose: int = 0,
 ) -> Sharded:
-    """Append the rows of a file to a folder of shards, without reading the file into memory.
+    """Append the rows of a file to a folder of shards, without loading it into memory.
 
     Parameters
     ----------
     path : path
-        The folder of shards; made if it is missing.
+        The folder of shards; created if missing.
     source : path
         A file that ends in ``.npz``, ``.npy`` or ``.parquet``.
     features_key : str, default=None
-        Name of the array in an ``.npz`` file, "X" if not given; or of the column of lists in a
-        Parquet file. Without it a Parquet file's only column of lists is taken, or else all columns
-        of numbers but that of the labels.
+        Name of the array in an ``.npz`` file, by default "X", or of the column of lists in a
+        Parquet file. By default the only column of lists is used, or else all numeric columns
+        except the labels.
     labels_key : str, default=None
-        Name of the array or column of labels; without it "y", "label" or "labels" where there is
-        one.
+        Name of the array or column of labels; by default "y", "label" or "labels" if present.
     labels : path, default=None
         A ``.npy`` file with the labels of the rows of a ``.npy`` file.
     dtype : {"float16", "float32", "float64"}, default=None
-        Type of the numbers in the shards, to which they are rounded; None for that of the folder,
-        else of the file, and an error where numbers would have to be rounded.
+        Type of the numbers in the shards, which are rounded to it; None for the type of the folder
+        or else of the file, and an error if numbers would have to be rounded.
     rows_per_shard : int, default=None
-        Rows in a shard; None for about 64 MiB.
+        Rows per shard; None for about 64 MiB.
     say_waiting : callable, default=None
-        Called if another process is appending to the folder, before waiting for it.
+        Called before waiting for another process that appends to the folder.
     verbose : int, default=0
         Show a progress bar when positive.
 
     Returns
     -------
     sharded : Sharded
-        How many rows were added, and how many were there already. If something is wrong with the
-        file the folder is as it was; if the run is interrupted the next one goes on.
+        How many rows were added, and how many were already there. If the file is damaged, the
+        folder does not change; if the run is interrupted, the next one resumes.
     """
     file, keys = _checked_source(source, features_key, labels_key, labels)
     name = _name_of(file, keys)
     open_table = TABLES[file.suffix.lower()]
-    appending = writing(path, dtype=dtype, rows_per_shard=rows_per_shard, say_waiting=say_waiting)
+    appending = open_writer(
+        path, dtype=dtype, rows_per_shard=rows_per_shard, say_waiting=say_waiting
+    )
     with appending as writer, open_table(file, keys) as table:
         n_known = min(writer.rows_of(name), table.n_rows)
         if n_known < table.n_rows:
             try:
                 _append(writer, table, name, str(file), n_known, verbose)
             except (ValueError, TypeError) as error:
-                # The file is bad, the rows that seemed good too: its hash comes at its end, and a
-                # mended file is another source. Whoever is interrupted, or whose disk is full, has
-                # a file to go on with.
+                # All rows of a damaged file are removed: a repaired file is another source. After
+                # an interruption or a full disk the file is intact and the import can resume.
                 writer.roll_back()
                 if n_known:
                     raise ShardError(
-                        f"{error}; {n_known} rows of this file are in the shards from a run that "
-                        "was interrupted, and may be wrong: write the folder anew"
+                        f"{error}; {n_known} rows of this file are in the shards from an "
+                        "interrupted run, and may be wrong: write the folder again"
                     ) from error
                 raise
         elif not table.n_rows:
-            raise ShardError(f"{str(file)!r} holds no rows")
+            raise ShardError(f"{str(file)!r} has no rows")
         return Sharded(table.n_rows - n_known, n_known)
 
 
@@ -192,13 +196,13 @@ def _append(
 ) -> None:
     first = n_known
     bar = progress_bar("reading rows", table.n_rows, verbose)
-    with bar as progress, committing(writer) as commit_now_and_then:
+    with bar as progress, periodic_commits(writer) as commit_if_due:
         for rows, labels in table.blocks(n_known):
             last = first + len(rows)
             what = f"rows {first} to {last - 1} of {file!r}"
             checked = None if labels is None else label_values(labels)
-            writer.add(Incoming(rows, checked, None), what, name)
-            commit_now_and_then()
+            writer.add(RowBatch(rows, checked, None), what, name)
+            commit_if_due()
             if progress is not None:
                 progress(last)
             first = last
@@ -215,15 +219,15 @@ def _checked_source(
     kind = file.suffix.lower()
     if kind not in TABLES:
         raise ValueError(
-            f"cannot tell what {str(file)!r} is: name a folder of images, or a file that ends in "
+            f"{str(file)!r} has an unknown type: name a folder of images, or a file that ends in "
             f"{', '.join(sorted(TABLES))}"
         )
     if not file.is_file():
         raise FileNotFoundError(f"there is no file {str(file)!r}")
     if labels is not None and kind != ".npy":
-        raise ValueError(f"a file of labels goes with an .npy file, not with {str(file)!r}")
+        raise ValueError(f"a file of labels can only be used with an .npy file, got {str(file)!r}")
     if kind == ".npy" and (features_key is not None or labels_key is not None):
-        raise ValueError(f"{str(file)!r} holds one array: it has no names to choose by")
+        raise ValueError(f"{str(file)!r} holds one array, which has no name")
     labels_file = None if labels is None else os.fspath(labels)
     if labels_file is not None and not os.path.isfile(labels_file):
         raise FileNotFoundError(f"there is no file {labels_file!r}")
@@ -231,7 +235,7 @@ def _checked_source(
 
 
 def _name_of(file: Path, keys: Keys) -> str:
-    """A hash over all that the rows depend on."""
+    """Return a hash of everything that the rows depend on."""
     hashed = hashlib.sha256(f"{keys.features!r} {keys.labels!r}\n".encode())
     for path in (file, keys.labels_file):
         if path is not None:

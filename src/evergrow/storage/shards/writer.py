@@ -1,7 +1,7 @@
-"""Writing shards: new files first, then one manifest that names them.
+"""Writes shards: first new files, then a manifest that lists them.
 
-At every moment the manifest names whole files only. Whoever is killed leaves files that no manifest
-names; the next to append removes them.
+The manifest always lists complete files. A process that is killed leaves files that no manifest
+lists; the next writer removes them.
 """
 
 from __future__ import annotations
@@ -19,28 +19,26 @@ from evergrow.foundation.atomic import sync_folder
 from evergrow.foundation.errors import ShardError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import Choice, Integer, Nothing, check_parameters
-from evergrow.storage.shards.cutting import Cutter, Piece
-from evergrow.storage.shards.finishing import (
-    MOST_NUMBERS,
-    OURS,
-    FilesAside,
-    journal,
-    tidy,
-    write_files_aside,
-)
-from evergrow.storage.shards.incoming import Incoming, fitting_dtype
+from evergrow.storage.shards.batches import RowBatch, smallest_dtype
 from evergrow.storage.shards.labels import UNLABELLED
 from evergrow.storage.shards.manifest import DTYPES, MANIFEST, Manifest, Shard, Source
-from evergrow.storage.shards.reading import Shards, open_shards
-from evergrow.storage.shards.turns import own_turn
+from evergrow.storage.shards.packing import Packer, Piece
+from evergrow.storage.shards.reader import Shards, open_shards
+from evergrow.storage.shards.staging import (
+    MAX_FILES,
+    SHARD_FILE_NAME,
+    StagedFiles,
+    append_lock,
+    clean_up,
+    journal,
+    stage_files,
+)
 
-__all__ = ["SHARD_BYTES", "ShardWriter", "write_shards", "writing"]
-
-# What a shard holds where nobody says: large enough to be read at the speed of the disk.
+# Default size of a shard: large enough to be read at the speed of the disk.
 SHARD_BYTES = 64 << 20
 
-# What plain and ragged shards hold.
-_KINDS = ("rows that stand for themselves", "images of several rows")
+# The content of plain and of ragged shards.
+_KINDS = ("single rows", "images of several rows")
 
 
 def write_shards(
@@ -51,32 +49,32 @@ def write_shards(
     rows_per_shard: int | None = None,
     say_waiting: Callable[[], None] | None = None,
 ) -> Shards:
-    """Write rows of features to a folder of shards, after those that are there.
+    """Append rows of features to a folder of shards.
 
     Parameters
     ----------
     path : path
-        The folder; made if it is missing. What is in it stays, and the rows are appended.
+        The folder; created if missing. The rows are appended to those that are there.
     batches : iterable
         Matrices of shape (n_rows, n_features), or pairs of such a matrix and its labels, of any
         numbers of rows. Labels are integers or strings, None or NaN for a row without one. Ragged
-        arrays, or images of other shards, in place of matrices have a label per image. Batches are
-        taken one by one, so an iterator may bring more than memory holds.
+        arrays, or images of other shards, have one label per image. Batches are read one by one, so
+        an iterator may yield more than fits in memory.
     dtype : {"float16", "float32", "float64"}, default=None
-        Type of the numbers in the files, to which batches are rounded. None takes the type of the
-        folder, or for a new one the smallest of the three that holds all numbers of the type of the
-        first batch, else float64, and refuses batches that would have to be rounded.
+        Type of the numbers in the files; batches are rounded to it. None uses the type of the
+        folder, or for a new folder the smallest type that holds the first batch exactly, and
+        rejects batches that would have to be rounded.
     rows_per_shard : int, default=None
-        Rows in a file; None for about 64 MiB. Smaller files make more tasks on a cluster. An image
-        with several rows is never cut.
+        Rows per file; None for about 64 MiB. Smaller files give more tasks on a cluster. An image
+        with several rows is never split.
     say_waiting : callable, default=None
-        Called if another process or thread is appending to the folder, before waiting for it for
-        as long as that takes; what it raises ends the waiting.
+        Called before waiting for another process or thread that appends to the folder; an exception
+        that it raises ends the wait.
 
     Returns
     -------
     shards : Shards
-        The folder with the new rows in it. If anything fails the folder is as it was.
+        The folder with the new rows. If anything fails, the folder does not change.
 
     Examples
     --------
@@ -89,16 +87,16 @@ def write_shards(
     ((4, 2), ['cat', 'dog', 'ant'], ['cat', 'dog', 'cat', 'ant'])
     """
     options: dict[str, Any] = {"dtype": dtype, "rows_per_shard": rows_per_shard}
-    with writing(path, **options, say_waiting=say_waiting) as writer:
+    with open_writer(path, **options, say_waiting=say_waiting) as writer:
         for number, batch in enumerate(batches):
             what = f"batch {number}"
-            writer.add(Incoming.of(batch, what), what)
+            writer.add(RowBatch.of(batch, what), what)
         writer.commit()
     return open_shards(path)
 
 
 @contextmanager
-def writing(
+def open_writer(
     path: str | os.PathLike[str],
     *,
     dtype: str | None = None,
@@ -106,9 +104,9 @@ def writing(
     made_by: str | None = None,
     say_waiting: Callable[[], None] | None = None,
 ) -> Iterator[ShardWriter]:
-    """Give what appends to a folder; what it has not committed at the end is removed.
+    """Open a writer that appends to a folder; uncommitted files are removed at the end.
 
-    One at a time appends to a folder; ``say_waiting`` is called if another does.
+    Only one writer at a time appends to a folder; ``say_waiting`` is called before waiting.
     """
     check_parameters(
         {"dtype": dtype, "rows_per_shard": rows_per_shard},
@@ -123,23 +121,23 @@ def writing(
         raise NotADirectoryError(f"{os.fspath(path)!r} is not a folder: shards are kept in one")
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with own_turn(folder, say_waiting):
-            known = Manifest.found_in(folder)
-            tidy(folder)
+        with append_lock(folder, say_waiting):
+            known = Manifest.read_if_present(folder)
+            clean_up(folder)
             writer = ShardWriter(folder, known, dtype, rows_per_shard, made_by)
             try:
                 yield writer
             finally:
-                tidy(folder)
+                clean_up(folder)
     finally:
         if is_new and not any(folder.iterdir()):
             folder.rmdir()
 
 
 class ShardWriter:
-    """Cuts what comes in into shards of equal size, and names them in the manifest when asked.
+    """Packs batches into shards of equal size, and lists them in the manifest on commit.
 
-    Made by :func:`writing`, which holds the lock that it needs.
+    Created by :func:`open_writer`, which holds the lock.
     """
 
     def __init__(
@@ -151,15 +149,15 @@ class ShardWriter:
         made_by: str | None,
     ) -> None:
         self.folder = folder
-        # What the folder says of itself now; None before the first commit.
+        # The current manifest of the folder; None before the first commit.
         self.manifest = self._before = manifest
         self._rounded = dtype is not None
         self._dtype = None if dtype is None else DTYPES[dtype]
         self._rows_per_shard = rows_per_shard
         self._made_by = made_by
         self.classes = None if manifest is None else manifest.classes
-        self._cutter: Cutter | None = None
-        self._finished: list[tuple[FilesAside, dict[str, int]]] = []
+        self._packer: Packer | None = None
+        self._finished: list[tuple[StagedFiles, dict[str, int]]] = []
         if manifest is not None:
             self._check_appendable(manifest)
 
@@ -171,55 +169,55 @@ class ShardWriter:
             )
         self._dtype = manifest.dtype
         self._made_by = self._made_by or manifest.made_by
-        # Whoever brings rows that he made himself answers for what they mean.
+        # Rows without ``made_by`` come from a caller who is responsible for their meaning.
         if None not in (self._made_by, manifest.made_by) and self._made_by != manifest.made_by:
             raise ShardError(
-                f"{where} hold rows that were made in another way: "
-                "rows of different features do not go into one folder"
+                f"{where} were computed by another network: rows of different features cannot be "
+                "stored in one folder"
             )
 
     def rows_of(self, source: str) -> int:
-        """How many rows of a source are in the folder."""
+        """Return the number of rows of a source in the folder."""
         if self.manifest is None:
             return 0
         return sum(known.rows for known in self.manifest.sources if known.sha256 == source)
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
-        """Type of the numbers, if it was said or is known from the folder."""
+        """Type of the numbers, if given or known from the folder."""
         return self._dtype
 
     def rows_per_shard(self, n_features: int, dtype: np.dtype[Any], most: int | None = None) -> int:
-        """Rows that a file gets, ``most`` where nobody said how many."""
+        """Return the number of rows per file, at most ``most`` if it was not given."""
         usual = max(1, SHARD_BYTES // (n_features * dtype.itemsize))
         return self._rows_per_shard or (usual if most is None else min(usual, most))
 
-    def add(self, batch: Incoming, what: str, source: str | None = None) -> None:
-        """Take more rows; files that are full are written, but not named yet.
+    def add(self, batch: RowBatch, what: str, source: str | None = None) -> None:
+        """Add rows; full files are written, but not yet listed in the manifest.
 
-        ``what`` names them in errors. ``source`` names where they come from; its rows are counted
-        in the manifest.
+        ``what`` names the rows in errors. ``source`` identifies their origin; the manifest counts
+        its rows.
         """
         if not batch.rows.shape[1]:
             raise ValueError(f"{what} has no features")
         if self._dtype is None:
-            self._dtype = fitting_dtype(batch.rows.dtype)
+            self._dtype = smallest_dtype(batch.rows.dtype)
         self._check_goes_with(batch, what)
         batch = batch.converted(self._dtype, what, rounded=self._rounded)
         codes = None if batch.labels is None else self.codes_of(batch.labels, what)
-        if self._cutter is None:
+        if self._packer is None:
             n_features = batch.rows.shape[1]
             per_shard = self.rows_per_shard(n_features, self._dtype)
-            self._cutter = Cutter(n_features, per_shard, ragged=batch.offsets is not None)
-        self._cutter.add(Piece.of(batch, codes, source))
-        for pieces in self._cutter.full():
+            self._packer = Packer(n_features, per_shard, ragged=batch.offsets is not None)
+        self._packer.add(Piece.of(batch, codes, source))
+        for pieces in self._packer.full():
             self._write(pieces)
 
-    def _check_goes_with(self, batch: Incoming, what: str) -> None:
+    def _check_goes_with(self, batch: RowBatch, what: str) -> None:
         known, width = self.manifest, batch.rows.shape[1]
         expected, ragged = width, batch.offsets is not None
-        if self._cutter is not None:
-            expected, ragged = self._cutter.n_features, self._cutter.ragged
+        if self._packer is not None:
+            expected, ragged = self._packer.n_features, self._packer.ragged
         elif known is not None:
             expected, ragged = known.n_features, known.is_ragged
         if width != expected:
@@ -228,7 +226,7 @@ class ShardWriter:
             raise ValueError(f"{what} has {_KINDS[not ragged]}, the shards have {_KINDS[ragged]}")
 
     def codes_of(self, labels: list[Any], what: str) -> npt.NDArray[np.int32]:
-        """Places of labels in the list of classes, which grows by those that are new."""
+        """Return the indices of labels in the list of classes, and append new classes."""
         present = [label for label in labels if label is not None]
         codes = np.full(len(labels), UNLABELLED, dtype=np.int32)
         if not present:
@@ -238,7 +236,7 @@ class ShardWriter:
         except OverflowError as error:
             raise ValueError(f"{what} has a label too large for 64 bits") from error
         if found.tolist() != present:
-            raise ValueError(f"{what} has a label that ends in the character of code 0")
+            raise ValueError(f"{what} has a label that ends in a null character")
         known = self.classes
         try:
             self.classes, placed = ClassList.of(found) if known is None else known.extend(found)
@@ -254,37 +252,37 @@ class ShardWriter:
         for piece in pieces:
             if piece.source is not None:
                 counts[piece.source] = counts.get(piece.source, 0) + piece.n_items
-        self._finished.append((write_files_aside(self.folder, self._dtype, pieces), counts))
+        self._finished.append((stage_files(self.folder, self._dtype, pieces), counts))
 
-    def adopt(self, files: FilesAside, *, n_features: int, dtype: str) -> None:
-        """Take over files that another process wrote aside in this folder."""
+    def adopt(self, files: StagedFiles, *, n_features: int, dtype: str) -> None:
+        """Add files that another process staged in this folder."""
         known, ragged = self.manifest, files.offsets is not None
         if known is not None and (known.n_features, known.dtype.name) != (n_features, dtype):
             raise ShardError(
-                f"rows of {n_features} {dtype} do not go with those in {str(self.folder)!r}, "
-                f"which are of {known.n_features} {known.dtype.name}"
+                f"rows of {n_features} {dtype} cannot be appended to {str(self.folder)!r}, "
+                f"whose rows are of {known.n_features} {known.dtype.name}"
             )
         if known is not None and known.is_ragged != ragged:
             raise ShardError(
-                f"{_KINDS[ragged]} do not go with those in {str(self.folder)!r}, "
-                f"which are {_KINDS[known.is_ragged]}"
+                f"{_KINDS[ragged]} cannot be appended to {str(self.folder)!r}, "
+                f"which holds {_KINDS[known.is_ragged]}"
             )
         self._dtype = DTYPES[dtype]
-        if self._cutter is None:
-            self._cutter = Cutter(n_features, 1, ragged=ragged)
+        if self._packer is None:
+            self._packer = Packer(n_features, 1, ragged=ragged)
         self._finished.append((files, {}))
 
     def commit(self, *, all_rows: bool = True) -> None:
-        """Name what was written in the manifest; with ``all_rows`` a last file is not full.
+        """List the written files in the manifest; with ``all_rows`` the last file may be partial.
 
-        What a commit that fails was about to name is lost: it is not tried again.
+        If a commit fails, its files are dropped.
         """
-        if self._cutter is not None and all_rows:
-            for pieces in self._cutter.rest():
+        if self._packer is not None and all_rows:
+            for pieces in self._packer.rest():
                 self._write(pieces)
         if not self._finished:
             if self.manifest is None and all_rows:
-                raise ValueError("there is not a single row to write")
+                raise ValueError("there are no rows to write")
             return
         finished, self._finished = self._finished, []
         shards = self._named([files for files, _ in finished])
@@ -292,19 +290,19 @@ class ShardWriter:
         try:
             with journal(self.folder, [name for shard in shards for name in shard.names]):
                 for shard, (files, _) in zip(shards, finished, strict=True):
-                    files.take_places(self.folder, shard)
+                    files.move_into_place(self.folder, shard)
                 sync_folder(self.folder)
                 manifest.write(self.folder)
         except BaseException:
-            # It may have been interrupted right after the manifest was replaced.
-            self.manifest = Manifest.found_in(self.folder)
+            # The interruption may have come after the manifest was replaced.
+            self.manifest = Manifest.read_if_present(self.folder)
             raise
         self.manifest = manifest
 
     def roll_back(self) -> None:
-        """Have the folder be as it was at first, whatever was committed since."""
-        self._finished, self._cutter = [], None
-        found = Manifest.found_in(self.folder)
+        """Restore the folder to its state before this writer, including committed files."""
+        self._finished, self._packer = [], None
+        found = Manifest.read_if_present(self.folder)
         kept = set() if self._before is None else {s.number for s in self._before.shards}
         new = [] if found is None else [s for s in found.shards if s.number not in kept]
         if not new:
@@ -319,19 +317,21 @@ class ShardWriter:
                 for name in shard.names:
                     (self.folder / name).unlink(missing_ok=True)
 
-    def _named(self, finished: list[FilesAside]) -> list[Shard]:
-        """Finished files by the numbers that they will have."""
-        taken = [int(name[:6]) for name in os.listdir(self.folder) if OURS.fullmatch(name)]
+    def _named(self, finished: list[StagedFiles]) -> list[Shard]:
+        """Assign numbers to the finished files."""
+        taken = [
+            int(name[:6]) for name in os.listdir(self.folder) if SHARD_FILE_NAME.fullmatch(name)
+        ]
         if self.manifest is not None:
             # A file that is missing keeps its number.
             taken += [shard.number for shard in self.manifest.shards]
         first = max(taken, default=-1) + 1
-        if first + len(finished) > MOST_NUMBERS:
-            raise ShardError(f"{str(self.folder)!r} has no numbers left for more files")
+        if first + len(finished) > MAX_FILES:
+            raise ShardError(f"{str(self.folder)!r} has the maximum number of files")
         return [files.as_shard(first + i) for i, files in enumerate(finished)]
 
     def _manifest_with(self, new: list[Shard], sources: list[dict[str, int]]) -> Manifest:
-        if self._cutter is None or self._dtype is None:
+        if self._packer is None or self._dtype is None:
             raise ValueError("there are no rows yet")
         known = self.manifest
         counts = {} if known is None else {s.sha256: s.rows for s in known.sources}
@@ -340,7 +340,7 @@ class ShardWriter:
                 counts[source] = counts.get(source, 0) + n_rows
         return Manifest(
             self._dtype,
-            self._cutter.n_features,
+            self._packer.n_features,
             self.classes,
             (*(() if known is None else known.shards), *new),
             tuple(Source(source, n_rows) for source, n_rows in counts.items()),

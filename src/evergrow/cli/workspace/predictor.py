@@ -1,4 +1,4 @@
-"""A workspace as commands ask it: like a classifier of images, with a word about each answer."""
+"""A workspace with the interface of an image classifier, for ``evergrow predict``."""
 
 from __future__ import annotations
 
@@ -10,27 +10,26 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from evergrow.cli.workspace.opening import read_workspace
+from evergrow.cli.workspace.access import read_workspace
 from evergrow.vision.classifier import Answers
 
 if TYPE_CHECKING:
     from evergrow.workspace.records import Answer
 
-__all__ = ["UNKNOWN", "WorkspaceAnswers", "WorkspaceClassifier"]
 
-# What is said of an image that fits no class; a class may be called so too, JSON tells them apart.
+# The answer for an image that fits no class. A class may have the same name; JSON tells them apart.
 UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, eq=False)
 class WorkspaceAnswers(Answers):
-    """Answers of a workspace, with what else it says about each image."""
+    """Predictions of a workspace, with the details of each."""
 
     told: tuple[Answer, ...]
 
 
 class WorkspaceClassifier:
-    """Answers of a workspace as it is now, in the form of those of an ``ImageClassifier``.
+    """Predictions of the current model of a workspace, in the form of ``ImageClassifier``.
 
     Parameters
     ----------
@@ -52,17 +51,17 @@ class WorkspaceClassifier:
         name = click.format_filename(path)
         if embedder is None:
             raise click.ClickException(
-                f"{name!r} takes embeddings, not images: ask it with evergrow.Client"
+                f"{name!r} takes embeddings, not images: query it with evergrow.Client"
             )
         names = self._snapshot.names
         known = [names[number] for number in self._snapshot.class_ids.tolist()]
         self.classes_ = np.array(known, dtype=object)
         if not len(self.classes_):
-            raise click.ClickException(f"{name!r} knows no class yet: teach it first")
+            raise click.ClickException(f"{name!r} has no classes yet: teach it first")
         self._embedder = embedder.set_params(verbose=verbose, n_jobs=jobs)
 
     def answer(self, paths: Sequence[Any], *, k: int, on_error: str) -> WorkspaceAnswers:
-        """Answers to the images that can be read; the others are among the problems."""
+        """Predict the images that can be read; the others are listed as problems."""
         found = self._embedder.extract([Path(path) for path in paths], on_error=on_error)
         told = self._snapshot.predict(found.features, top=k) if len(found.kept) else ()
         return WorkspaceAnswers(
@@ -76,5 +75,5 @@ class WorkspaceClassifier:
 
 
 def _columns(rows: list[list[Any]], k: int, kind: Any) -> Any:
-    # Without rows there is nothing to tell the number of columns by.
+    # Without rows NumPy cannot infer the number of columns.
     return np.array(rows, dtype=kind).reshape(len(rows), k)

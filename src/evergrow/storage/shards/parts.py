@@ -1,6 +1,6 @@
-"""Rows of a matrix, or of shards, cut into parts that tasks read where they run.
+"""Cuts the rows of a matrix or of shards into parts that tasks read where they run.
 
-How they are cut depends on the rows alone, so that results do not depend on who computes them.
+The cut depends on the rows alone, so that results do not depend on the workers.
 """
 
 from __future__ import annotations
@@ -14,27 +14,25 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.engine import Engine, Job, Task
-from evergrow.storage.shards.reading import ShardPart, Shards
+from evergrow.storage.shards.reader import ShardPart, Shards
 from evergrow.storage.shards.rows import StoredRows
 
-__all__ = ["RowPart", "content_name", "gathered", "row_parts", "rows_to_share"]
-
-# About as much as a shard holds: what a task costs by itself vanishes beside it.
+# About the size of a shard, so that the overhead of a task is negligible.
 _PART_BYTES = 64 << 20
-# Bytes that are hashed at once.
+# Bytes hashed at once.
 _HASHED_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class RowPart:
-    """Some neighbouring rows of a whole, by where they lie.
+    """Consecutive rows of a matrix, by their location.
 
     Attributes
     ----------
     first, last : int
-        The rows' places in the whole, the last one excluded.
+        The indices of the rows in the whole, the last one excluded.
     shard : ShardPart or None
-        Where they are read; None for rows of a matrix that all tasks share.
+        The file to read; None for rows of a matrix that all tasks share.
     """
 
     first: int
@@ -43,28 +41,28 @@ class RowPart:
 
     @property
     def rows(self) -> slice:
-        """The rows' places in the whole."""
+        """The indices of the rows in the whole."""
         return slice(self.first, self.last)
 
     def read(self, matrix: Any) -> Any:
-        """The rows; ``matrix`` is what :func:`rows_to_share` gave.
+        """Return the rows; ``matrix`` is the result of :func:`rows_to_share`.
 
-        Rows on disk stay there until somebody goes through them.
+        Rows on disk are read only when they are used.
         """
         if self.shard is not None:
             return self.shard.read()
         if matrix is None:
-            raise ValueError("rows that lie in no shard need the matrix they are part of")
+            raise ValueError("rows outside of shards need their matrix")
         if isinstance(matrix, StoredRows):
             return matrix.choose(np.arange(self.first, self.last))
         return matrix[self.rows]
 
 
 def row_parts(X: Any, *, squared: bool = False) -> list[RowPart]:
-    """Cut rows into parts: by shards, or else where so many bytes are full.
+    """Cut rows into parts: one per shard, or of about 64 MiB.
 
-    No part is empty: shards of images may have no rows at all. ``squared`` says that what a part
-    gives is as large as a square of features.
+    No part is empty, although shards of images may have no rows. ``squared`` says that the result
+    of a part has the size of a matrix of features by features.
 
     >>> [(part.first, part.last) for part in row_parts(np.zeros((3, 2)))]
     [(0, 3)]
@@ -74,21 +72,21 @@ def row_parts(X: Any, *, squared: bool = False) -> list[RowPart]:
     n_rows, n_features = X.shape
     step = max(1, _PART_BYTES // max(1, n_features * X.dtype.itemsize))
     if squared:
-        # What is sent back shall be less than what was read.
+        # The result should be smaller than what was read.
         step = max(step, 4 * n_features)
     step = -(-n_rows // -(-n_rows // step)) if n_rows else 1
     return [RowPart(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
 
 
 def rows_to_share(X: Any) -> npt.NDArray[Any] | None:
-    """What tasks need besides their parts: the matrix, or nothing where rows lie in shards."""
+    """Return what all tasks share: the matrix, or None if the rows are in shards."""
     if isinstance(X, Shards):
         return None
-    # Plain arrays travel without a copy, mapped ones and other kinds of array do not.
+    # Plain arrays are sent without a copy; memory maps and other subclasses are not.
     return np.asarray(X) if isinstance(X, np.ndarray) else X
 
 
-def gathered(
+def run_and_stack(
     engine: Engine,
     parts: Sequence[RowPart],
     task: Task,
@@ -98,9 +96,9 @@ def gathered(
     what: str,
     verbose: int = 0,
 ) -> npt.NDArray[Any]:
-    """What a task makes of the rows of each part, its array ``"rows"``, in the order of the rows.
+    """Run a task on every part and stack its arrays ``"rows"`` in the order of the rows.
 
-    ``task`` gets a part, what :func:`rows_to_share` gave, and the values.
+    The task is called with a part, the result of :func:`rows_to_share`, and the values.
     """
     job = Job(task, parts, (rows_to_share(X), *values), what, verbose)
     whole: npt.NDArray[Any] | None = None
@@ -115,7 +113,7 @@ def gathered(
 
 
 def content_name(*values: Any) -> str:
-    """A hash that names values by their content: rows, other arrays, and what has a ``repr``.
+    """Return a hash of values by their content: rows, arrays, and other values by ``repr``.
 
     >>> content_name(np.zeros(3), "a") == content_name(np.zeros(3), "a")
     True

@@ -1,4 +1,4 @@
-"""What a workspace knows, and how well."""
+"""``evergrow status`` and ``classes``: describe a workspace."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import click
 
 from evergrow.cli.options import examples
 from evergrow.cli.output import write_fields, write_json
-from evergrow.cli.workspace.opening import DIR, read_workspace
+from evergrow.cli.workspace.access import DIR, read_workspace
 
 if TYPE_CHECKING:
     from evergrow.workspace import Workspace
     from evergrow.workspace.records import Accuracy, ClassEntry
 
-__all__ = ["classes", "status"]
 
 _PAGE = 500
 
@@ -27,10 +26,10 @@ _PAGE = 500
 @DIR
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def status(folder: str, as_json: bool) -> None:
-    """Tell what the workspace DIR holds, also while it is served.
+    """Describe the workspace DIR, also while it is served.
 
-    Writes names and values with tabs between. Accuracies are those on examples left out of the
-    learning, with an interval of 95 %.
+    Writes tab-separated names and values. Accuracies are leave-one-out estimates with a 95 %
+    confidence interval.
     """
     with read_workspace(folder) as workspace:
         found = {"folder": folder, **asdict(workspace.status())}
@@ -55,9 +54,9 @@ def status(folder: str, as_json: bool) -> None:
 def classes(folder: str, as_json: bool) -> None:
     """List the classes of the workspace DIR, also while it is served.
 
-    Writes one line per class, with tabs between: name, examples, whether it was taught enough (new,
-    more, confused, enough), its accuracy with the interval of 95 %, and the class it is most often
-    taken for. Finer classes follow, after a tab: name, examples given, examples guessed.
+    Writes one tab-separated line per class: name, number of examples, status (new, more, confused,
+    enough), accuracy with a 95 % confidence interval, and the class it is most often confused with.
+    Finer classes follow on indented lines: name, examples given, examples guessed.
     """
     with read_workspace(folder) as workspace:
         for entry in _all_classes(workspace):

@@ -1,4 +1,4 @@
-"""Batches of any sizes, cut into pieces that make shards of one size."""
+"""Packs batches of any sizes into shards of one size."""
 
 from __future__ import annotations
 
@@ -10,50 +10,48 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.storage.shards.incoming import Incoming
+from evergrow.storage.shards.batches import RowBatch
 from evergrow.storage.shards.labels import UNLABELLED
-
-__all__ = ["Cutter", "Piece"]
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows on their way into a shard."""
+    """A piece of a batch on its way into a shard."""
 
     rows: npt.NDArray[Any]
     codes: npt.NDArray[np.int32] | None
     offsets: npt.NDArray[np.int64] | None = None
     origins: npt.NDArray[np.uint8] | None = None
-    # Names where they come from.
+    # Identifies their origin.
     source: str | None = None
 
     @classmethod
     def of(
-        cls, batch: Incoming, codes: npt.NDArray[np.int32] | None, source: str | None = None
+        cls, batch: RowBatch, codes: npt.NDArray[np.int32] | None, source: str | None = None
     ) -> Piece:
-        """A batch whose labels have their codes."""
+        """Return a batch with the codes of its labels."""
         return cls(batch.rows, codes, batch.offsets, batch.origins, source)
 
     @property
     def n_items(self) -> int:
-        """Number of images, or of rows where each stands for itself."""
+        """Number of images, or of rows if every row is an example."""
         return len(self.rows) if self.offsets is None else len(self.offsets) - 1
 
     @property
     def filled_codes(self) -> npt.NDArray[np.int32]:
-        """Codes, also of a piece without labels."""
+        """The codes; -1 for a piece without labels."""
         if self.codes is None:
             return np.full(self.n_items, UNLABELLED, dtype=np.int32)
         return self.codes
 
     def items_within(self, n_rows: int) -> int:
-        """How many whole images so many rows have room for."""
+        """Return how many whole images fit into this many rows."""
         if self.offsets is None:
             return min(n_rows, len(self.rows))
         return int(np.searchsorted(self.offsets, n_rows, side="right")) - 1
 
-    def cut(self, n_items: int) -> tuple[Piece, Piece]:
-        """The first images, and the rest."""
+    def split(self, n_items: int) -> tuple[Piece, Piece]:
+        """Split into the first images and the rest."""
         row = n_items if self.offsets is None else int(self.offsets[n_items])
         first = self._between(slice(0, row), slice(0, n_items))
         return first, self._between(slice(row, None), slice(n_items, None))
@@ -72,15 +70,15 @@ class Piece:
         )
 
 
-class Cutter:
-    """Holds rows until there are enough for a shard.
+class Packer:
+    """Buffers rows until there are enough for a shard.
 
     Parameters
     ----------
     n_features : int
         Length of a row.
     rows_per_shard : int
-        Rows in each shard but the last; fewer where images have several rows, which stay together.
+        Rows per shard, except the last; fewer if images have several rows, which stay together.
     ragged : bool
         Whether images have several rows.
     """
@@ -93,35 +91,35 @@ class Cutter:
         self._n_rows = 0
 
     def add(self, piece: Piece) -> None:
-        """Take more rows."""
+        """Add rows."""
         if piece.n_items:
             self._waiting.append(piece)
             self._n_rows += len(piece.rows)
 
     def full(self) -> Iterator[list[Piece]]:
-        """The pieces of each shard that is full."""
+        """Yield the pieces of each full shard."""
         while self._n_rows >= self._rows_per_shard:
             yield self._next()
         if self._waiting:
-            # What came last has to wait, and the caller may use his array again.
+            # The last rows wait, and the caller may reuse the array.
             self._waiting[-1] = replace(self._waiting[-1], rows=np.array(self._waiting[-1].rows))
 
     def rest(self) -> Iterator[list[Piece]]:
-        """The pieces of what is left."""
+        """Yield the pieces of the remaining rows."""
         while self._waiting:
             yield self._next()
 
     def _next(self) -> list[Piece]:
-        room, pieces = self._rows_per_shard, list[Piece]()
+        n_free, pieces = self._rows_per_shard, list[Piece]()
         while self._waiting:
             piece = self._waiting.popleft()
-            n_items = piece.items_within(room)
-            # An image of more rows than a shard has is one by itself.
+            n_items = piece.items_within(n_free)
+            # An image with more rows than a shard becomes a shard of its own.
             n_items = max(n_items, 0 if pieces else 1)
-            first, left = piece.cut(n_items)
+            first, left = piece.split(n_items)
             if first.n_items:
                 pieces.append(first)
-            room -= len(first.rows)
+            n_free -= len(first.rows)
             if left.n_items:
                 self._waiting.appendleft(left)
                 break

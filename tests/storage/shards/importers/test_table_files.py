@@ -14,7 +14,7 @@ import pytest
 from evergrow import ShardError, open_shards
 from evergrow.storage import Sharded, shard_table
 from evergrow.storage.shards.manifest import Manifest
-from evergrow.storage.shards.writing import ShardWriter
+from evergrow.storage.shards.writer import ShardWriter
 from tests.storage.shards.folders import X, Y, files_of
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -102,7 +102,7 @@ def test_an_interrupted_run_goes_on_where_it_was(
     kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, options = kind(tmp_path)
-    monkeypatch.setattr("evergrow.storage.shards.importers.commits._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("evergrow.storage.shards.importers.source._COMMIT_SECONDS", 0.0)
     monkeypatch.setattr(
         "evergrow.storage.shards.importers.npy_stream._BLOCK_BYTES", 20 * X[:1].nbytes
     )
@@ -259,7 +259,7 @@ BAD: dict[str, tuple[Callable[[Path], Path], dict[str, Any], str]] = {
     "NaN": (saved("a.npz", X=_NAN), {}, "rows .* of .*NaN"),
     "a flat array": (saved("a.npy", X[0]), {}, "must be a matrix"),
     "text": (saved("a.npy", Y.reshape(-1, 1)), {}, "must be a matrix of numbers"),
-    "nothing": (saved("a.npy", X[:0]), {}, "holds no rows"),
+    "nothing": (saved("a.npy", X[:0]), {}, "has no rows"),
     "no zip": (written("a.npz", b"PK no"), {}, "not an .npz file"),
     "no array": (written("a.npy", b"text"), {}, "not an array"),
     "cut short": (cut("a.npy"), {}, "ends early"),
@@ -294,9 +294,13 @@ BAD: dict[str, tuple[Callable[[Path], Path], dict[str, Any], str]] = {
     "missing lists": (with_parquet(a=pa.array([[1.0], None])), {}, "missing values"),
     "missing numbers": (with_parquet(a=pa.array([1.0, None])), {}, "missing values"),
     "no numbers": (with_parquet(a=["x", "y"]), {}, "no columns of numbers"),
-    "labels for a table": (saved("a.npz", X=X), {"labels": "y.npy"}, "goes with an .npy file"),
-    "names for an array": (saved("a.npy", X), {"features_key": "X"}, "no names to choose by"),
-    "another ending": (written("a.csv", b"1,2"), {}, "cannot tell what"),
+    "labels for a table": (
+        saved("a.npz", X=X),
+        {"labels": "y.npy"},
+        "can only be used with an .npy",
+    ),
+    "names for an array": (saved("a.npy", X), {"features_key": "X"}, "which has no name"),
+    "another ending": (written("a.csv", b"1,2"), {}, "has an unknown type"),
 }
 
 
@@ -315,7 +319,7 @@ DAMAGED = ["NaN", "another byte", "another checksum", "damaged Parquet", "a dama
 @pytest.fixture
 def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows at a time, each time committed."""
-    monkeypatch.setattr("evergrow.storage.shards.importers.commits._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("evergrow.storage.shards.importers.source._COMMIT_SECONDS", 0.0)
     monkeypatch.setattr(
         "evergrow.storage.shards.importers.npy_stream._BLOCK_BYTES", 20 * X[:1].nbytes
     )

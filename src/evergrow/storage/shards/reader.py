@@ -1,4 +1,4 @@
-"""A folder of shards, opened as one matrix of rows."""
+"""Reads a folder of shards as one matrix."""
 
 from __future__ import annotations
 
@@ -16,17 +16,14 @@ import numpy.typing as npt
 from evergrow.foundation.errors import ShardError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.progress import progress_bar
-from evergrow.storage.shards.arrayfiles import ArrayFile
+from evergrow.storage.shards.array_files import ArrayFile, check_content, check_once
 from evergrow.storage.shards.images import ShardImages
 from evergrow.storage.shards.labels import UNLABELLED, ShardLabels
 from evergrow.storage.shards.manifest import DTYPES, MANIFEST, Manifest, Shard
 from evergrow.storage.shards.rows import Numbers, StoredRows
-from evergrow.storage.shards.verifying import check_content, check_once
 
-__all__ = ["ShardPart", "Shards", "open_shards"]
-
-# Each is an open file to the system, and there are limits on those.
-_MOST_MAPPED = 128
+# The system limits the number of open files.
+_MAX_MAPPED = 128
 
 
 def open_shards(path: str | os.PathLike[str]) -> Shards:
@@ -40,14 +37,13 @@ def open_shards(path: str | os.PathLike[str]) -> Shards:
     Returns
     -------
     shards : Shards
-        All rows that are in the folder now. What is appended later is not part of it: open the
-        folder again.
+        All rows that are in the folder now. To see rows appended later, open the folder again.
 
     Raises
     ------
     ShardError
         If the manifest is damaged or does not fit the files; the error names what is wrong. The
-        content of each file is checked when its rows are first asked for.
+        content of each file is checked when its rows are first read.
 
     Examples
     --------
@@ -62,28 +58,26 @@ def open_shards(path: str | os.PathLike[str]) -> Shards:
     if not os.path.lexists(folder):
         raise FileNotFoundError(f"there is no folder {str(path)!r}")
     if not folder.is_dir():
-        raise NotADirectoryError(f"{os.fspath(path)!r} is not a folder: shards are kept in one")
+        raise NotADirectoryError(f"{os.fspath(path)!r} is not a folder of shards")
     return Shards(folder, Manifest.read(folder))
 
 
 class Shards(StoredRows):
-    """Rows of features in a folder of files, asked for like those of one matrix.
+    """Rows of features in a folder of files, with the interface of one matrix.
 
-    Estimators take it as ``X`` and go through it a block at a time, so it may be larger than
-    memory. Files are mapped, and each is checked against its SHA-256 when it is first read.
-    Made by :func:`evergrow.open_shards` and :func:`evergrow.write_shards`.
+    Estimators accept it as ``X`` and read it a block at a time, so it may be larger than memory.
+    Files are memory-mapped, and each is checked against its SHA-256 when it is first read. Created
+    by :func:`evergrow.open_shards` and :func:`evergrow.write_shards`.
 
-    It has ``shape``, ``dtype``, ``ndim``, ``size`` and ``nbytes`` as an array of all rows has them,
-    and besides:
+    It has ``shape``, ``dtype``, ``ndim``, ``size`` and ``nbytes`` like an array, and in addition:
 
     - ``path``: the folder.
-    - ``classes``: names of the classes, those of one batch sorted and those of later batches after
-      them, or None.
+    - ``classes``: the classes, sorted within a batch and appended across batches, or None.
     - ``labels``: the label of each row, or of each image where images have several rows, as a
-      :class:`~evergrow.storage.ShardLabels` that ``fit`` takes as ``y``; an error without any.
+      :class:`~evergrow.storage.ShardLabels` that ``fit`` accepts as ``y``; an error without labels.
     - ``images``: a sequence of matrices, one per image, where images have several rows.
-    - ``parts``: the files one by one, as values that may be sent to other processes.
-    - ``digest``: one hash that names all rows and labels.
+    - ``parts``: the files, as values that can be sent to other processes.
+    - ``digest``: a hash of all rows and labels.
 
     Examples
     --------
@@ -103,14 +97,13 @@ class Shards(StoredRows):
         self._files = [manifest.file_of(path, shard) for shard in manifest.shards]
         for file, shard in zip(self._files, manifest.shards, strict=True):
             file.check_size()
-            for beside in shard.files_beside(path):
-                beside.check_size()
+            for sidecar in shard.sidecar_files(path):
+                sidecar.check_size()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as where it is and what it holds, not as its rows."""
+        """Pickle the path and the digest, not the rows."""
         n_classes = 0 if self.classes is None else len(self.classes)
-        known = (str(self.path), self.digest, len(self.manifest.shards), n_classes)
-        return (_opened_again, known)
+        return (_reopen, (str(self.path), self.digest, len(self.manifest.shards), n_classes))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -124,20 +117,20 @@ class Shards(StoredRows):
 
     @property
     def classes(self) -> npt.NDArray[Any] | None:
-        """Names of the classes, sorted within a batch, those of later batches after them."""
+        """The classes, sorted within a batch and appended across batches."""
         known = self.manifest.classes
         return None if known is None else known.classes
 
     @property
     def digest(self) -> str:
-        """One hash that names all rows and labels."""
+        """A hash of all rows and labels."""
         return self.manifest.digest
 
     @cached_property
     def labels(self) -> ShardLabels:
         """The label of each row, or of each image where images have several rows.
 
-        A ``ShardError`` if there are none; ``classes`` is None then.
+        Raises a ``ShardError`` if there are none; ``classes`` is None then.
         """
         known = self.manifest.classes
         if known is None:
@@ -151,7 +144,7 @@ class Shards(StoredRows):
 
     @cached_property
     def offsets(self) -> npt.NDArray[np.int64] | None:
-        """Where the rows of each image begin, if images have several rows; else None."""
+        """The first row of each image if images have several rows, else None."""
         if not self.manifest.is_ragged:
             return None
         offsets = [np.zeros(1, dtype=np.int64)]
@@ -161,26 +154,25 @@ class Shards(StoredRows):
 
     @property
     def images(self) -> ShardImages:
-        """The rows of each image, where images have several rows; a ``ValueError`` otherwise."""
+        """The rows of each image; an error if every row is an example of its own."""
         if self.offsets is None:
             raise ValueError(
-                f"every row of {str(self.path)!r} stands for itself: there are no images of "
-                "several rows"
+                f"{str(self.path)!r} has no images of several rows: every row is an example"
             )
         return ShardImages(self, self.offsets)
 
     @property
     def n_items(self) -> int:
-        """Number of images, or of rows where each stands for itself."""
+        """Number of images, or of rows if every row is an example."""
         return sum(shard.items for shard in self.manifest.shards)
 
     @property
     def parts(self) -> list[ShardPart]:
-        """The files one by one."""
+        """The files, as values that can be sent to other processes."""
         return [self.part(i) for i in range(len(self.manifest.shards))]
 
     def part(self, i: int) -> ShardPart:
-        """One of the files, as a value that may be sent to other processes."""
+        """Return one file, as a value that can be sent to other processes."""
         shard = self.manifest.shards[i]
         first, last = (int(row) for row in self._firsts[i : i + 2])
         return ShardPart(
@@ -188,7 +180,7 @@ class Shards(StoredRows):
         )
 
     def verify(self, *, verbose: int = 0) -> None:
-        """Read every file and check its hash and numbers, whatever was checked before.
+        """Read every file again and check its hash and numbers.
 
         Parameters
         ----------
@@ -198,7 +190,7 @@ class Shards(StoredRows):
         Raises
         ------
         ShardError
-            Names the first file that is not as it was written.
+            If a file is damaged; the error names the first one.
         """
         shards = self.manifest.shards
         with progress_bar("verifying shards", len(shards), verbose) as progress:
@@ -208,14 +200,14 @@ class Shards(StoredRows):
                     self._codes(shard, self.manifest.classes, again=True)
                 if shard.offsets is not None:
                     self._shard_offsets(shard, again=True)
-                origins = shard.file_beside(self.path, "origins")
+                origins = shard.sidecar_file(self.path, "origins")
                 if origins is not None:
                     check_content(origins)
                 if progress is not None:
                     progress(done + 1)
 
     def __repr__(self) -> str:
-        """Say how much there is."""
+        """Show the path and the size."""
         n_rows, n_features = self.shape
         return (
             f"Shards({str(self.path)!r}: {n_rows} rows of {n_features} {self.dtype.name} "
@@ -223,16 +215,16 @@ class Shards(StoredRows):
         )
 
     def _rows_of(self, i: int) -> npt.NDArray[Any]:
-        """The rows of one file, mapped, after it was checked."""
+        """Map the rows of one file, after checking it."""
         file = self._files[i]
-        # A file cut short under its mapping would end the process: look before each use.
+        # A mapped file that is truncated would crash the process, so it is checked before each use.
         now = check_once(file)
         with self._mapping:
             known = self._mapped.get(i)
             if known is None or known[0] != now:
                 known = (now, file.map())
                 self._mapped[i] = known
-                if len(self._mapped) > _MOST_MAPPED:
+                if len(self._mapped) > _MAX_MAPPED:
                     self._mapped.popitem(last=False)
             self._mapped.move_to_end(i)
         return known[1]
@@ -261,7 +253,7 @@ class Shards(StoredRows):
     def _codes(
         self, shard: Shard, classes: ClassList, *, again: bool = False
     ) -> npt.NDArray[np.int32]:
-        file = shard.file_beside(self.path, "labels")
+        file = shard.sidecar_file(self.path, "labels")
         if file is None:
             return np.full(shard.items, UNLABELLED, dtype=np.int32)
         codes = _checked(file, again=again)
@@ -270,21 +262,23 @@ class Shards(StoredRows):
         return codes
 
     def _shard_offsets(self, shard: Shard, *, again: bool = False) -> npt.NDArray[np.int64]:
-        file = shard.file_beside(self.path, "offsets")
+        file = shard.sidecar_file(self.path, "offsets")
         if file is None:
             raise ShardError(f"{MANIFEST} lists no offsets for {shard.name}")
         offsets = _checked(file, again=again)
         if offsets[0] != 0 or offsets[-1] != shard.rows or (np.diff(offsets) < 0).any():
-            raise file.wrong(f"offsets must begin with 0, never fall, and end with {shard.rows}")
+            raise file.wrong(
+                f"offsets must start with 0, never decrease, and end with {shard.rows}"
+            )
         return offsets
 
 
 @dataclass(frozen=True)
 class ShardPart:
-    """One file of a folder of shards: small enough to send, and all that is needed to read it.
+    """One file of a folder of shards, as a small value that another process can read it with.
 
-    ``path`` is the folder and ``shard`` what its manifest says of the file, whose rows are those
-    from ``first`` up to, not including, ``last`` of all.
+    ``path`` is the folder and ``shard`` the entry of the manifest; the file holds the rows from
+    ``first`` to ``last``, exclusive.
     """
 
     path: str
@@ -305,7 +299,7 @@ class ShardPart:
         return self.shard.sha256
 
     def read(self) -> npt.NDArray[Any]:
-        """The rows, mapped; the file is checked once in a process."""
+        """Map the rows; the file is checked once per process."""
         shape = (self.last - self.first, self.n_features)
         path = Path(self.path) / self.shard.name
         file = ArrayFile(path, DTYPES[self.dtype], shape, self.sha256)
@@ -313,15 +307,15 @@ class ShardPart:
         return file.map()
 
     def read_codes(self) -> npt.NDArray[np.int32]:
-        """Places of the labels in the classes of the folder; -1 where there is none."""
-        file = self.shard.file_beside(Path(self.path), "labels")
+        """Return the indices of the labels in the classes of the folder; -1 if missing."""
+        file = self.shard.sidecar_file(Path(self.path), "labels")
         if file is None:
             return np.full(self.shard.items, UNLABELLED, dtype=np.int32)
         return _checked(file)
 
 
 def _checked(file: ArrayFile, *, again: bool = False) -> npt.NDArray[Any]:
-    """A small array, in memory."""
+    """Read a small array into memory."""
     if again:
         check_content(file)
     else:
@@ -330,13 +324,13 @@ def _checked(file: ArrayFile, *, again: bool = False) -> npt.NDArray[Any]:
     return np.array(file.map())
 
 
-def _opened_again(path: str, digest: str, n_shards: int, n_classes: int) -> Shards:
-    """Open what was pickled; what was appended meanwhile is left out."""
+def _reopen(path: str, digest: str, n_shards: int, n_classes: int) -> Shards:
+    """Open pickled shards, without rows that were appended later."""
     opened = open_shards(path)
     shards = Shards(opened.path, opened.manifest.first(n_shards, n_classes))
     if shards.digest != digest:
         raise ShardError(
-            f"the shards in {path!r} are not those that were meant: the folder was written anew, "
-            "or this machine has another folder of the same name"
+            f"the shards in {path!r} have changed: the folder was rewritten, or this machine has "
+            "another folder of the same name"
         )
     return shards

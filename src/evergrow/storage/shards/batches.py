@@ -1,4 +1,4 @@
-"""What comes in to be written to shards: checked, and brought into one shape."""
+"""Validates batches of rows and labels before they are written to shards."""
 
 from __future__ import annotations
 
@@ -15,33 +15,31 @@ from evergrow.storage.shards.images import ShardImages
 from evergrow.storage.shards.labels import ShardLabels
 from evergrow.storage.shards.manifest import DTYPES, ORIGIN_BYTES
 
-__all__ = ["Incoming", "fitting_dtype", "label_values"]
-
 Ints = npt.NDArray[np.int64]
 
 _WIDEST = DTYPES["float64"]
 
 
 @dataclass(frozen=True)
-class Incoming:
-    """Rows that belong together, and what is known of them."""
+class RowBatch:
+    """Rows with their labels, image boundaries and origins."""
 
     rows: npt.NDArray[Any]
-    # Labels of rows or images, None in place of one that is missing; None if nothing is labelled.
+    # Labels of rows or images, None for a missing one; None if there are no labels.
     labels: list[Any] | None
-    # Where the rows of each image begin; None where each row stands for itself.
+    # The first row of each image; None if every row is an example.
     offsets: Ints | None
-    # Hashes of where each came from, if known.
+    # Hashes of the origin of each, if known.
     origins: npt.NDArray[np.uint8] | None = None
 
     @property
     def n_items(self) -> int:
-        """Number of images, or of rows where each stands for itself."""
+        """Number of images, or of rows if every row is an example."""
         return len(self.rows) if self.offsets is None else len(self.offsets) - 1
 
     @classmethod
-    def of(cls, batch: Any, what: str) -> Incoming:
-        """A batch as it was given: a matrix or ragged array, or a pair of one and labels.
+    def of(cls, batch: Any, what: str) -> RowBatch:
+        """Validate a batch: a matrix or ragged array, or a pair of one and labels.
 
         ``what`` names it in errors.
         """
@@ -54,7 +52,7 @@ class Incoming:
         except ShardError:
             raise
         except ValueError as error:
-            # Lists of several lengths are no matrix.
+            # Lists of different lengths are not a matrix.
             raise ValueError(f"{expected}, got a {type(X).__name__}: {error}") from error
         if rows.ndim != 2 or rows.dtype.kind not in "biuf":
             raise ValueError(f"{expected}, got {rows.dtype} of shape {rows.shape}")
@@ -69,13 +67,13 @@ class Incoming:
             )
         return incoming
 
-    def converted(self, dtype: np.dtype[Any], what: str, *, rounded: bool) -> Incoming:
-        """With rows of another type; a ``ValueError`` if that would lose what was not meant to."""
+    def converted(self, dtype: np.dtype[Any], what: str, *, rounded: bool) -> RowBatch:
+        """Convert the rows to another type; an error if that is inexact, unless ``rounded``."""
         rows = self.rows
         if not np.isfinite(rows).all():
             raise ValueError(f"{what} holds numbers that are NaN or infinite")
-        advice = f"give dtype={dtype.name!r} to have it rounded"
-        # What no type holds may still be numbers that the widest one does.
+        advice = f"use dtype={dtype.name!r} to round it"
+        # Other types may still hold numbers that float64 represents exactly.
         if not rounded and not np.can_cast(rows.dtype, dtype, "safe") and dtype != _WIDEST:
             raise ValueError(
                 f"{what} is of type {rows.dtype}, the shards are of type {dtype.name}, "
@@ -90,27 +88,27 @@ class Incoming:
                 f"{what} holds numbers of type {self.rows.dtype} that {dtype.name} does not hold "
                 f"exactly: {advice}"
             )
-        return Incoming(rows, self.labels, self.offsets, self.origins)
+        return RowBatch(rows, self.labels, self.offsets, self.origins)
 
-    def with_origins(self, origins: npt.NDArray[np.uint8]) -> Incoming:
-        """With hashes of where each came from."""
+    def with_origins(self, origins: npt.NDArray[np.uint8]) -> RowBatch:
+        """Return the batch with hashes of the origins."""
         if origins.shape != (self.n_items, ORIGIN_BYTES):
             raise ValueError(f"there must be {ORIGIN_BYTES} bytes per image or row")
-        return Incoming(self.rows, self.labels, self.offsets, origins)
+        return RowBatch(self.rows, self.labels, self.offsets, origins)
 
 
-def fitting_dtype(given: np.dtype[Any]) -> np.dtype[Any]:
-    """The type that shards get whose first rows are of a type."""
+def smallest_dtype(given: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the smallest type for shards that holds the given type exactly."""
     exact = (dtype for dtype in DTYPES.values() if np.can_cast(given, dtype, "safe"))
     return next(exact, _WIDEST)
 
 
 def _is_exact(given: npt.NDArray[Any], converted: npt.NDArray[Any]) -> bool:
-    """Whether numbers are the same in a type that does not hold all of theirs."""
+    """Whether a conversion kept every number exactly."""
     kind, n_bytes = given.dtype.kind, given.dtype.itemsize
     if n_bytes < _WIDEST.itemsize or given.dtype == converted.dtype:
         return True
-    # 2**63 as an integer is another number on every processor.
+    # Converting 2**63 to an integer is undefined and differs between processors.
     most = 2.0 ** (8 * n_bytes - (kind == "i")) if kind in "iu" else np.inf
     with np.errstate(invalid="ignore"):
         back = converted.astype(given.dtype)
@@ -118,9 +116,9 @@ def _is_exact(given: npt.NDArray[Any], converted: npt.NDArray[Any]) -> bool:
 
 
 def label_values(y: Any) -> list[Any]:
-    """Labels as Python's integers or strings, None where one is missing.
+    """Convert labels to Python integers or strings, None for a missing one.
 
-    What pandas calls missing is, and so is NaN.
+    NaN and the missing values of pandas count as missing.
 
     >>> label_values(["cat", None, "dog", float("nan")])
     ['cat', None, 'dog', None]
@@ -133,17 +131,17 @@ def label_values(y: Any) -> list[Any]:
             f"labels must be integers or strings, or None for a missing one, got {odd!r:.80}"
         )
     if len({type(value) for value in present}) > 1:
-        # NumPy would make "1" of 1 without a word, and one class of the two.
+        # NumPy would silently convert 1 to "1" and merge the two classes.
         raise TypeError("labels must be all strings or all numbers, or None for a missing one")
     return values
 
 
 def _listed(y: Any) -> list[Any]:
-    """Labels as Python's own values, one after the other."""
+    """Convert labels to a list of Python values."""
     if not isinstance(y, (list, tuple, ShardLabels)) and np.ndim(y) != 1:
         raise ValueError(f"labels must be a flat list, got {np.ndim(y)} dimensions")
     if hasattr(y, "isna"):
-        # An array would make floats of the integers of pandas if one is missing.
+        # NumPy would convert the integers of pandas to floats if one is missing.
         pairs = zip(y.tolist(), y.isna().tolist(), strict=True)
         y = [None if is_missing else value for value, is_missing in pairs]
     elif not isinstance(y, (list, tuple)):
