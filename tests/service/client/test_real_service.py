@@ -129,7 +129,7 @@ def test_a_service_that_is_killed_loses_nothing_and_doubles_nothing(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Patient enough for a service that starts, without waiting long after it has.
-    monkeypatch.setattr("evergrow.service.client.retrying._MOST_SECONDS", 0.5)
+    monkeypatch.setattr("evergrow.service.client.transport._MAX_SECONDS", 0.5)
     teach, _ = make(tmp_path / "things", "--features", "none", "--n-features", "4")
     url, process = start(tmp_path / "things", "--port", "0")
     port = url.rstrip("/").rpartition(":")[2]

@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from evergrow.service.decoding.child import DecoderLimits, DecoderProcess
-from evergrow.service.decoding.frames import FrameError, read_frame, write_frame
-from evergrow.service.decoding.hidden import check_nothing_hidden
+from evergrow.service.decoding.decoder import DecoderLimits, DecoderProcess
+from evergrow.service.decoding.polyglots import check_not_polyglot
 from evergrow.service.decoding.pool import DecoderPool
-from evergrow.service.decoding.refusals import DecoderError
-from evergrow.service.http.embedding import BatchEmbedder, embedding_network
+from evergrow.service.decoding.protocol import DecoderError, FrameError, read_frame, write_frame
+from evergrow.service.http.embedding import BatchEmbedder, single_threaded_network
 from evergrow.vision import Embedder, OnnxModel, Preprocessing, read_image
 from tests.service.pictures import picture
 from tests.vision.embedding.models import onnx_model
@@ -118,23 +117,23 @@ def test_a_decoder_that_cannot_be_started_says_so_and_is_tried_again(
     ],
 )
 def test_what_phones_append_to_pictures_is_allowed(rest: bytes) -> None:
-    check_nothing_hidden(picture() + rest, "JPEG")
+    check_not_polyglot(picture() + rest, "JPEG")
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM"])
 def test_plain_pictures_hide_nothing(kind: str) -> None:
-    check_nothing_hidden(picture(kind), kind)
+    check_not_polyglot(picture(kind), kind)
 
 
 def test_a_progressive_picture_hides_nothing() -> None:
-    check_nothing_hidden(picture(size=(640, 480), progressive=True), "JPEG")
+    check_not_polyglot(picture(size=(640, 480), progressive=True), "JPEG")
 
 
 def test_vectors_are_those_of_the_embedder(decoders: DecoderPool, tmp_path: Path) -> None:
     model = OnnxModel(onnx_model(("n", 3, 32, 32)).SerializeToString())
     embedder = Embedder(model, preprocessing=PREPROCESSING, cache=False)
     pictures = [picture(size=(640, 480), seed=seed) for seed in range(12)]
-    with BatchEmbedder(embedding_network(embedder), n_threads=2, max_batch=4) as batches:
+    with BatchEmbedder(single_threaded_network(embedder), n_threads=2, max_batch=4) as batches:
         prepared = [decoders.submit(content).result().pixels for content in pictures]
         futures = [batches.submit([one], lambda rows: rows[0]) for one in prepared]
         found = np.stack([future.result() for future in futures])
@@ -145,7 +144,7 @@ def test_what_fails_after_the_network_fails_one_request(decoders: DecoderPool) -
     model = OnnxModel(onnx_model(("n", 3, 32, 32)).SerializeToString())
     embedder = Embedder(model, preprocessing=PREPROCESSING, cache=False)
     one = decoders.submit(picture()).result().pixels
-    with BatchEmbedder(embedding_network(embedder)) as batches:
+    with BatchEmbedder(single_threaded_network(embedder)) as batches:
         wrong = batches.submit([one], lambda rows: 1 / 0)
         right = batches.submit([one, one], lambda rows: rows.shape)
         with pytest.raises(ZeroDivisionError):
@@ -155,7 +154,7 @@ def test_what_fails_after_the_network_fails_one_request(decoders: DecoderPool) -
 
 def test_an_embedder_that_is_a_function_cannot_be_served() -> None:
     with pytest.raises(TypeError, match="ONNX"):
-        embedding_network(Embedder(lambda images: np.ones((len(images), 2))))
+        single_threaded_network(Embedder(lambda images: np.ones((len(images), 2))))
 
 
 @pytest.mark.parametrize(

@@ -18,13 +18,12 @@ pytest.importorskip("fastapi", reason="the extra 'service' is not installed")
 import uvicorn
 from uvicorn.server import ServerState
 
-from evergrow.service.http.connections import Connection
-from evergrow.service.http.headers import CONTENT_SECURITY_POLICY
-from evergrow.service.http.listening import Listening, connection_limit
-from evergrow.service.http.serving import Server
-from evergrow.service.http.state import Service
+from evergrow.service.http.connections import Connection, Listener, connection_limit
+from evergrow.service.http.responses import CONTENT_SECURITY_POLICY
+from evergrow.service.http.server import Server
+from evergrow.service.http.service import Service
 
-HEAD_SECONDS = Connection.head_seconds
+HEAD_SECONDS = Connection.header_seconds
 KEEP_ALIVE_SECONDS = 30
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -227,13 +226,13 @@ def test_a_broken_body_after_the_answer_began_only_ends_the_connection(
 
 
 @pytest.fixture
-def listening() -> Iterator[Listening]:
-    with Listening("127.0.0.1", 0, most=2) as found:
+def listening() -> Iterator[Listener]:
+    with Listener("127.0.0.1", 0, max_connections=2) as found:
         found.settimeout(30)
         yield found
 
 
-def test_connections_beyond_the_limit_are_closed_until_others_end(listening: Listening) -> None:
+def test_connections_beyond_the_limit_are_closed_until_others_end(listening: Listener) -> None:
     address = listening.getsockname()
     clients = [socket.create_connection(address) for _ in range(4)]
     first, _ = listening.accept()
@@ -250,7 +249,7 @@ def test_connections_beyond_the_limit_are_closed_until_others_end(listening: Lis
 
 
 def test_a_lack_of_files_is_told_once_per_try(
-    listening: Listening, monkeypatch: pytest.MonkeyPatch
+    listening: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_: socket.socket) -> Any:
         raise OSError(errno.EMFILE, "too many open files")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.service.conftest import A, B, Served
-from tests.service.http.test_asking import names
+from tests.service.http.test_routes import names
 
 
 def test_several_examples_are_changed_and_undone_at_once(served: Served) -> None:

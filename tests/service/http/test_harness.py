@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.harness.asking import embedding_body, raw_reply, raw_request
-from tests.harness.disk_full import FullDisk
-from tests.harness.hostile import Refusal
-from tests.harness.killing import compared
+from tests.harness.crashes import compare
+from tests.harness.full_disk import FullDisk
+from tests.harness.http_client import embedding_body, raw_reply, raw_request
+from tests.harness.malicious_files import Refusal
 from tests.harness.pictures import different, photograph, photographs
 from tests.harness.process import small_disk
-from tests.harness.pupils import Acknowledged, row_digest
+from tests.harness.teaching_clients import Acknowledged, row_digest
 
 
-def lesson(example: int, content: str) -> Acknowledged:
+def acknowledged(example: int, content: str) -> Acknowledged:
     return Acknowledged(f"key {example}", example, "a", content, picture=False)
 
 
@@ -39,7 +39,7 @@ def lesson(example: int, content: str) -> Acknowledged:
 def test_lost_duplicate_and_untold_examples_are_counted(
     found: dict[int, tuple[str, str]], expected: tuple[int, int, int]
 ) -> None:
-    assert compared([lesson(1, "x"), lesson(2, "y")], found) == expected
+    assert compare([acknowledged(1, "x"), acknowledged(2, "y")], found) == expected
 
 
 def test_different_files_show_the_same_picture() -> None:

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from starlette.requests import Request
 
-from evergrow.service.http.app import create_app
-from evergrow.service.http.headers import CONTENT_SECURITY_POLICY
-from evergrow.service.http.multipart import form_parts
-from evergrow.service.http.pagefiles import PageFiles
-from evergrow.service.http.problems import ProblemError
+from evergrow.service.http.app import PageFiles, create_app
+from evergrow.service.http.forms import parse_form
+from evergrow.service.http.responses import CONTENT_SECURITY_POLICY, ProblemError
+from evergrow.service.http.service import Service
 from evergrow.service.http.settings import Settings
-from evergrow.service.http.state import Service
-from evergrow.service.http.writing import Writer
-from evergrow.workspace import Change, Lesson
-from evergrow.workspace import Request as Who
 from tests.service.conftest import A, B, Served, TestClient, make_workspace
 
 
@@ -121,89 +114,6 @@ def test_two_clients_that_name_the_same_class_at_once_share_it(served: Served) -
     assert mug["n_examples"] == 24
 
 
-class SlowWorkspace:
-    """Holds the writer at its first lesson, so that others wait together."""
-
-    def __init__(self) -> None:
-        self.calls: list[list[str]] = []
-        self.go = threading.Event()
-
-    def teach(self, lessons: list[Lesson]) -> list[Any]:
-        self.go.wait()
-        labels = [lesson.label for lesson in lessons]
-        self.calls.append(labels)
-        if "wrong" in labels:
-            raise ValueError("wrong")
-        return labels
-
-
-def lesson(label: str, key: str | None = None) -> Lesson:
-    return Lesson(np.zeros(4, np.float32), label, request=Who("teacher", key))
-
-
-def test_lessons_that_wait_are_written_together_and_fail_alone() -> None:
-    space = SlowWorkspace()
-    with Writer(space, max_queue=9, written=lambda n: None) as writer:  # type: ignore[arg-type]
-        first = writer.teach(lesson("first"))
-        rest = [writer.teach(lesson(label)) for label in ("a", "wrong", "b")]
-        space.go.set()
-        assert first.result() == "first"
-        assert [rest[0].result(), rest[2].result()] == ["a", "b"]
-        with pytest.raises(ValueError, match="wrong"):
-            rest[1].result()
-    assert space.calls[-3:] == [["a"], ["wrong"], ["b"]]
-
-
-def test_the_same_key_twice_is_not_written_together() -> None:
-    space = SlowWorkspace()
-    with Writer(space, max_queue=9, written=lambda n: None) as writer:  # type: ignore[arg-type]
-        futures = [writer.teach(lesson(label, "k")) for label in ("a", "b", "c")]
-        space.go.set()
-        assert [future.result() for future in futures] == ["a", "b", "c"]
-    assert space.calls == [["a"], ["b"], ["c"]]
-
-
-def test_a_full_queue_is_said_at_once() -> None:
-    space = SlowWorkspace()
-    with Writer(space, max_queue=1, written=lambda n: None) as writer:  # type: ignore[arg-type]
-        with pytest.raises(ProblemError, match="waiting"):  # noqa: PT012
-            for _ in range(3):
-                writer.teach(lesson("a"))
-        space.go.set()
-
-
-def test_changes_that_wait_are_made_before_the_end() -> None:
-    space = SlowWorkspace()
-    with Writer(space, max_queue=9, written=lambda n: None) as writer:  # type: ignore[arg-type]
-        taught = writer.teach(lesson("a"))
-        change = writer.change(lambda: Change(2, "undo", "done", 1))
-        space.go.set()
-    assert taught.result() == "a"
-    assert change.result().summary == "done"
-    with pytest.raises(ProblemError, match="stopping"):
-        writer.teach(lesson("b"))
-
-
-def test_a_signal_may_stop_the_thread_that_hands_over_a_change() -> None:
-    class Interrupted(Writer):
-        def check_open(self) -> None:
-            super().check_open()
-            self.refuse()
-
-    space = SlowWorkspace()
-    space.go.set()
-    taught = []
-    writer = Interrupted(space, max_queue=9, written=lambda n: None)  # type: ignore[arg-type]
-    writer.__enter__()
-    thread = threading.Thread(target=lambda: taught.append(writer.teach(lesson("a"))), daemon=True)
-    thread.start()
-    thread.join(5)
-    # Not left before this is known: leaving would wait for the same lock.
-    assert not thread.is_alive()
-    writer.finish()
-    assert taught[0].result() == "a"
-
-
 @pytest.mark.parametrize("n_bytes", [20_000_000, 300_000_000, 1_000_000_000])
 def test_two_of_the_longest_requests_fit_at_once(n_bytes: int) -> None:
     assert Settings(max_request_bytes=n_bytes).n_bytes_at_once >= 2 * n_bytes
@@ -222,14 +132,14 @@ def test_two_of_the_longest_requests_fit_at_once(n_bytes: int) -> None:
 )
 def test_a_form_that_is_none_is_refused(body: bytes, kind: str) -> None:
     with pytest.raises(ProblemError) as refused:
-        form_parts(body, kind, max_parts=3)
+        parse_form(body, kind, max_parts=3)
     assert refused.value.status == HTTPStatus.UNPROCESSABLE_ENTITY
 
 
 def test_a_form_with_too_many_parts_is_refused() -> None:
     part = b'--x\r\nContent-Disposition: form-data; name="image"\r\n\r\na\r\n'
     with pytest.raises(ProblemError, match="more than 3 parts"):
-        form_parts(part * 4 + b"--x--\r\n", "multipart/form-data; boundary=x", max_parts=3)
+        parse_form(part * 4 + b"--x--\r\n", "multipart/form-data; boundary=x", max_parts=3)
 
 
 def test_only_files_of_known_kinds_are_served(tmp_path: Path) -> None:

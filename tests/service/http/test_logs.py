@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from evergrow.service.http.logs import logs_on_stderr
+from evergrow.service.http.logs import log_to_stderr
 from tests.service.conftest import Served
 
 
@@ -52,7 +52,7 @@ def warn() -> None:
 def test_whatever_happens_is_one_json_line(
     happen: Callable[[], None], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with logs_on_stderr(json_lines=True):
+    with log_to_stderr(json_lines=True):
         happen()
     (line,) = capsys.readouterr().err.splitlines()
     assert said in json.loads(line)["message"]
@@ -65,7 +65,7 @@ def test_logs_of_others_are_as_before_afterwards() -> None:
         return (*((list(one.handlers), one.level) for one in loggers), *hooks)
 
     before = state()
-    with logs_on_stderr(json_lines=False):
+    with log_to_stderr(json_lines=False):
         assert state() != before
     assert state() == before
 

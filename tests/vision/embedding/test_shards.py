@@ -114,7 +114,7 @@ def test_other_workers_write_the_same_shards(tmp_path: Path, photos: Path, netwo
 def test_an_interrupted_run_goes_on_where_it_was(
     tmp_path: Path, photos: Path, network: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evergrow.storage.shards.importers.commits._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("evergrow.storage.shards.importers.source._COMMIT_SECONDS", 0.0)
     plain = LocalEngine.run
 
     def interrupted(*arguments: Any, **options: Any) -> Iterator[tuple[int, Arrays]]:
@@ -137,7 +137,7 @@ def test_an_interrupted_run_goes_on_where_it_was(
 def test_a_bad_image_stops_the_run_and_what_was_finished_stays(
     tmp_path: Path, photos: Path, network: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evergrow.storage.shards.importers.commits._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("evergrow.storage.shards.importers.source._COMMIT_SECONDS", 0.0)
     (photos / "red" / "4.png").write_bytes(b"no image")
     with pytest.raises(ImageError, match=r"4\.png"):
         shard(tmp_path, photos, network)
@@ -175,7 +175,7 @@ def test_vectors_of_another_network_do_not_go_into_one_folder(
     other = tmp_path / "other.onnx"
     other.write_bytes(onnx_model(scale=2.0).SerializeToString())
     folder_of(photos, "grey", n=1)
-    with pytest.raises(ShardError, match="made in another way"):
+    with pytest.raises(ShardError, match="computed by another network"):
         shard(tmp_path, photos, other)
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from evergrow.estimators.classifier.learner import GrowingClassifier
 from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.foundation.params import Integer, check_parameters
-from evergrow.storage.shards.row_parts import RowPart, gathered, row_parts
+from evergrow.storage.shards.parts import RowPart, row_parts, run_and_stack
 
 __all__ = ["Scores", "ScoringClassifier", "as_decision", "unchanged"]
 
@@ -55,7 +55,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
             travelling = self._travelling_scores() if scores is None else scores
             if travelling is not None:
                 values = (travelling, finish)
-                return gathered(engine, parts, answers_of_part, X, values, what="predicting")
+                return run_and_stack(engine, parts, answers_of_part, X, values, what="predicting")
         blocks = self._score_blocks(X) if scores is None else scores.blocks(X)
         return _filled(X.shape[0], blocks, finish)
 

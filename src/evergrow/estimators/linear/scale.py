@@ -14,7 +14,7 @@ import numpy.typing as npt
 from evergrow.foundation.blocks import float_blocks
 from evergrow.foundation.engine import Arrays, Job, current_engine
 from evergrow.foundation.version import __version__
-from evergrow.storage.shards.row_parts import RowPart, content_name, row_parts, rows_to_share
+from evergrow.storage.shards.parts import RowPart, content_name, row_parts, rows_to_share
 
 __all__ = ["inverse_spread"]
 

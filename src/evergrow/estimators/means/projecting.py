@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from evergrow.foundation.blocks import float_blocks
 from evergrow.foundation.engine import Arrays, current_engine
-from evergrow.storage.shards.row_parts import RowPart, gathered, row_parts
+from evergrow.storage.shards.parts import RowPart, row_parts, run_and_stack
 
 __all__ = ["project_part", "projected"]
 
@@ -21,7 +21,7 @@ def projected(X: npt.NDArray[Any], components: Floats) -> Floats:
     engine = current_engine()
     parts = [] if engine is None else row_parts(X)
     if engine is not None and len(parts) > 1:
-        return gathered(engine, parts, project_part, X, (components,), what="projecting")
+        return run_and_stack(engine, parts, project_part, X, (components,), what="projecting")
     return _projected_here(X, components)
 
 

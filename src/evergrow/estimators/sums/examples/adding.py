@@ -20,7 +20,7 @@ from evergrow.estimators.sums.examples.passing import (
 from evergrow.estimators.sums.moments import FEW, Moments
 from evergrow.foundation.engine import current_engine
 from evergrow.foundation.progress import progress_bar
-from evergrow.storage.shards.row_parts import row_parts
+from evergrow.storage.shards.parts import row_parts
 
 __all__ = ["add_examples", "add_picking"]
 

@@ -23,7 +23,7 @@ from evergrow.estimators.sums.examples.passing import (
 from evergrow.estimators.sums.moments import Moments
 from evergrow.foundation.engine import Arrays, Engine, Job
 from evergrow.foundation.version import __version__
-from evergrow.storage.shards.row_parts import RowPart, content_name, rows_to_share
+from evergrow.storage.shards.parts import RowPart, content_name, rows_to_share
 
 __all__ = ["add_by_parts", "joined_sums", "sums_of_part"]
 
