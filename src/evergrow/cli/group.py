@@ -11,10 +11,15 @@ import click
 
 from evergrow.foundation.errors import EvergrowError
 
-_BUG = 3
 _INTERRUPTED = 130
 # Problems with the input, with files and with missing packages. Any other exception is a bug.
 _EXPECTED = (EvergrowError, OSError, ImportError)
+
+
+class _InternalError(click.ClickException):
+    """A bug: an exception that is neither refused input nor a problem of the system."""
+
+    exit_code = 3
 
 
 class Commands(click.Group):
@@ -45,12 +50,10 @@ def _message_for(error: Exception) -> click.ClickException:
         return click.ClickException(f"out of memory: {text}" if text else "out of memory")
     if isinstance(error, _EXPECTED):
         return click.ClickException(text)
-    bug = click.ClickException(
+    return _InternalError(
         f"internal error ({type(error).__name__}: {text}); this is a bug in Evergrow, "
         "'evergrow --debug ...' shows the traceback"
     )
-    bug.exit_code = _BUG
-    return bug
 
 
 @contextmanager
