@@ -20,6 +20,7 @@ from evergrow.estimators.linear.solver import Solver
 from evergrow.estimators.sums.batches import Batch
 from evergrow.estimators.sums.held_out import HeldOut
 from evergrow.estimators.sums.moments import Moments
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
 from evergrow.workspace.events import ExamplesAdded, ExamplesMoved, ExamplesRemoved
 
@@ -197,7 +198,7 @@ class TrainedModel:
         factor of the recoding is one.
         """
         if self.fitted is None:
-            raise ValueError("the model has no examples yet")
+            raise InvalidInputError("the model has no examples yet")
         moments, present = self.fitted.moments, self.present
         factors = recode(moments, self.hyperparameters.recoding)
         shares = moments.class_weights / moments.weight
@@ -211,7 +212,7 @@ class TrainedModel:
     def plain_moments(self) -> Moments:
         """Class sums of the features without the constant one, from which class means follow."""
         if self.fitted is None:
-            raise ValueError("the model has no examples yet")
+            raise InvalidInputError("the model has no examples yet")
         moments = self.fitted.moments
         return Moments(
             tuple(total[:-1] for total in moments.class_sums),
@@ -225,7 +226,7 @@ class TrainedModel:
     def estimator(self) -> RLSClassifier:
         """An estimator over class ids, which can be saved and trained further."""
         if self.fitted is None:
-            raise ValueError("the model has no examples yet")
+            raise InvalidInputError("the model has no examples yet")
         model = RLSClassifier(
             regularization=self.ridge.penalty, recoding=self.hyperparameters.recoding
         )
@@ -239,7 +240,7 @@ class TrainedModel:
 
     def _codes(self, class_ids: Ids) -> npt.NDArray[np.int32]:
         if self.fitted is None:
-            raise ValueError("the model has no examples yet")
+            raise InvalidInputError("the model has no examples yet")
         return np.array(self.fitted.labels.columns_of(class_ids.tolist()), dtype=np.int32)
 
 

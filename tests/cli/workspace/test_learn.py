@@ -26,7 +26,7 @@ def test_folders_become_classes(run: Run, things: Path, tmp_path: Path) -> None:
     assert counts(things) == {"green": 12, "red": 15, "blue": 3}
     said = result.stderr.splitlines()
     assert said[0].startswith("Taught 6 images in ")
-    assert said[1] == f"To take all of it back: evergrow undo {things} --since 26"
+    assert said[1] == f"To undo all of it: evergrow undo {things} --since 26"
     assert said[2] == f"{things}: 3 classes, 30 examples."
 
 
@@ -36,7 +36,7 @@ def test_learning_again_learns_nothing_twice(run: Run, things: Path, tmp_path: P
     folder_of(photos, "blue", n=4)
     result = run("learn", things, photos)
     assert "Taught 1 image in" in result.stderr
-    assert "3 known already" in result.stderr
+    assert "3 already known" in result.stderr
     assert counts(things)["blue"] == 4
 
 
@@ -84,11 +84,11 @@ def test_known_pictures_get_finer_names(run: Run, things: Path, tmp_path: Path) 
         (photos / "blue" / f"{n}.png").rename(folder / f"{n}.png")
     result = run("learn", things, photos, "--fine")
     assert "Taught 0 images in" in result.stderr
-    assert "5 known already, 4 of them with a finer name now." in result.stderr
+    assert "5 already known, 4 of them with a new finer class." in result.stderr
     assert run("split", things, "blue").exit_code == 0
     (photos / "blue" / "sky").rename(photos / "blue" / "ice")
     result = run("learn", things, photos, "--fine")
-    assert "2 images keep other finer names that they were given before" in result.stderr
+    assert "2 images already had another finer class and kept it" in result.stderr
     with Workspace.open(things, read_only=True) as workspace:
         fine = workspace.class_named("blue").fine
     assert {one.name: one.n_given for one in fine} == {"sky": 2, "sea": 2}
@@ -116,7 +116,7 @@ def test_bad_images_can_be_left_out(run: Run, things: Path, tmp_path: Path) -> N
     assert result.exit_code == 0
     assert counts(things)["blue"] == 2
     assert [line.split(":")[0] for line in result.stderr.splitlines()].count("Warning") == 2
-    assert "2 left out" in result.stderr
+    assert "2 skipped" in result.stderr
 
 
 def test_ctrl_c_keeps_what_was_taught(

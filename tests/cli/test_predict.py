@@ -209,7 +209,7 @@ def test_a_picture_is_not_replaced_unless_forced(run: Run, trained: Path, photos
     Path("c.svg").write_text("old")
     result = run("evaluate", trained, photos, "--confusion", "c.svg")
     assert result.exit_code == 1
-    assert "--force replaces it" in result.stderr
+    assert "use --force to replace it" in result.stderr
     assert Path("c.svg").read_text() == "old"
     assert run("evaluate", trained, photos, "--confusion", "c.svg", "--force").exit_code == 0
     assert Path("c.svg").read_bytes().startswith(b"<?xml")

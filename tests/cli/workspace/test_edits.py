@@ -127,7 +127,7 @@ def test_an_export_replaces_nothing_unless_forced(run: Run, things: Path) -> Non
 def test_a_sound_workspace_is_called_so(run: Run, things: Path) -> None:
     result = run("check", things)
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == f"{things}: sound.\n"
+    assert result.stderr == f"{things}: no damage found.\n"
 
 
 def test_damage_is_named_with_what_mends_it(run: Run, things: Path) -> None:
@@ -184,4 +184,4 @@ def test_several_changes_are_taken_back_in_one_go(run: Run, things: Path) -> Non
     assert "red" in run("classes", things).stdout
     result = run("undo", things, "--count", 2, "--since", 3)
     assert result.exit_code == 2
-    assert "give one of --event, --since and --count" in result.stderr
+    assert "use only one of --event, --since and --count" in result.stderr

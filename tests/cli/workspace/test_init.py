@@ -29,7 +29,7 @@ def test_init_makes_two_tokens_that_work(run: Run, tmp_path: Path) -> None:
     assert (first, second) == ("teach", "read")
     assert scope_of(tmp_path / "things", teach) == "teach"
     assert scope_of(tmp_path / "things", read) == "read"
-    assert "shown only this once" in result.stderr
+    assert "shown only once" in result.stderr
 
 
 def test_tokens_are_nowhere_in_the_folder(run: Run, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_a_workspace_that_knows_nothing_says_so(run: Run, network: Path, photos:
     run("init", "empty", "--features", network)
     result = run("predict", "empty", photos)
     assert result.exit_code == 1
-    assert "knows no class yet" in result.stderr
+    assert "has no classes yet" in result.stderr
 
 
 def test_a_workspace_of_embeddings_answers_no_images(run: Run, photos: Path) -> None:
@@ -93,7 +93,7 @@ def test_commands_of_model_files_point_to_those_of_workspaces(
 ) -> None:
     result = run(*(one.format(made) for one in arguments))
     assert result.exit_code == 1
-    assert "'evergrow learn' teaches it and 'evergrow status'" in result.stderr
+    assert "use 'evergrow learn' to teach it" in result.stderr
     assert not made.with_name(".things.lock").exists()
 
 
