@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -82,7 +83,7 @@ def test_an_unexpected_error_is_reported_as_a_bug(
     def fail(*_: object) -> None:
         raise ValueError("operands could not be broadcast together")
 
-    monkeypatch.setattr("evergrow.cli.info._described", fail)
+    monkeypatch.setattr(importlib.import_module("evergrow.cli.info"), "_described", fail)
     result = run("info", model)
     assert result.exit_code == 3
     assert "internal error (ValueError: operands could not be broadcast together)" in result.stderr
