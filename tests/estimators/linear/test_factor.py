@@ -96,7 +96,7 @@ def test_a_row_that_was_never_in_it_takes_the_definiteness_away_and_that_is_seen
     [
         (np.ones((9, 3)), np.ones(9), "1 to 8 rows"),
         (np.ones((0, 3)), np.ones(0), "1 to 8 rows"),
-        (np.ones((2, 4)), np.ones(2), "as wide"),
+        (np.ones((2, 4)), np.ones(2), "width of the rows"),
         (np.ones((2, 3)), np.ones(3), "sign per row"),
     ],
 )
