@@ -1,8 +1,8 @@
 """scikit-learn estimators over numbers, whose set of classes grows.
 
-``classifier`` is what all classifiers share: checks of the input, labels, scores. ``sums`` holds
-batches of examples and the sums over them from which least squares and class means are learnt, with
-examples held out and taken out again. ``forest``, ``linear`` and ``means`` are the three families
+``classifier`` is what all classifiers share: checks of the input, predictions from scores, ``save``.
+``sums`` holds batches of examples and the sums over them, from which least squares and class means
+are learnt, with ``partial_fit``, ``forget`` and ``merge``, and held-out examples. ``forest``, ``linear`` and ``means`` are the three families
 and know nothing of each other. ``subcategory`` (coarse and fine classes) and ``novelty`` (the
 answer "unknown") are built on them.
 

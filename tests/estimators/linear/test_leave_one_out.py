@@ -9,10 +9,10 @@ import pytest
 
 from evergrow import RLSClassifier
 from evergrow.estimators.linear.leave_one_out import LeaveOneOut
-from evergrow.estimators.linear.ridge import Ridge
-from evergrow.estimators.linear.selection import Wish, normalised, select
-from evergrow.estimators.sums.batches import Batch
-from evergrow.estimators.sums.moments import Moments
+from evergrow.estimators.linear.selection import SelectionRequest, normalised, select
+from evergrow.estimators.linear.solver import Ridge
+from evergrow.estimators.sums.changes import subtract
+from evergrow.estimators.sums.moments import Batch, Moments
 from tests.reference.leave_one_out import left_out_recoding, left_out_scores
 
 Array = np.ndarray[Any, Any]
@@ -64,7 +64,7 @@ def test_normalised_scores_are_those_of_the_sums_without_the_example(recoding: f
     found = stream.normalised(scores, recoding)
     for i in range(len(scores)):
         one = Batch(batch.rows[i : i + 1], batch.codes[i : i + 1], batch.weights[i : i + 1])
-        expected = normalised(scores[i : i + 1], moments.subtract([one]), recoding)
+        expected = normalised(scores[i : i + 1], subtract(moments, [one]), recoding)
         np.testing.assert_allclose(found[i : i + 1], expected, atol=1e-9)
 
 
@@ -84,7 +84,7 @@ def test_choosing_goes_the_way_of_held_out_examples() -> None:
     rows = np.column_stack([plain, np.ones(200)])
     batch = Batch(rows, codes, np.ones(200))
     moments = Moments.none(31, 4, gram=True).add_all([batch])
-    chosen = select(LeaveOneOut.of(batch, moments), None, Ridge, Wish(None, None))
+    chosen = select(LeaveOneOut.of(batch, moments), None, Ridge, SelectionRequest(None, None))
     assert chosen is not None
     accurate = RLSClassifier(regularization=chosen.penalty, recoding=chosen.recoding)
     careless = RLSClassifier(regularization=1e-6, recoding=0.0)

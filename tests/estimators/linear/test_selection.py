@@ -10,8 +10,8 @@ import pytest
 
 from evergrow import RLSClassifier
 from evergrow.estimators.linear import selection as selection_module
-from evergrow.estimators.sums.batches import Batch
-from evergrow.estimators.sums.held_out import HeldOut
+from evergrow.estimators.sums.holdout import Holdout
+from evergrow.estimators.sums.moments import Batch
 from tests.conftest import Arrays
 from tests.reference.least_squares import held_out
 
@@ -70,7 +70,7 @@ def test_every_sixth_example_of_each_class_is_held_out_however_they_come(
     for size in batches:
         model.partial_fit(X[first : first + size], y[first : first + size])
         first += size
-    held = model._fitted.held_out.batch
+    held = model._fitted.holdout.batch
     rows, codes = held.rows, held.codes
     expected = held_out(y, 6)
     found = {(int(model.classes_[c]), *row.tolist()) for row, c in zip(rows, codes, strict=True)}
@@ -85,8 +85,8 @@ def test_the_bounded_choice_is_uniform_and_does_not_depend_on_the_calls() -> Non
     codes, ones = np.zeros(120, dtype=np.int32), np.ones(120)
     for seed in range(400):
         options: dict[str, Any] = {"names": ["a"], "every": 2, "max_held_out": 10}
-        at_once, _ = HeldOut.none(10, seed).add(Batch(X, codes, ones), **options)
-        split = HeldOut.none(10, seed)
+        at_once, _ = Holdout.none(10, seed).add(Batch(X, codes, ones), **options)
+        split = Holdout.none(10, seed)
         for part in (slice(0, 33), slice(33, 34), slice(34, 120)):
             split, _ = split.add(Batch(X[part], codes[part], ones[part]), **options)
         assert at_once.batch.rows.tolist() == split.batch.rows.tolist()
@@ -122,7 +122,7 @@ def test_classes_with_few_examples_have_no_vote(digits: Arrays) -> None:
     X, _, y, _ = digits
     few = np.concatenate([np.flatnonzero(y != 8), np.flatnonzero(y == 8)[:12]])
     model = RLSClassifier(random_state=0).fit(X[few], y[few])
-    held = model._fitted.held_out.batch
+    held = model._fitted.holdout.batch
     stream = selection_module.Validation(
         held, model._fitted.without_held_out, model._fitted.moments
     )
@@ -187,7 +187,7 @@ def test_a_model_of_which_only_held_out_examples_are_left_still_answers() -> Non
         model = RLSClassifier(
             validation_every=2, refit_held_out=False, standardize=standardize, random_state=0
         ).fit(X, y)
-        held = model._fitted.held_out.batch
+        held = model._fitted.holdout.batch
         gone = ~(X[:, None] == held.rows).all(axis=2).any(axis=1)
         model.forget(X[gone], y[gone])
         assert np.isfinite(model.predict_proba(X)).all()

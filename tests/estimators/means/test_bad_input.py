@@ -179,7 +179,7 @@ def test_every_parameter_has_a_rule(kind: Any) -> None:
         (
             lambda m: m.forget(X[:1], ["bee"], sample_weight=[100.0]),
             ValueError,
-            r"class 'bee': examples of weight \d+ were learnt, of weight 100 are",
+            r"class 'bee': examples with a total weight of \d+ were learnt, but a weight of 100",
         ),
         (
             lambda m: m.forget(X[:1] + 900, ["bee"]),
@@ -198,7 +198,7 @@ def test_every_parameter_has_a_rule(kind: Any) -> None:
         (lambda m: m.rename_classes({"cow": "x"}), ValueError, r"unknown classes \['cow'\]"),
         (lambda m: m.rename_classes({"ant": 1}), TypeError, "all strings or all numbers"),
         (lambda m: m.rename_classes(["ant"]), TypeError, "names must map"),
-        (lambda m: m.merge("model"), TypeError, "merge takes an NCMClassifier, got str"),
+        (lambda m: m.merge("model"), TypeError, "merge needs another NCMClassifier, got str"),
         (lambda m: m.merge(NCMForestClassifier()), TypeError, "got NCMForestClassifier"),
     ],
 )
@@ -235,7 +235,7 @@ FRAME = pd.DataFrame(X, columns=list("abcde"))
         (
             NCMClassifier(metric=quick_metric()).fit(X, Y),
             NCMClassifier(metric=quick_metric()).fit(X[5:], Y[5:]),
-            "differ in the metric that was learnt",
+            "differ in the learnt metric",
         ),
         (
             NCMClassifier(metric="mahalanobis").fit(X, Y),

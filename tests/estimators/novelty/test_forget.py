@@ -86,7 +86,7 @@ def test_joined_classes_have_the_mean_of_both() -> None:
 
 def test_a_class_cannot_take_the_name_of_the_unknown() -> None:
     model = rejecting().fit(*cones(30, range(3)))
-    with pytest.raises(ValueError, match="unknown_label must not be the name of a class"):
+    with pytest.raises(ValueError, match="unknown_label must differ from all classes"):
         model.rename_classes({0: -1})
     assert model.classes_.tolist() == [0, 1, 2]
 
@@ -142,7 +142,7 @@ def test_a_forest_cannot_forget_examples_by_their_features() -> None:
 def test_examples_the_estimator_may_not_have_learnt_are_not_forgotten() -> None:
     X, y = cones(90, range(3))
     model = means(measure="estimator", max_held_out=20).fit(X, y)
-    with pytest.raises(ValueError, match="not all that were held out"):
+    with pytest.raises(ValueError, match="not all of its held-out examples are kept"):
         model.forget(X[:1], y[:1])
 
 
@@ -195,11 +195,11 @@ def test_held_out_examples_that_were_let_go_are_forgotten_too(inside: str, measu
     model = RejectingClassifier(INSIDE[inside], measure=measure, random_state=0)
     model.set_params(max_held_out=21).fit(X, y)
     if measure == "estimator":
-        with pytest.raises(ValueError, match="not all that were held out"):
+        with pytest.raises(ValueError, match="not all of its held-out examples are kept"):
             model.forget(X[:180], y[:180])
         return
     model.forget(X[:180], y[:180])
-    held_out = model._fitted.held_out
+    held_out = model._fitted.holdout
     represented = np.bincount(held_out.batch.codes, held_out.represented, minlength=3)
     # Every sixth of those that are left, whichever of them were held out.
     np.testing.assert_allclose(represented, np.bincount(y[180:]) / 6, atol=4)

@@ -14,7 +14,7 @@ from evergrow.foundation.engine import use_engine
 from evergrow.foundation.errors import ShardError
 from evergrow.storage.shards import StoredRows, row_parts
 from evergrow.vision import KMeansCodebook
-from tests.estimators.sums.test_by_parts import MODELS, check_same, fitted
+from tests.estimators.sums.test_accumulation import MODELS, check_same, fitted
 from tests.foundation.engines import Shuffled
 
 ENGINES = [None, Shuffled()]

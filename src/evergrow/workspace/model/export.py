@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.linear import RLSClassifier
-from evergrow.estimators.linear.selection import Selection, Wish
+from evergrow.estimators.linear.selection import Selection, SelectionRequest
 from evergrow.estimators.novelty import RejectingClassifier
 from evergrow.estimators.novelty.fitted import FittedRejection
-from evergrow.estimators.sums.batches import Batch
-from evergrow.estimators.sums.held_out import HeldOut
+from evergrow.estimators.sums.holdout import Holdout
+from evergrow.estimators.sums.moments import Batch
 from evergrow.foundation.labels import ClassList
 from evergrow.vision.classifier import ImageClassifier
 from evergrow.vision.classifier.fitted import FittedImages
@@ -88,7 +88,7 @@ def _named(learnt: Learnt, labels: ClassList) -> RLSClassifier:
         penalty,
         choice.recoding,
         choice.temperature,
-        Wish(penalty, choice.recoding),
+        SelectionRequest(penalty, choice.recoding),
         moments.n_examples,
         moments.weight,
         moments.class_examples,
@@ -97,7 +97,7 @@ def _named(learnt: Learnt, labels: ClassList) -> RLSClassifier:
         learnt.fitted,
         labels=labels,
         moments=moments,
-        held_out=HeldOut.none(1, 0).with_classes(len(labels)),
+        holdout=Holdout.none(1, 0).with_classes(len(labels)),
         selection=selection,
     )
     model = RLSClassifier(regularization=penalty, recoding=choice.recoding)
@@ -117,14 +117,14 @@ def _rejecting(
     place = {class_id: k for k, class_id in enumerate(learnt.class_ids.tolist())}
     codes = np.array([place[c] for c in sample.class_ids.tolist()], dtype=np.int32)
     batch = Batch(sample.rows.astype(np.float64), codes, np.ones(len(codes)))
-    held_out, _ = HeldOut.none(HELD_OUT, 0).add(
+    holdout, _ = Holdout.none(HELD_OUT, 0).add(
         batch, labels.classes.tolist(), every=1, max_held_out=HELD_OUT
     )
     fitted = FittedRejection(
         labels,
         inside,
         learnt.plain_moments.without_empty(),
-        held_out,
+        holdout,
         "cosine",
         None if limits is None else limits.calibration(learnt.class_ids, false_alarms),
     )

@@ -155,7 +155,7 @@ def test_with_its_own_score_the_estimator_never_sees_held_out_examples() -> None
     model = RejectingClassifier(RememberingClassifier(), measure="estimator", validation_every=4)
     model.fit(X[:31], y[:31]).partial_fit(X[31:32], y[31:32]).partial_fit(X[32:], y[32:])
     seen = {row for _, _, row in model.estimator_.rows_}
-    held_out = set(map(tuple, model._fitted.held_out.batch.rows.tolist()))
+    held_out = set(map(tuple, model._fitted.holdout.batch.rows.tolist()))
     assert (len(seen), len(held_out)) == (45, 15)
     assert not seen & held_out
 
@@ -194,7 +194,7 @@ def test_every_example_is_as_likely_to_be_kept() -> None:
     for seed in range(200):
         model = rejecting(validation_every=2, max_held_out=20, random_state=seed)
         model.set_params(estimator=GaussianNB()).fit(X, y)
-        kept[model._fitted.held_out.batch.rows[:, 0].astype(int) - 1] += 1
+        kept[model._fitted.holdout.batch.rows[:, 0].astype(int) - 1] += 1
     assert (kept[::2] == 0).all()
     parts = kept[1::2].reshape(10, 20).sum(axis=1)
     assert kept.sum() == 4000
@@ -257,7 +257,7 @@ def test_ratios_of_weights_count_and_their_unit_does_not(measure: Any) -> None:
     means = [np.average(X[y == c], axis=0, weights=weights[y == c]) for c in range(3)]
     fitted = light._fitted
     np.testing.assert_allclose(fitted.moments.means, means, atol=1e-12)
-    held = fitted.held_out.batch
+    held = fitted.holdout.batch
     score = MEASURES[measure].best_held_out
     (columns, scores), _ = score(fitted.estimator, fitted.moments, held)
     pooled = np.average(scores, weights=held.weights)

@@ -11,8 +11,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from evergrow import NCMMetric
-from evergrow.estimators.means import learning
-from evergrow.estimators.means import metric as module
+from evergrow.estimators.means import metric_learning as learning
+from evergrow.estimators.means import ncm_metric as module
 from tests.conftest import Arrays
 from tests.estimators.means.cases import blobs, quick_metric
 
@@ -180,7 +180,7 @@ def test_a_metric_that_is_learnt_anew_meanwhile_answers_as_it_was(
 
     for name in ("checked_rows", "check_parameters"):
         monkeypatch.setattr(
-            f"evergrow.estimators.means.metric.{name}", meanwhile(getattr(module, name))
+            f"evergrow.estimators.means.ncm_metric.{name}", meanwhile(getattr(module, name))
         )
     if use == "transform":
         np.testing.assert_allclose(metric.transform(X), X @ expected.T)

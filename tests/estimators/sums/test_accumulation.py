@@ -13,7 +13,8 @@ from sklearn.base import clone
 import evergrow
 from evergrow import NCMClassifier, NCMMetric, RLSClassifier
 from evergrow.estimators import RFF, RebalancedRLSClassifier
-from evergrow.estimators.sums.examples import by_parts
+from evergrow.estimators.sums import accumulation
+from evergrow.estimators.sums.serialization import holdout_to_arrays
 from evergrow.foundation.engine import LocalEngine, use_engine
 from evergrow.storage.shards import row_parts
 from tests.foundation.engines import Shuffled
@@ -107,8 +108,9 @@ def test_the_same_examples_are_held_out_in_whatever_parts(digits: Any) -> None:
     X, y, _ = sorted_digits(digits)
     model = RLSClassifier(random_state=0, max_held_out=60)
     here, there = fitted(model, X, y), fitted(model, X, y, Shuffled())
-    for name, array in here._fitted.held_out.to_tensors().items():
-        np.testing.assert_array_equal(there._fitted.held_out.to_tensors()[name], array)
+    found = holdout_to_arrays(there._fitted.holdout)
+    for name, array in holdout_to_arrays(here._fitted.holdout).items():
+        np.testing.assert_array_equal(found[name], array)
 
 
 @pytest.mark.parametrize("n_times", [1, 8])
@@ -217,7 +219,7 @@ def test_what_travels_to_answer_is_weights_and_not_sums() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(3000, 60)), rng.integers(0, 3, 3000)
     model = RLSClassifier(random_state=0, keep_class_statistics=True).fit(X, y)
-    assert len(pickle.dumps(model._travelling_scores())) < 8 * 3 * 61 + 2000
+    assert len(pickle.dumps(model._portable_scores())) < 8 * 3 * 61 + 2000
 
 
 def test_a_metric_projects_part_by_part(digits: Any) -> None:
@@ -235,7 +237,7 @@ def test_work_that_was_stopped_goes_on_with_the_parts_that_are_done(
 ) -> None:
     X, y, X_test = sorted_digits(digits)
     model = RLSClassifier(n_random_features=30)
-    plain, done = by_parts.sums_of_part, []
+    plain, done = accumulation.sum_part, []
 
     def stopping(part: Any, *shared: Any) -> Any:
         if len(done) == 3:
@@ -243,7 +245,7 @@ def test_work_that_was_stopped_goes_on_with_the_parts_that_are_done(
         done.append(part)
         return plain(part, *shared)
 
-    monkeypatch.setattr(by_parts, "sums_of_part", stopping)
+    monkeypatch.setattr(accumulation, "sum_part", stopping)
     with pytest.raises(KeyboardInterrupt), evergrow.cluster(None, resume=tmp_path):
         fitted_now(model, X, y)
     n_parts = len(row_parts.row_parts(X, squared=True))
@@ -252,7 +254,7 @@ def test_work_that_was_stopped_goes_on_with_the_parts_that_are_done(
         done.append(part)
         return plain(part, *shared)
 
-    monkeypatch.setattr(by_parts, "sums_of_part", counting)
+    monkeypatch.setattr(accumulation, "sum_part", counting)
     with evergrow.cluster(None, resume=tmp_path):
         first = fitted_now(model, X, y)
     assert len(done) == n_parts
@@ -260,7 +262,7 @@ def test_work_that_was_stopped_goes_on_with_the_parts_that_are_done(
     def refuse(*_: Any) -> None:
         raise AssertionError("a part was done again")
 
-    monkeypatch.setattr(by_parts, "sums_of_part", refuse)
+    monkeypatch.setattr(accumulation, "sum_part", refuse)
     with evergrow.cluster(None, resume=tmp_path):
         second = fitted_now(model, X, y)
     np.testing.assert_array_equal(first.predict_proba(X_test), second.predict_proba(X_test))

@@ -62,7 +62,7 @@ def check_weights(rng: np.random.Generator, d: int, m: int) -> None:
 @pytest.mark.parametrize("isa", _core.available_kernels())
 def test_factor_gains_and_weights_follow_rows_of_any_number_and_width(isa: str) -> None:
     code = (
-        "from tests.estimators.linear.test_factor import SHAPES, check_shape\n"
+        "from tests.estimators.linear.test_solver import SHAPES, check_shape\n"
         "from evergrow import _core\n"
         f"assert _core.chosen_kernel() == {isa!r}\n"
         "for d, m in SHAPES: check_shape(d, m)\n"
