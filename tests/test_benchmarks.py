@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from evergrow.research.papers.cvpr2015.contenders import CONTENDERS
 
 from benchmarks.__main__ import main
 from benchmarks.data import mixture
@@ -16,7 +17,6 @@ from benchmarks.linear.rejection import novelties
 from benchmarks.measure import call_in_child
 from benchmarks.subcategory import answers, refined_and_refitted
 from evergrow.research import mixture as dataset
-from evergrow.research.papers.cvpr2015.contenders import CONTENDERS
 from evergrow.research.papers.cvpr2015.levels import TwoLevels, draw
 
 

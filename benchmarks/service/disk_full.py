@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.measure import Figure, report
-from tests.harness.disk_full import ROOMS, filled_up
+from tests.harness.full_disk import FREE_PAGES, fill_disk
 from tests.harness.process import small_disk
 
 __all__ = ["run"]
@@ -14,11 +14,11 @@ __all__ = ["run"]
 
 def run(quick: bool) -> None:
     """Fill a disk of a few megabytes, in memory."""
-    rooms = ROOMS[:6] if quick else ROOMS
+    rooms = FREE_PAGES[:6] if quick else FREE_PAGES
     with tempfile.TemporaryDirectory() as scratch:
         try:
             with small_disk(Path(scratch, "disk"), 64 << 20) as disk:
-                found = filled_up(disk, rooms, features="efficientnet-lite0")
+                found = fill_disk(disk, rooms, features="efficientnet-lite0")
         except PermissionError as error:
             print(f"service disk-full: not measured, {error}")
             return
@@ -27,7 +27,7 @@ def run(quick: bool) -> None:
         f"vectors and pictures, {len(rooms)} rooms left",
         [
             Figure("times the disk was full", found.n_full, 2 * len(rooms)),
-            Figure("lessons taught", found.n_taught),
+            Figure("examples taught", found.n_taught),
             Figure("wrong answers, things left behind, damage", len(found.wrong), 0, "at most"),
         ],
     )

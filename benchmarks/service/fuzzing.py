@@ -6,9 +6,9 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.measure import Figure, report
-from tests.harness.fuzzing import fuzzed, taught_a_little
+from tests.harness.fuzzer import fuzz, teach_some
 from tests.harness.process import ServiceProcess
-from tests.harness.workspaces import damage_in, new_workspace
+from tests.harness.workspaces import find_damage, new_workspace
 
 __all__ = ["run"]
 
@@ -22,11 +22,11 @@ def run(quick: bool) -> None:
         folder = Path(scratch, "workspace")
         tokens = new_workspace(folder, features="efficientnet-lite0")
         with ServiceProcess(folder, RATE) as service:
-            taught_a_little(service, tokens)
-            found = fuzzed(service, tokens.teach, per_operation=5 if quick else 60)
+            teach_some(service, tokens)
+            found = fuzz(service, tokens.teach, per_operation=5 if quick else 60)
             up = service.running and service.ready()
             service.stop()
-        damage = damage_in(folder)
+        damage = find_damage(folder)
     report(
         "service fuzzing",
         "schemathesis, all checks",

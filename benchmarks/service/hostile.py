@@ -6,9 +6,9 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.measure import Figure, report, show_table
-from tests.harness.asking import Caller, picture_body, pictures_body
-from tests.harness.floods import behind_floods
-from tests.harness.hostile import Refusal, refusals
+from tests.harness.floods import measure_floods
+from tests.harness.http_client import Caller, picture_body, pictures_body
+from tests.harness.malicious_files import Refusal, refusals
 from tests.harness.pictures import photograph
 from tests.harness.process import ServiceProcess
 from tests.harness.workspaces import new_workspace
@@ -30,7 +30,7 @@ def run(quick: bool) -> None:
             before, pid = service.memory(), service.pid
             n_more = 1 if quick else 3
             rounds += [list(refusals(service.port, tokens.teach)) for _ in range(n_more)]
-            held = behind_floods(service.port, tokens.read, tokens.teach)
+            held = measure_floods(service.port, tokens.read, tokens.teach)
             # A new connection: the service closes one that was silent for so long.
             caller = Caller(service.port, tokens.teach)
             right.append(caller.predict(pictures_body([photograph(2)])).status)

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.measure import Figure, report
-from tests.harness.killing import killed_while_taught
+from tests.harness.crashes import kill_while_teaching
 
 __all__ = ["run"]
 
@@ -15,7 +15,7 @@ def run(quick: bool) -> None:
     """Kill the service 200 times, at any moment of its life."""
     n_kills = 6 if quick else 200
     with tempfile.TemporaryDirectory() as scratch:
-        found = killed_while_taught(
+        found = kill_while_teaching(
             Path(scratch, "workspace"),
             n_kills,
             features="efficientnet-lite0",

@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import Figure, report
-from tests.harness.asking import LOST, picture_body, pictures_body, raw_reply, raw_request
+from tests.harness.http_client import LOST, picture_body, pictures_body, raw_reply, raw_request
 from tests.harness.pictures import different, photograph, photographs
 from tests.harness.process import ServiceProcess
-from tests.harness.workspaces import filled, new_workspace
+from tests.harness.workspaces import fill_workspace, new_workspace
 
 N_CLIENTS = 8
-# What is known before: a workspace in use, not one whose first lessons change everything.
+# What is known before: a workspace in use, not one whose first examples change everything.
 N_CLASSES, N_KNOWN = 100, 10_000
 RATE = ("--rate", "100000")
 # Numbers of pictures: each client has its own, and so has the run before the measurement.
@@ -102,8 +102,8 @@ def _asking(
         )
         for requests in asked
     ]
-    lessons = _lessons(token, drawn, first + n_clients * APART)
-    teacher = (port, lessons, until, 201, found.taught_seconds, found.errors)
+    examples = _lessons(token, drawn, first + n_clients * APART)
+    teacher = (port, examples, until, 201, found.taught_seconds, found.errors)
     threads.append(threading.Thread(target=_client, args=teacher))
     spent = time.process_time()
     for thread in threads:
@@ -149,7 +149,7 @@ def run(quick: bool) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch, "workspace")
         tokens = new_workspace(folder, features="efficientnet-lite0")
-        filled(folder, N_KNOWN // 10 if quick else N_KNOWN, N_CLASSES)
+        fill_workspace(folder, N_KNOWN // 10 if quick else N_KNOWN, N_CLASSES)
         alone = photographs(200 if quick else 1200)
         before, cost = embedder_rate(alone)
         with ServiceProcess(folder, RATE) as service:

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from benchmarks.measure import Figure, median_seconds, report
 from tests.harness.process import ServiceProcess
-from tests.harness.restarting import stopped_while_taught
+from tests.harness.restarts import stop_while_teaching
 from tests.harness.workspaces import (
-    filled,
+    fill_workspace,
     new_workspace,
-    without_snapshots,
+    remove_snapshots,
 )
 
 __all__ = ["run"]
@@ -27,7 +27,7 @@ __all__ = ["run"]
 RATE = ("--rate", "100000")
 N_CLASSES = 100
 # What the service imports before it opens a workspace.
-IMPORTS = "import evergrow.cli, evergrow.service.http.serving, onnxruntime, uvicorn"
+IMPORTS = "import evergrow.cli, evergrow.service.http.server, onnxruntime, uvicorn"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def run(quick: bool) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch, "workspace")
         tokens = new_workspace(folder, features="efficientnet-lite0")
-        filled(folder, n_examples, N_CLASSES)
+        fill_workspace(folder, n_examples, N_CLASSES)
         service = ServiceProcess(folder, RATE)
         imports = import_seconds()
         after_stop, after_kill = [], []
@@ -79,9 +79,9 @@ def run(quick: bool) -> None:
             service.kill()
             after_kill.append(start_seconds(service).beyond(imports))
             service.stop()
-        without_snapshots(folder)
+        remove_snapshots(folder)
         replayed = start_seconds(service).beyond(imports)
-        found = stopped_while_taught(service, tokens, Path(scratch, "copy"), seconds=3.0)
+        found = stop_while_teaching(service, tokens, Path(scratch, "copy"), seconds=3.0)
     stopped, killed = Seconds.median(after_stop), Seconds.median(after_kill)
     report(
         "service restarting",

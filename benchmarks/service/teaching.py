@@ -1,4 +1,4 @@
-"""How long one lesson takes, and that it takes no longer the more is known."""
+"""How long one example takes, and that it takes no longer the more is known."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import Figure, report, show_table
-from tests.harness.asking import Body, Caller, embedding_body, picture_body
+from tests.harness.http_client import Body, Caller, embedding_body, picture_body
 from tests.harness.pictures import photographs
 from tests.harness.process import ServiceProcess
-from tests.harness.workspaces import Tokens, filled, new_workspace, vectors
+from tests.harness.workspaces import Tokens, fill_workspace, new_workspace, vectors
 
 RATE = ("--rate", "100000")
 N_CLASSES = 100
@@ -61,7 +61,7 @@ def run(quick: bool) -> None:
         folder = Path(scratch, "workspace")
         tokens = new_workspace(folder, features="efficientnet-lite0")
         for size in sizes:
-            filled(folder, size, N_CLASSES)
+            fill_workspace(folder, size, N_CLASSES)
             with ServiceProcess(folder, RATE) as service:
                 found = lesson_times(service, tokens, n_lessons, first=size)
                 service.stop()

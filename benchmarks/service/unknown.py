@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.data import Array, Split, mixture, object_features
 from benchmarks.linear.rejection import known_classes
 from benchmarks.measure import Figure, report, show_table
-from evergrow.workspace import Lesson, Workspace
+from evergrow.workspace import NewExample, Workspace
 
 # Share of false alarms that the bar is set for, and those of the curve.
 _PROMISED = 0.1
@@ -48,7 +48,7 @@ def _curve(split: Split, n_known: int, seed: int) -> tuple[Array, float]:
         path = Path(folder) / "workspace"
         with Workspace.create(path, features=None, false_alarms=_PROMISED) as workspace:
             pairs = zip(split.X[taught], split.y[taught].tolist(), strict=True)
-            workspace.teach([Lesson(row, f"class {label}") for row, label in pairs])
+            workspace.teach([NewExample(row, f"class {label}") for row, label in pairs])
             found = workspace.assess()
             answers = workspace.predict(split.X_test)
     if found is None or found.limits is None:

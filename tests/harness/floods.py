@@ -1,4 +1,4 @@
-"""Requests meant to keep a service busy: hostile JSON, and more pixels than anybody waits for."""
+"""Requests that try to overload a service: malicious JSON and very large pictures."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from tests.harness.asking import LOST, Body, Caller, pictures_body, raw_request
+from tests.harness.http_client import LOST, Body, Caller, pictures_body, raw_request
 from tests.harness.pictures import photograph
 
-__all__ = ["Held", "behind_floods", "hostile_json"]
+__all__ = ["FloodDelay", "malicious_json", "measure_floods"]
 
 JSON = "application/json"
 # Just under the longest body of all, and just under the longest of embeddings.
@@ -32,8 +32,8 @@ def _filled(piece: bytes, n_bytes: int) -> bytes:
 
 
 @cache
-def hostile_json() -> Mapping[str, Body]:
-    """Bodies that take much longer to read than to send, by name."""
+def malicious_json() -> Mapping[str, Body]:
+    """Bodies that take much longer to parse than to send, by name."""
     made: dict[str, Body] = {}
     for size, n_bytes in LENGTHS.items():
         numbers = b",".join([b"1"] * (n_bytes // 2))
@@ -56,22 +56,22 @@ def _large_picture() -> bytes:
 
 
 @dataclass(frozen=True)
-class Held:
-    """How long one picture of one client took while another flooded the service."""
+class FloodDelay:
+    """Time of a prediction while another client floods the service."""
 
     name: str
     status: int
     seconds: float
 
 
-def behind_floods(port: int, flooding: str, asking: str) -> list[Held]:
-    """Flood the service with one token, and ask with another and with the same.
+def measure_floods(port: int, flooding: str, predicting: str) -> list[FloodDelay]:
+    """Flood the service with one token, and predict with another and with the same.
 
     Parameters
     ----------
     port : int
-        Where the service listens.
-    flooding, asking : str
+        Port of the service.
+    flooding, predicting : str
         Tokens.
     """
     large = pictures_body([_large_picture()] * N_PICTURES)
@@ -79,25 +79,25 @@ def behind_floods(port: int, flooding: str, asking: str) -> list[Held]:
     for _ in range(2):
         with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
             connection.sendall(request)
-            # Long enough that it is read and its pictures wait; nobody waits for the answer.
+            # Long enough that its pictures are queued; then the client disconnects.
             time.sleep(1.0)
-    held = [_asked("after floods that were abandoned", port, flooding)]
+    held = [_predict("after floods that were abandoned", port, flooding)]
     floods = [threading.Thread(target=_flood, args=(port, flooding, large)) for _ in range(4)]
     for flood in floods:
         flood.start()
     time.sleep(1.0)
-    held += [_asked("beside a flood of another token", port, asking) for _ in range(3)]
+    held += [_predict("during a flood of another token", port, predicting) for _ in range(3)]
     for flood in floods:
         flood.join()
     return held
 
 
-def _asked(name: str, port: int, token: str) -> Held:
+def _predict(name: str, port: int, token: str) -> FloodDelay:
     caller = Caller(port, token, timeout=120)
     begun = time.perf_counter()
     status = caller.predict(pictures_body([photograph(3)])).status
     caller.close()
-    return Held(name, status, time.perf_counter() - begun)
+    return FloodDelay(name, status, time.perf_counter() - begun)
 
 
 def _flood(port: int, token: str, large: Body) -> None:
@@ -105,7 +105,7 @@ def _flood(port: int, token: str, large: Body) -> None:
     try:
         caller.predict(large)
     except LOST:
-        # Refused or cut off: what counts is what others saw.
+        # Refused or disconnected: only the other client is measured.
         pass
     finally:
         caller.close()

@@ -1,4 +1,4 @@
-"""Drawn photographs: as many different files as wanted, at the cost of a few."""
+"""Synthetic photographs: any number of different files, made from a few drawn ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COMMENT = b"\xff\xfe"
 
 
 def photograph(seed: int, *, width: int = 640, height: int = 480) -> bytes:
-    """A JPEG with smooth and rough places, about as large as a camera's at this size."""
+    """A JPEG with smooth and detailed regions, about as large as a camera's of this size."""
     from PIL import Image
 
     rng = np.random.default_rng(seed)
@@ -29,13 +29,13 @@ def photograph(seed: int, *, width: int = 640, height: int = 480) -> bytes:
 
 
 def different(jpeg: bytes, number: int) -> bytes:
-    """The same picture as another file: a comment holds the number, so no cache knows it."""
+    """The same picture in a different file: a comment holds the number, so it is not cached."""
     text = f"number {number}".encode()
     comment = _COMMENT + struct.pack(">H", len(text) + 2) + text
     return _START_OF_IMAGE + comment + jpeg[len(_START_OF_IMAGE) :]
 
 
 def photographs(n: int, *, n_drawn: int = 40, first: int = 0) -> list[bytes]:
-    """Many different files of a few drawn pictures; other ``first`` gives others."""
+    """Many different files of a few drawn pictures; each ``first`` gives other files."""
     drawn = [photograph(seed) for seed in range(min(n, n_drawn))]
     return [different(drawn[i % len(drawn)], first + i) for i in range(n)]

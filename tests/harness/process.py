@@ -1,4 +1,4 @@
-"""A service as people run it: its own process, started, watched, stopped and killed."""
+"""A service in its own process: start, watch, stop and kill it."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ import psutil
 
 __all__ = ["ServiceDiedError", "ServiceProcess", "free_port", "small_disk"]
 
-# A service on a busy machine, with the network to load; what takes longer hangs.
+# Enough for a busy machine that has to load the network; a longer start hangs.
 READY_SECONDS = 120.0
 STOP_SECONDS = 60.0
-# Between two looks whether the service answers; short beside everything measured.
+# Between two checks whether the service is ready; short compared with what is measured.
 _PAUSE_SECONDS = 0.005
 
 
 class ServiceDiedError(RuntimeError):
-    """The service ended by itself; the message has the end of its log."""
+    """The service exited by itself; the message has the end of its log."""
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody uses now."""
+    """Return a free port of the loopback interface."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -47,8 +47,8 @@ class ServiceProcess:
     options : sequence of str
         Further options of the command.
     log : path or None
-        Where its output goes; beside the workspace if None. Not within it: a full disk would
-        take the log too.
+        Where its output goes; next to the workspace if None. Not inside it: a full disk would
+        truncate the log too.
     environment : mapping or None
         Added to this process's environment.
     """
@@ -94,7 +94,7 @@ class ServiceProcess:
         return self._process.pid
 
     def start(self) -> None:
-        """Begin; the service answers only after :meth:`wait_ready`."""
+        """Start the process; requests can be served only after :meth:`wait_ready`."""
         assert not self.running
         with open(self.log, "ab") as log:
             self._process = subprocess.Popen(
@@ -107,18 +107,18 @@ class ServiceProcess:
             )
 
     def wait_ready(self) -> float:
-        """Seconds until the workspace is open and answers."""
+        """Wait until the workspace is open; return the seconds."""
         begun = time.perf_counter()
         while not self.ready():
             if not self.running:
-                raise ServiceDiedError(self._last_words())
+                raise ServiceDiedError(self._end_of_log())
             if time.perf_counter() - begun > READY_SECONDS:
-                raise TimeoutError(f"not ready after {READY_SECONDS:g} s: {self._last_words()}")
+                raise TimeoutError(f"not ready after {READY_SECONDS:g} s: {self._end_of_log()}")
             time.sleep(_PAUSE_SECONDS)
         return time.perf_counter() - begun
 
     def ready(self) -> bool:
-        """Whether it takes requests now."""
+        """Whether it accepts requests."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
             connection.request("GET", "/readyz")
@@ -129,14 +129,14 @@ class ServiceProcess:
             connection.close()
 
     def kill(self) -> None:
-        """End it as a power failure would, at once."""
+        """Kill it at once, as a power failure would."""
         assert self._process is not None
         self._children = self.children()
         self._process.kill()
         self._process.wait()
 
     def stop(self) -> float:
-        """Ask it to end, and the seconds that it took."""
+        """Ask it to stop; return the seconds that it took."""
         assert self._process is not None
         begun = time.perf_counter()
         self._process.send_signal(signal.SIGTERM)
@@ -146,30 +146,30 @@ class ServiceProcess:
             self.kill()
             raise
         if code not in (0, -signal.SIGTERM):
-            raise ServiceDiedError(f"exit status {code}: {self._last_words()}")
+            raise ServiceDiedError(f"exit status {code}: {self._end_of_log()}")
         return time.perf_counter() - begun
 
     def children(self) -> list[psutil.Process]:
-        """Processes that it started and that still run."""
+        """Running child processes."""
         try:
             return list(psutil.Process(self.pid).children(recursive=True))
         except psutil.NoSuchProcess:
             return []
 
     def orphans(self, seconds: float = 10.0) -> list[psutil.Process]:
-        """Children of the killed service that outlive it by some time."""
+        """Children of the killed service that still run after some time."""
         end = time.perf_counter() + seconds
-        while (alive := [child for child in self._children if _works(child)]) and (
+        while (alive := [child for child in self._children if _is_running(child)]) and (
             time.perf_counter() < end
         ):
             time.sleep(_PAUSE_SECONDS)
         return alive
 
     def memory(self) -> int:
-        """Bytes of memory that the service and its children hold and share with nobody."""
+        """Bytes of memory that only the service and its children use."""
         total = 0
         for process in [psutil.Process(self.pid), *self.children()]:
-            with _gone_is_fine():
+            with _ignore_exited():
                 total += process.memory_full_info().uss
         return total
 
@@ -177,17 +177,17 @@ class ServiceProcess:
         """Processor time that the service and its children have used."""
         total = 0.0
         for process in [psutil.Process(self.pid), *self.children()]:
-            with _gone_is_fine():
+            with _ignore_exited():
                 times = process.cpu_times()
                 total += times.user + times.system
         return total
 
-    def _last_words(self) -> str:
+    def _end_of_log(self) -> str:
         return self.log.read_text(errors="replace")[-2000:]
 
 
-def _works(process: psutil.Process) -> bool:
-    """Whether a process still runs: one that ended stays in the table until someone asks."""
+def _is_running(process: psutil.Process) -> bool:
+    """Whether a process still runs and is not a zombie."""
     try:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -195,7 +195,7 @@ def _works(process: psutil.Process) -> bool:
 
 
 @contextmanager
-def _gone_is_fine() -> Iterator[None]:
+def _ignore_exited() -> Iterator[None]:
     try:
         yield
     except psutil.NoSuchProcess:
@@ -204,12 +204,12 @@ def _gone_is_fine() -> Iterator[None]:
 
 @contextmanager
 def small_disk(folder: Path, n_bytes: int) -> Iterator[Path]:
-    """A disk of a few bytes at a folder, in memory.
+    """Mount a small disk in memory at a folder.
 
     Raises
     ------
     PermissionError
-        Where this user may not mount anything.
+        If this user may not mount anything.
     """
     folder.mkdir(parents=True, exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={n_bytes}", "tmpfs", str(folder)]

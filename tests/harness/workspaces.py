@@ -1,4 +1,4 @@
-"""Workspaces to measure on: made, filled, read back, and compared with an undisturbed twin."""
+"""Workspaces for tests: create, fill, read back, and compare with an undisturbed twin."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.workspace import Event, Lesson, Page, Picture, Workspace
+from evergrow.workspace import Event, NewExample, Page, Picture, Workspace
 from evergrow.workspace.tokens import Tokens as TokenFile
-from tests.harness.pupils import row_digest
+from tests.harness.teaching_clients import row_digest
 
 __all__ = [
     "Contents",
     "Tokens",
-    "contents_of",
-    "damage_in",
-    "filled",
+    "fill_workspace",
+    "find_damage",
     "new_workspace",
+    "read_contents",
+    "remove_snapshots",
     "twin_difference",
     "vectors",
-    "without_snapshots",
 ]
 
 Item = TypeVar("Item")
 
-# Label and SHA-256 of what was sent, of every example by its number.
+# By example id: the label, and the SHA-256 of what was sent.
 Contents = dict[int, tuple[str, str]]
 
 _PAGE = 500
@@ -40,7 +40,7 @@ _N_QUESTIONS = 200
 
 @dataclass(frozen=True)
 class Tokens:
-    """What clients of a new workspace need."""
+    """The tokens and the length of embeddings of a new workspace."""
 
     teach: str
     read: str
@@ -48,7 +48,7 @@ class Tokens:
 
 
 def new_workspace(folder: Path, *, features: Any = None, n_features: int | None = None) -> Tokens:
-    """Make a workspace that takes images, or vectors of a length."""
+    """Create a workspace that accepts images, or vectors of a given length."""
     with Workspace.create(folder, features=features, n_features=n_features) as workspace:
         embedder = workspace.embedder
         length = n_features if embedder is None else embedder.fit().n_features_out_
@@ -60,15 +60,15 @@ def new_workspace(folder: Path, *, features: Any = None, n_features: int | None 
 def vectors(
     n: int, n_features: int, n_classes: int, seed: int
 ) -> tuple[npt.NDArray[np.float32], list[str]]:
-    """Vectors about the means of classes, and the names of these, one class after the other."""
+    """Vectors around class means, and their labels; the classes alternate."""
     means = np.random.default_rng(5).normal(size=(n_classes, n_features))
     known = np.arange(n) % n_classes
     noise = np.random.default_rng([7, seed]).normal(size=(n, n_features))
     return (means[known] + noise).astype(np.float32), [f"class {i}" for i in known]
 
 
-def filled(folder: Path, n_examples: int, n_classes: int) -> None:
-    """Teach vectors until there are so many examples, then assess and save as commands do."""
+def fill_workspace(folder: Path, n_examples: int, n_classes: int) -> None:
+    """Teach vectors until there are so many examples, then assess and save a snapshot."""
     with Workspace.open(folder) as workspace:
         n_features = workspace.n_features
         if n_features is None:
@@ -78,18 +78,18 @@ def filled(folder: Path, n_examples: int, n_classes: int) -> None:
         while (n_known := workspace.status().n_examples) < n_examples:
             n = min(_BATCH, n_examples - n_known)
             X, labels = vectors(n, n_features, n_classes, seed=n_known)
-            workspace.teach([Lesson(row, label) for row, label in zip(X, labels, strict=True)])
+            workspace.teach([NewExample(row, label) for row, label in zip(X, labels, strict=True)])
         workspace.assess()
         workspace.save_snapshot()
 
 
-def without_snapshots(folder: Path) -> None:
-    """Take away all snapshots of the model: opening has to replay everything."""
+def remove_snapshots(folder: Path) -> None:
+    """Remove all snapshots of the model, so that opening replays all events."""
     shutil.rmtree(folder / "models")
 
 
-def contents_of(folder: Path) -> Contents:
-    """What lies in a workspace, read back from the files; works while it is served."""
+def read_contents(folder: Path) -> Contents:
+    """Read all examples of a workspace; works while it is served."""
     with Workspace.open(folder, read_only=True) as workspace:
         found = {}
         for one in _all(workspace.examples):
@@ -98,18 +98,18 @@ def contents_of(folder: Path) -> Contents:
         return found
 
 
-def damage_in(folder: Path) -> list[str]:
-    """What ``evergrow check`` finds beyond harmless leftovers."""
+def find_damage(folder: Path) -> list[str]:
+    """Return the damage that ``evergrow check`` finds."""
     with Workspace.open(folder, read_only=True) as workspace:
         findings = workspace.check()
     return [f"{one.what}: {one.mend}" for one in findings if one.severity == "damage"]
 
 
 def twin_difference(folder: Path, twin: Path) -> float:
-    """Largest difference of scores between a workspace and one that nothing ever disturbed.
+    """Return the largest difference of scores between a workspace and an undisturbed twin.
 
-    The twin is taught the same examples in the recorded order, one at a time, and never closed in
-    between. What an assessment chose is taken from the record, as it depends on when it ran.
+    The twin is taught the same examples in the recorded order, one at a time, without restarts.
+    The choices of an assessment are taken from the log, because they depend on when it ran.
     """
     with Workspace.open(folder) as original:
         manifest = original.manifest
@@ -125,7 +125,7 @@ def twin_difference(folder: Path, twin: Path) -> float:
 
 
 def _repeat(event: Event, original: Workspace, other: Workspace) -> None:
-    """Do to another workspace what an event did to the original."""
+    """Apply an event of the original workspace to another one."""
     if event.kind == "teach":
         example = original.example(event.body["example"])
         picture = None
@@ -137,15 +137,15 @@ def _repeat(event: Event, original: Workspace, other: Workspace) -> None:
                 example.width or 0,
                 example.height or 0,
             )
-        other.teach([Lesson(original.embedding(example.id), example.label, picture=picture)])
+        other.teach([NewExample(original.embedding(example.id), example.label, picture=picture)])
     elif event.kind == "choose":
-        other.record("choose", event.body)
+        other._writer.record("choose", event.body)
     else:
         raise ValueError(f"an event of kind {event.kind!r} was not expected")
 
 
 def _all(listing: Callable[..., Page[Item]], **options: Any) -> Iterator[Item]:
-    """Items of all pages."""
+    """Iterate over the items of all pages."""
     after = None
     while True:
         page = listing(after=after, limit=_PAGE, **options)

@@ -196,12 +196,12 @@ class Visit:
             """async () => {
                 const module = (name) => import(new URL(`static/${name}.js`, document.baseURI));
                 const { outbox } = await module("outbox");
-                const { knowledge } = await module("knowledge");
+                const { workspace } = await module("workspace");
                 const once = { once: true };
                 while (outbox.waiting > 0) {
                     await new Promise((heard) => outbox.addEventListener("change", heard, once));
                 }
-                await knowledge.refresh();
+                await workspace.refresh();
             }"""
         )
 

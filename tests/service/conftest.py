@@ -19,8 +19,8 @@ with warnings.catch_warnings():
     from starlette.testclient import TestClient
 
 from evergrow.service.http.app import create_app
+from evergrow.service.http.service import Service
 from evergrow.service.http.settings import Settings
-from evergrow.service.http.state import Service
 from evergrow.workspace import Workspace
 from evergrow.workspace.tokens import Tokens
 

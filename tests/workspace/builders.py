@@ -1,4 +1,4 @@
-"""Workspaces and lessons that many tests share."""
+"""Workspaces and examples that many tests share."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from evergrow.workspace import Lesson, Picture, Request, Workspace
-from evergrow.workspace.events import Added, Fact, History, Moved, Removed
+from evergrow.workspace import NewExample, Picture, Request, Workspace
+from evergrow.workspace.events import (
+    DomainEvent,
+    EventLog,
+    ExamplesAdded,
+    ExamplesMoved,
+    ExamplesRemoved,
+)
 
 N_FEATURES = 3
 
@@ -30,9 +36,9 @@ def picture(seed: object) -> Picture:
     return Picture(f"picture {seed!r}".encode(), "image/png", 4, 3, b"small")
 
 
-def lesson(label: str, seed: object = 0, **options: Any) -> Lesson:
-    """A lesson whose embedding follows from the label and a seed."""
-    return Lesson(row((label, seed)), label, **options)
+def new_example(label: str, seed: object = 0, **options: Any) -> NewExample:
+    """A new example whose embedding follows from the label and a seed."""
+    return NewExample(row((label, seed)), label, **options)
 
 
 def asked(key: str | None, actor: str = "robot") -> Request:
@@ -60,33 +66,33 @@ def counts(workspace: Workspace) -> dict[str, int]:
 
 
 class Mirror:
-    """A follower that keeps where every example is, and its embedding."""
+    """A projection that keeps where every example is, and its embedding."""
 
     def __init__(self) -> None:
         self.places: dict[int, tuple[int, int]] = {}
         self.rows: dict[int, bytes] = {}
 
-    def opened(self, history: History) -> None:
+    def rebuild(self, log: EventLog) -> None:
         self.places, self.rows = {}, {}
-        self.take(list(history.facts()))
+        self.take(list(log.replay()))
 
-    def applied(self, facts: Any, history: History) -> None:
-        self.take(facts)
+    def apply(self, events: Any, log: EventLog) -> None:
+        self.take(events)
 
-    def take(self, facts: Any) -> None:
-        for fact in facts:
-            self.take_one(fact)
+    def take(self, events: Any) -> None:
+        for event in events:
+            self.take_one(event)
 
-    def take_one(self, fact: Fact) -> None:
-        if not isinstance(fact, (Added, Removed, Moved)):
+    def take_one(self, event: DomainEvent) -> None:
+        if not isinstance(event, (ExamplesAdded, ExamplesRemoved, ExamplesMoved)):
             return
-        block = fact.block
+        block = event.block
         before = list(zip(block.class_ids.tolist(), block.fine_ids.tolist(), strict=True))
         after: list[Any] = [None] * len(block)
-        if isinstance(fact, Added):
+        if isinstance(event, ExamplesAdded):
             before, after = [None] * len(block), before
-        if isinstance(fact, Moved):
-            after = list(zip(fact.to_class_ids.tolist(), fact.to_fine_ids.tolist(), strict=True))
+        if isinstance(event, ExamplesMoved):
+            after = list(zip(event.to_class_ids.tolist(), event.to_fine_ids.tolist(), strict=True))
         for number, left, came, values in zip(
             block.ids.tolist(), before, after, block.rows, strict=True
         ):

@@ -69,7 +69,7 @@ def killed_at(folder: Any, act: Callable[[Workspace], object], step: int) -> boo
         try:
             steps = Steps(step, lambda: os.kill(os.getpid(), signal.SIGKILL))
             workspace = Workspace.open(folder)
-            with faulty(steps, workspace._store.writer):
+            with faulty(steps, workspace._store.database.writer):
                 act(workspace)
             workspace.close()
         except BaseException:  # noqa: BLE001

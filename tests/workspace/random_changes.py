@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evergrow.workspace import (
     ConflictError,
-    Lesson,
+    NewExample,
     NoSuchClassError,
     NoSuchExampleError,
     Workspace,
@@ -42,12 +42,14 @@ def embedding(rng: np.random.Generator, label: str, fine: str | None = None) -> 
     return (centre + 0.5 * rng.normal(size=N_FEATURES)).astype(np.float32)
 
 
-def lessons(rng: np.random.Generator, n: int, labels: Sequence[str] = LABELS) -> list[Lesson]:
+def new_examples(
+    rng: np.random.Generator, n: int, labels: Sequence[str] = LABELS
+) -> list[NewExample]:
     """Examples of random classes, half of them with fine names."""
     made = []
     for _ in range(n):
         label, fine = str(rng.choice(labels)), FINES[int(rng.choice([0, 0, 1, 2, 3]))]
-        made.append(Lesson(embedding(rng, label, fine), label, fine))
+        made.append(NewExample(embedding(rng, label, fine), label, fine))
     return made
 
 
@@ -67,14 +69,14 @@ def _merge(workspace: Workspace, rng: np.random.Generator) -> None:
 
 
 def _rename(workspace: Workspace, rng: np.random.Generator) -> None:
-    # Back to a name that lessons know, so that later steps find the class.
+    # Back to a name that examples know, so that later steps find the class.
     old, new = rng.permutation(LABELS)[:2].tolist()
     workspace.rename(old, new)
 
 
 STEPS: dict[str, Callable[[Workspace, np.random.Generator], object]] = {
-    "teach one": lambda workspace, rng: workspace.teach(lessons(rng, 1)),
-    "teach some": lambda workspace, rng: workspace.teach(lessons(rng, 12)),
+    "teach one": lambda workspace, rng: workspace.teach(new_examples(rng, 1)),
+    "teach some": lambda workspace, rng: workspace.teach(new_examples(rng, 12)),
     "relabel": _relabel,
     "remove": lambda workspace, rng: workspace.remove(_some_example(workspace, rng)),
     "forget": lambda workspace, rng: workspace.forget(str(rng.choice(LABELS))),
@@ -118,7 +120,7 @@ def take(workspace: Workspace, step: Step) -> bool:
 def new_workspace(folder: Path, **options: Any) -> Workspace:
     """A workspace for embeddings, with examples to begin with."""
     workspace = Workspace.create(folder, features=None, **options)
-    workspace.teach(lessons(np.random.default_rng(0), 30))
+    workspace.teach(new_examples(np.random.default_rng(0), 30))
     return workspace
 
 
@@ -126,7 +128,7 @@ def answers(workspace: Workspace) -> dict[str, Any]:
     """All that the model says of fixed examples, by names of classes."""
     snapshot = workspace.snapshot
     rng = np.random.default_rng(3)
-    X = np.array([lesson.embedding for lesson in lessons(rng, 20)])
+    X = np.array([new_example.embedding for new_example in new_examples(rng, 20)])
     if not len(snapshot.class_ids):
         return {"classes": []}
     names = [snapshot.names[k] for k in snapshot.class_ids.tolist()]

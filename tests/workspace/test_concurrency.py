@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 
 from evergrow import WorkspaceError
-from evergrow.workspace import ConflictError, Lesson
-from evergrow.workspace.events import Idle
-from tests.workspace.builders import asked, counts, labels, lesson, made, picture
+from evergrow.workspace import ConflictError, NewExample
+from evergrow.workspace.events import NullProjection
+from tests.workspace.builders import asked, counts, labels, made, new_example, picture
 
 
 def test_two_threads_that_name_the_same_class_at_once_make_one(tmp_path):
     with made(tmp_path) as workspace, ThreadPoolExecutor(8) as pool:
-        taught = pool.map(lambda n: workspace.teach([lesson("cup", n, fine="red")])[0], range(40))
+        taught = pool.map(
+            lambda n: workspace.teach([new_example("cup", n, fine="red")])[0], range(40)
+        )
         assert sum(one.new_class for one in taught) == 1
         assert counts(workspace) == {"cup": 40}
         assert workspace.check() == []
@@ -24,7 +26,7 @@ def test_two_threads_that_name_the_same_class_at_once_make_one(tmp_path):
 
 def test_a_key_that_comes_from_many_threads_at_once_is_taught_once(tmp_path):
     with made(tmp_path) as workspace, ThreadPoolExecutor(8) as pool:
-        once = lesson("cup", 1, request=asked("k"), picture=picture(1))
+        once = new_example("cup", 1, request=asked("k"), picture=picture(1))
         answers = list(pool.map(lambda _: workspace.teach([once])[0], range(16)))
         assert len(set(answers)) == 1
         assert counts(workspace) == {"cup": 1}
@@ -32,7 +34,7 @@ def test_a_key_that_comes_from_many_threads_at_once_is_taught_once(tmp_path):
 
 def test_readers_see_whole_states_while_everything_changes(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("a", n) for n in range(20)])
+        workspace.teach([new_example("a", n) for n in range(20)])
         stop, wrong = threading.Event(), []
 
         def read():
@@ -58,7 +60,7 @@ def test_readers_see_whole_states_while_everything_changes(tmp_path):
 
 def test_changes_from_many_threads_all_stand_or_are_refused(tmp_path):
     def change(number):
-        workspace.teach([lesson(f"class {number % 3}", number)])
+        workspace.teach([new_example(f"class {number % 3}", number)])
         try:
             [workspace.undo, lambda: workspace.merge("class 0", "class 1")][number % 2]()
         except WorkspaceError:
@@ -71,13 +73,13 @@ def test_changes_from_many_threads_all_stand_or_are_refused(tmp_path):
 
 def test_a_full_house_of_ten_thousand_classes_is_listed_and_refuses_one_more(tmp_path):
     with made(tmp_path) as workspace:
-        workspace._follower = Idle()
+        workspace._writer.publisher.projection = NullProjection()
         rows = np.ones((10_000, 3), dtype=np.float32)
-        workspace.teach([Lesson(row, f"class {n}") for n, row in enumerate(rows)])
+        workspace.teach([NewExample(row, f"class {n}") for n, row in enumerate(rows)])
         assert workspace.status().n_classes == 10_000
         with pytest.raises(ConflictError, match="there are 10000 classes already"):
-            workspace.teach([lesson("one more")])
+            workspace.teach([new_example("one more")])
         page = workspace.classes(limit=10_000)
         assert (len(page.items), page.next) == (10_000, None)
-        workspace.teach([lesson("class 77", 1)])
+        workspace.teach([new_example("class 77", 1)])
         assert workspace.class_named("class 77").n_examples == 2

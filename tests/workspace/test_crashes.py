@@ -8,14 +8,16 @@ import shutil
 import pytest
 
 from evergrow.workspace import Workspace
-from tests.workspace.builders import labels, lesson, made, picture
+from tests.workspace.builders import labels, made, new_example, picture
 from tests.workspace.faults import killed_at, killed_at_creation
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 
 ACTIONS = {
-    "the first lesson": lambda w: w.teach([lesson("cup", 9, picture=picture(9), fine="red")]),
-    "lessons": lambda w: w.teach([lesson("mug", n, picture=picture(n)) for n in (7, 8)]),
+    "the first new_example": lambda w: w.teach(
+        [new_example("cup", 9, picture=picture(9), fine="red")]
+    ),
+    "examples": lambda w: w.teach([new_example("mug", n, picture=picture(n)) for n in (7, 8)]),
     "a correction": lambda w: w.relabel(1, label="mug", fine="tall"),
     "merging": lambda w: w.merge("cup", "pen"),
     "erasing": lambda w: w.forget("cup", erase=True),
@@ -25,9 +27,9 @@ ACTIONS = {
 
 def prepared(folder, action):
     with made(folder, rows_per_shard=2) as workspace:
-        if action != "the first lesson":
-            workspace.teach([lesson("cup", n, picture=picture(n)) for n in range(2)])
-            workspace.teach([lesson("pen", 2, fine="red")])
+        if action != "the first new_example":
+            workspace.teach([new_example("cup", n, picture=picture(n)) for n in range(2)])
+            workspace.teach([new_example("pen", 2, fine="red")])
     return folder / "workspace"
 
 
@@ -67,8 +69,8 @@ def test_killed_while_it_is_made_a_workspace_can_be_made_again(tmp_path):
         if not (target / "workspace.json").exists():
             Workspace.create(target, features=None).close()
         with Workspace.open(target) as workspace:
-            workspace.teach([lesson("cup")])
-            assert workspace.check(mend=True) is not None
+            workspace.teach([new_example("cup")])
+            assert workspace.check(repair=True) is not None
             assert workspace.check() == []
         if finished:
             return

@@ -9,13 +9,14 @@ import pytest
 
 from evergrow import WorkspaceError
 from evergrow.workspace import Workspace, WorkspaceFullError
-from evergrow.workspace.store.disk_errors import telling_problems
-from tests.workspace.builders import counts, labels, lesson, made, picture
+from evergrow.workspace.changes import forget
+from evergrow.workspace.store.disk_errors import translate_disk_errors
+from tests.workspace.builders import counts, labels, made, new_example, picture
 from tests.workspace.faults import Steps, faulty, full
 
 
-def lessons(step):
-    return [lesson("mug", n, picture=picture((step, n)), fine="tall") for n in range(3)]
+def new_examples(step):
+    return [new_example("mug", n, picture=picture((step, n)), fine="tall") for n in range(3)]
 
 
 def files(folder):
@@ -30,30 +31,30 @@ def files(folder):
 def test_a_full_disk_at_any_write_teaches_nothing_and_says_so(tmp_path, taught_before):
     with made(tmp_path, rows_per_shard=2) as workspace:
         if taught_before:
-            workspace.teach([lesson("cup", n) for n in range(taught_before)])
+            workspace.teach([new_example("cup", n) for n in range(taught_before)])
         before, there = counts(workspace), files(tmp_path)
         refused = 0
         for step in range(1, 200):
             steps = Steps(step, full)
             try:
                 with faulty(steps):
-                    workspace.teach(lessons(step))
+                    workspace.teach(new_examples(step))
             except WorkspaceFullError:
                 assert counts(workspace) == before
                 left = set(files(tmp_path)) - set(there)
-                # A file of embeddings is taken by the next lesson; thumbnails can be made again.
+                # A file of embeddings is taken by the next example; thumbnails can be made again.
                 assert not [name for name in left if "images" in name or "tmp" in name]
                 assert [f for f in workspace.check() if f.severity == "damage"] == []
                 refused += 1
                 continue
             if steps.n_done < step:
                 break
-            # Where only a thumbnail was lost, the lesson counts.
+            # Where only a thumbnail was lost, the example counts.
             workspace.forget("mug")
             there = files(tmp_path)
         assert refused > 5
         assert counts(workspace) == {**before, "mug": 3}
-        workspace.check(mend=True)
+        workspace.check(repair=True)
         assert workspace.check() == []
 
 
@@ -61,7 +62,7 @@ CHANGES = {
     "relabel": lambda w: w.relabel(1, label="x" * 200),
     "merge": lambda w: w.merge("cup", "pen"),
     "forget": lambda w: w.forget("cup"),
-    "teach": lambda w: w.teach([lesson("y" * 200, n) for n in range(50)]),
+    "teach": lambda w: w.teach([new_example("y" * 200, n) for n in range(50)]),
     "undo": lambda w: w.undo(),
 }
 
@@ -69,12 +70,12 @@ CHANGES = {
 @pytest.mark.parametrize("kind", CHANGES)
 def test_a_full_database_changes_nothing_and_goes_on_with_room(tmp_path, kind):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", n) for n in range(120)])
-        workspace.teach([lesson("pen", n) for n in range(120)])
+        workspace.teach([new_example("cup", n) for n in range(120)])
+        workspace.teach([new_example("pen", n) for n in range(120)])
         workspace.merge("pen", "cup")
         workspace.undo()
         before, version = labels(workspace), workspace.version
-        writer = workspace._store.writer
+        writer = workspace._store.database.writer
         (pages,) = writer.execute("PRAGMA page_count").fetchone()
         writer.execute(f"PRAGMA max_page_count = {pages}")
         changed = 0
@@ -83,13 +84,13 @@ def test_a_full_database_changes_nothing_and_goes_on_with_room(tmp_path, kind):
                 CHANGES[kind](workspace)
                 changed += 1
                 before, version = labels(workspace), workspace.version
-                workspace.teach([lesson("pen", f"filling {changed}")])
+                workspace.teach([new_example("pen", f"filling {changed}")])
                 before, version = labels(workspace), workspace.version
         except WorkspaceFullError:
             pass
         assert (labels(workspace), workspace.version) == (before, version)
         writer.execute(f"PRAGMA max_page_count = {pages + 1000}")
-        workspace.teach([lesson("new", 1)])
+        workspace.teach([new_example("new", 1)])
         assert workspace.check() == []
 
 
@@ -100,35 +101,38 @@ def test_a_full_quota_is_a_full_disk(tmp_path, monkeypatch, number):
 
     with made(tmp_path) as workspace:
         monkeypatch.setattr("os.pwrite", refuse)
-        with pytest.raises(WorkspaceFullError, match="is full: nothing was changed; make room"):
-            workspace.teach([lesson("cup")])
+        with pytest.raises(
+            WorkspaceFullError, match="is full: nothing was changed; free some space"
+        ):
+            workspace.teach([new_example("cup")])
 
 
 def test_a_class_is_erased_although_the_disk_is_full(tmp_path, monkeypatch):
-    def refuse(self):
-        finish(self)
+    def refuse(store):
+        finish(store)
         raise WorkspaceFullError("full")
 
+    finish = forget.finish_erasure
+
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", 1, picture=picture(1)), lesson("pen")])
-        finish = type(workspace)._finish_erasing
-        monkeypatch.setattr(type(workspace), "_finish_erasing", refuse)
+        workspace.teach([new_example("cup", 1, picture=picture(1)), new_example("pen")])
+        monkeypatch.setattr(forget, "finish_erasure", refuse)
         workspace.forget("cup", erase=True)
         assert counts(workspace) == {"pen": 1}
 
 
 def test_snapshots_make_room_for_an_erasing_that_finds_none(tmp_path, monkeypatch):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup"), lesson("pen")])
+        workspace.teach([new_example("cup"), new_example("pen")])
         workspace.save_snapshot()
-        begin = type(workspace._store).transaction
+        begin = type(workspace._store.database).transaction
 
         def begin_with_room(store):
             if list(workspace.layout.models.iterdir()):
                 raise WorkspaceFullError("full")
             return begin(store)
 
-        monkeypatch.setattr(type(workspace._store), "transaction", begin_with_room)
+        monkeypatch.setattr(type(workspace._store.database), "transaction", begin_with_room)
         with pytest.raises(WorkspaceFullError):
             workspace.forget("cup")
         workspace.forget("cup", erase=True)
@@ -137,7 +141,7 @@ def test_snapshots_make_room_for_an_erasing_that_finds_none(tmp_path, monkeypatc
 
 def test_a_model_that_finds_no_room_says_so_and_leaves_no_file(tmp_path, monkeypatch):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson(label, n) for label in ("cup", "pen") for n in range(3)])
+        workspace.teach([new_example(label, n) for label in ("cup", "pen") for n in range(3)])
         (tmp_path / "out").mkdir()
         monkeypatch.setattr("os.fsync", lambda _: full())
         with pytest.raises(WorkspaceFullError, match="out' is full: nothing was changed"):
@@ -152,9 +156,9 @@ def test_another_error_of_the_disk_is_not_taken_for_a_full_one(tmp_path, monkeyp
     with made(tmp_path) as workspace:
         monkeypatch.setattr("os.pwrite", refuse)
         with pytest.raises(OSError, match="broken"):
-            workspace.teach([lesson("cup")])
+            workspace.teach([new_example("cup")])
         monkeypatch.undo()
-        workspace.teach([lesson("cup")])
+        workspace.teach([new_example("cup")])
         assert counts(workspace) == {"cup": 1}
 
 
@@ -173,12 +177,12 @@ def test_a_database_that_cannot_say_why_it_cannot_write_is_taken_for_full(monkey
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR_WRITE
     monkeypatch.setattr("evergrow.workspace.store.disk_errors._is_nearly_full", lambda _: True)
-    with pytest.raises(WorkspaceFullError), telling_problems(tmp_path):
+    with pytest.raises(WorkspaceFullError), translate_disk_errors(tmp_path):
         raise error
     monkeypatch.setattr("evergrow.workspace.store.disk_errors._is_nearly_full", lambda _: False)
     with (
         pytest.raises(WorkspaceError, match="cannot be used: disk I/O error"),
-        telling_problems(tmp_path),
+        translate_disk_errors(tmp_path),
     ):
         raise error
 
@@ -186,7 +190,7 @@ def test_a_database_that_cannot_say_why_it_cannot_write_is_taken_for_full(monkey
 def test_the_first_length_of_embeddings_is_forgotten_when_nothing_was_taught(tmp_path):
     with made(tmp_path) as workspace:
         with pytest.raises(WorkspaceFullError), faulty(Steps(8, full)):
-            workspace.teach([lesson("cup")])
+            workspace.teach([new_example("cup")])
         assert workspace.n_features is None
     with Workspace.open(tmp_path / "workspace") as workspace:
         assert workspace.n_features is None

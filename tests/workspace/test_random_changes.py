@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from evergrow import WorkspaceError
 from evergrow.workspace import ConflictError, Workspace
 from tests.budget import budget
-from tests.workspace.builders import Mirror, labels, lesson, made, picture
+from tests.workspace.builders import Mirror, labels, made, new_example, picture
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 FINE = st.sampled_from([None, None, "x", "y"])
@@ -32,8 +32,8 @@ class Life(RuleBasedStateMachine):
 
     def follow(self):
         self.mirror = Mirror()
-        self.mirror.opened(self.workspace.history)
-        self.workspace._follower = self.mirror
+        self.mirror.rebuild(self.workspace.log)
+        self.workspace._writer.publisher.projection = self.mirror
 
     def teardown(self):
         self.workspace.close()
@@ -50,13 +50,13 @@ class Life(RuleBasedStateMachine):
     def teach(self, label, fine, with_picture):
         self.n_taught += 1
         image = picture(self.n_taught) if with_picture else None
-        self.workspace.teach([lesson(label, self.n_taught, fine=fine, picture=image)])
+        self.workspace.teach([new_example(label, self.n_taught, fine=fine, picture=image)])
         self.changed({**self.examples, self.n_taught: (label, fine)})
 
     @rule(labels=st.lists(NAMES, min_size=2, max_size=6))
     def teach_many(self, labels):
         numbers = range(self.n_taught + 1, self.n_taught + len(labels) + 1)
-        self.workspace.teach([lesson(*pair) for pair in zip(labels, numbers, strict=True)])
+        self.workspace.teach([new_example(*pair) for pair in zip(labels, numbers, strict=True)])
         for number, label in zip(numbers, labels, strict=True):
             self.changed({**self.examples, number: (label, None)})
         self.n_taught += len(labels)
@@ -145,12 +145,12 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def the_facts_lead_to_what_is_there(self):
-        block = self.workspace.history.examples()
+        block = self.workspace.log.examples()
         places = zip(block.class_ids.tolist(), block.fine_ids.tolist(), strict=True)
         there = dict(zip(block.ids.tolist(), places, strict=True))
         assert self.mirror.places == there
         replayed = Mirror()
-        replayed.opened(self.workspace.history)
+        replayed.rebuild(self.workspace.log)
         assert replayed.places == there
 
     @invariant()

@@ -88,7 +88,7 @@ def test_a_token_that_ends_after_all_time_is_good_until_then(tokens):
 
 @pytest.mark.parametrize("seconds", [0, -1])
 def test_a_token_must_end_in_the_future(tokens, seconds):
-    with pytest.raises(WorkspaceError, match="must end in the future"):
+    with pytest.raises(WorkspaceError, match="must expire in the future"):
         tokens.add("robot", "read", expires_in=timedelta(seconds=seconds))
 
 
@@ -118,7 +118,7 @@ def test_a_token_that_was_revoked_keeps_the_time(tmp_path):
 def test_a_name_is_never_used_twice(tokens):
     tokens.add("robot", "teach")
     tokens.revoke("robot")
-    with pytest.raises(ConflictError, match="there is or was a token 'robot'"):
+    with pytest.raises(ConflictError, match="the name 'robot' is or was used"):
         tokens.add("robot", "read")
 
 

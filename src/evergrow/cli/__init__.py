@@ -1,6 +1,9 @@
-"""The command line: train, teach, ask, measure and serve classifiers of images.
+"""The command line: train, update, query, evaluate and serve image classifiers.
 
-Commands import what they need when they run, so that ``--help`` answers at once.
+One file per command or small group of commands. Modules import the library inside the command, so
+that ``--help`` is fast. ``group`` turns errors into one-line messages and exit codes, ``models``
+and ``workspace/access`` open model files and workspaces, ``output`` writes tables, CSV and JSON.
+Start reading with ``fit`` and ``workspace/learn``.
 """
 
 from __future__ import annotations
@@ -20,12 +23,12 @@ from evergrow.cli.options import examples
 from evergrow.cli.plan import plan
 from evergrow.cli.predict import predict
 from evergrow.cli.shard import shard
-from evergrow.cli.workspace.changing import merge, rename, split, undo, unsplit
+from evergrow.cli.workspace.edits import merge, rename, split, undo, unsplit
 from evergrow.cli.workspace.init import init
-from evergrow.cli.workspace.keeping import backup, check, export
 from evergrow.cli.workspace.learn import learn
-from evergrow.cli.workspace.looking import classes, status
+from evergrow.cli.workspace.maintenance import backup, check, export
 from evergrow.cli.workspace.serve import serve
+from evergrow.cli.workspace.status import classes, status
 from evergrow.cli.workspace.token import token
 from evergrow.foundation.version import __version__
 
@@ -43,26 +46,33 @@ __all__ = ["main"]
     ),
 )
 @click.version_option(__version__, "-V", "--version", prog_name="evergrow")
-@click.option("--traceback", is_flag=True, help="Show where in the program an error arose.")
-def main(traceback: bool) -> None:
+@click.option(
+    "--debug", "--traceback", "debug", is_flag=True, help="Show the traceback of an error."
+)
+def main(debug: bool) -> None:
     """Classify images, with classes that never stop growing.
 
-    Put the pictures of each class in a folder of its own, and train a model file. Or make a
-    workspace, a folder that keeps all you teach, and serve it with a page to teach on. Results go
-    to standard output, everything else to standard error.
+    Put the images of each class in a folder of its own, and train a model file. Or make a
+    workspace, a folder that stores everything you teach, and serve it with a web page. Results go
+    to standard output, all other messages to standard error.
 
-    Exit codes: 0 all went well, 1 something is wrong with the data or the model, 2 the command was
-    not understood, 130 interrupted.
+    Exit codes: 0 success, 1 a problem with the data or the model, 2 a wrong command line, 3 a bug
+    in Evergrow, 130 interrupted.
     """
 
 
-_OF_MODEL_FILES = (fit, add, predict, evaluate, info, forget)
-_OF_WORKSPACES = (
+_MODEL_FILE_COMMANDS = (fit, add, predict, evaluate, info, forget)
+_WORKSPACE_COMMANDS = (
     *(init, learn, serve, status, classes),
     *(rename, merge, split, unsplit, undo),
     *(export, check, backup, token),
 )
-_OF_RESEARCH = (experiment, compare, download)
-_OF_CLUSTERS = (shard, plan)
-for command in (*_OF_MODEL_FILES, *_OF_WORKSPACES, *_OF_RESEARCH, *_OF_CLUSTERS):
+_RESEARCH_COMMANDS = (experiment, compare, download)
+_CLUSTER_COMMANDS = (shard, plan)
+for command in (
+    *_MODEL_FILE_COMMANDS,
+    *_WORKSPACE_COMMANDS,
+    *_RESEARCH_COMMANDS,
+    *_CLUSTER_COMMANDS,
+):
     main.add_command(command)

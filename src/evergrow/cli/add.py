@@ -1,24 +1,22 @@
-"""Teaching a model more."""
+"""``evergrow add``: train a model file on more images."""
 
 from __future__ import annotations
 
 import click
 
-from evergrow.cli.models import changed_model, check_output
+from evergrow.cli.models import check_output, edit_model
 from evergrow.cli.options import (
     FOLDER,
     FORCE,
     JOBS,
     MODEL,
     ON_ERROR,
+    OUTPUT,
     QUIET,
     examples,
-    other_output,
     verbosity,
 )
-from evergrow.cli.said import say_learnt
-
-__all__ = ["add"]
+from evergrow.cli.summaries import report_training
 
 
 @click.command(
@@ -29,7 +27,7 @@ __all__ = ["add"]
 )
 @MODEL
 @FOLDER
-@other_output
+@OUTPUT
 @ON_ERROR
 @JOBS
 @FORCE
@@ -43,15 +41,14 @@ def add(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Teach MODEL the images of FOLDER.
+    """Train MODEL on the images of FOLDER.
 
-    FOLDER holds one folder of images per class; classes may be new or known. The
-    file is replaced when all went well, and stays as it was otherwise. Commands that change one
-    file at the same time take turns.
+    FOLDER contains one folder of images per class; classes may be new or known. The file is
+    replaced only if everything succeeds. Commands that change the same file wait for each other.
     """
     if output is not None:
         check_output(output, force=force)
-    with changed_model(model, output, verbose=verbosity(quiet), jobs=jobs) as classifier:
+    with edit_model(model, output, verbose=verbosity(quiet), jobs=jobs) as classifier:
         classifier.set_params(on_error=on_error).partial_fit(folder)
     if not quiet:
-        say_learnt(classifier, output or model)
+        report_training(classifier, output or model)

@@ -1,4 +1,4 @@
-"""Comparing learners on somebody's own features."""
+"""``evergrow compare``: compare learners on your own features."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from evergrow.research.comparison import Comparison, Standing
 
-__all__ = ["compare"]
-
 
 @click.command(
     epilog=examples(
@@ -31,51 +29,57 @@ __all__ = ["compare"]
 @click.argument("features", type=click.Path())
 @click.option("--labels", type=click.Path(), help="The .npy file of labels of an .npy file.")
 @click.option(
-    "--path", type=click.Path(), help="Where the files of a data set with a name lie, as of mnist."
+    "--path", type=click.Path(), help="Folder with the files of a named data set such as mnist."
 )
 @click.option(
     "--out",
     type=click.Path(),
     default="comparison",
     show_default=True,
-    help="Folder for page, tables and what is kept of a comparison that was stopped.",
+    help="Folder for the page, the tables and the checkpoints of an interrupted comparison.",
 )
-@click.option("--quick", is_flag=True, help="Some classes and examples only.")
-@click.option("--only", multiple=True, metavar="NAME", help="Only this learner; may be repeated.")
-@click.option("--skip", multiple=True, metavar="NAME", help="Not this one; may be repeated.")
+@click.option("--quick", is_flag=True, help="Use only some classes and examples.")
+@click.option(
+    "--only", multiple=True, metavar="NAME", help="Use only this learner; may be repeated."
+)
+@click.option("--skip", multiple=True, metavar="NAME", help="Skip this learner; may be repeated.")
 @click.option(
     "--list",
     "listing",
     is_flag=True,
     is_eager=True,
-    help="Name the learners and end.",
+    help="List the learners and exit.",
     expose_value=False,
     callback=lambda ctx, _, value: _list(ctx) if value else None,
 )
-@click.option("--initial", type=click.IntRange(1), help="Classes to begin with; a tenth of them.")
-@click.option("--chunk", type=click.IntRange(1), help="Classes per update; for ten updates.")
+@click.option(
+    "--initial", type=click.IntRange(1), help="Classes to start with; by default a tenth."
+)
+@click.option(
+    "--chunk", type=click.IntRange(1), help="Classes per update; by default for ten updates."
+)
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**31),
     default=0,
     show_default=True,
-    help="Seed of the order of the classes and of the learners.",
+    help="Random seed of the class order and of the learners.",
 )
 @click.option(
     "--repetitions",
     type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
-    help="Orders of the classes.",
+    help="Number of class orders.",
 )
 @click.option(
     "--time-limit",
     type=click.FloatRange(0, min_open=True),
     default=120.0,
     show_default=True,
-    help="Seconds for each learner and order.",
+    help="Seconds per learner and order.",
 )
-@click.option("--fresh", is_flag=True, help="Measure again what is kept from before.")
+@click.option("--fresh", is_flag=True, help="Ignore the results of earlier runs.")
 @JOBS
 @QUIET
 def compare(
@@ -95,14 +99,14 @@ def compare(
     jobs: int,
     quiet: bool,
 ) -> None:
-    """Compare all learners on FEATURES and say which to take.
+    """Compare all learners on FEATURES and recommend one.
 
     FEATURES is an .npz file with X_train, y_train, X_test and y_test, or with X and y; an .npy
-    file with --labels in another; or the name of a data set, such as digits, which is built in, or
-    mnist, whose files --path names. All learners of this package, scikit-learn's and
-    river's go through one stream in which classes come some at a time. Writes a table, and
-    comparison.html, comparison.csv and comparison.json to the folder of --out. Learners that are
-    finished are kept there: after an interruption the same command goes on with the next.
+    file with its --labels; or the name of a data set, such as digits, which is built in, or mnist,
+    with its files in --path. The learners of this package, of scikit-learn and of river are trained
+    on the same stream, in which classes arrive a few at a time. Writes a table, and
+    comparison.html, comparison.csv and comparison.json to the folder of --out. Finished learners
+    are checkpointed there: after an interruption, run the same command again to resume.
     """
     from evergrow.research.comparison import choose
     from evergrow.research.comparison import compare as compare_learners
@@ -129,7 +133,7 @@ def compare(
     if not quiet:
         click.echo(f"{click.format_filename(out)}/comparison.html", err=True)
     if not found.measured_anything:
-        raise click.ClickException("no learner could be measured; it is said above why")
+        raise click.ClickException("no learner could be measured; see the notes above")
 
 
 def _list(ctx: click.Context) -> None:
@@ -145,7 +149,7 @@ def _write(found: Comparison) -> None:
 
     from evergrow.foundation.naming import printable
 
-    # A file or a pipe has no width of its own: lines are not to be broken there.
+    # A file or a pipe has no width; lines must not be wrapped there.
     console = Console(highlight=False, markup=False)
     console = console if console.is_terminal else Console(highlight=False, markup=False, width=140)
     facts = found.facts

@@ -1,12 +1,10 @@
-"""Fetching published data sets."""
+"""``evergrow download``: fetch public data sets."""
 
 from __future__ import annotations
 
 import click
 
 from evergrow.cli.options import QUIET, examples, verbosity
-
-__all__ = ["download"]
 
 
 @click.command(
@@ -21,8 +19,8 @@ __all__ = ["download"]
 def download(name: str, folder: str, quiet: bool) -> None:
     """Download the data set NAME into FOLDER.
 
-    Only over https, and only files with the expected SHA-256 are kept. After an interruption the
-    same command goes on where it stopped. No other command uses the network.
+    Uses https only and checks the SHA-256 of every file. After an interruption, run the same
+    command again to resume. No other command uses the network.
     """
     from evergrow.research import datasets
 

@@ -1,4 +1,4 @@
-"""Measuring a model on labelled images."""
+"""``evergrow evaluate``: measure the accuracy of a model on labelled images."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ from typing import Any
 
 import click
 
-from evergrow.cli.models import answers_of, check_output, load_classifier
+from evergrow.cli.models import check_output, load_classifier, predict_images
 from evergrow.cli.options import FOLDER, FORCE, JOBS, MODEL, QUIET, examples, verbosity
 from evergrow.cli.output import write_fields, write_json
-
-__all__ = ["evaluate"]
 
 
 @dataclass(frozen=True)
 class _Result:
-    """Which classes were taken for which, and what could not be judged."""
+    """The confusion matrix, and the images that could not be evaluated."""
 
     classes: list[str]
     confusion: Any
-    # Images per class, and those of them for which the answer was no class of the model.
+    # Images per class, and how many of them the model rejected.
     images: Any
     rejected: Any
     unknown: dict[str, int]
@@ -36,7 +34,7 @@ class _Result:
         return self.n_right / int(self.images.sum())
 
     def per_class(self) -> list[dict[str, Any]]:
-        """What is said of each class that was asked about."""
+        """Results of each class with images."""
         right = self.confusion.diagonal()
         return [
             {
@@ -61,7 +59,7 @@ class _Result:
 )
 @MODEL
 @FOLDER
-@click.option("--confusion", type=click.Path(), help="Draw who is taken for whom: .svg or .png.")
+@click.option("--confusion", type=click.Path(), help="Plot the confusion matrix: .svg or .png.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @JOBS
 @FORCE
@@ -77,37 +75,37 @@ def evaluate(
 ) -> None:
     """Measure the accuracy of MODEL on FOLDER.
 
-    FOLDER holds one folder of images per class. Writes the accuracy, the number of right answers
-    and that of images, and of each class the number of images, of right answers and their share,
-    with tabs between. Class folders that the model does not know, and images that cannot be read,
-    are named on standard error and count for nothing; the exit code is then 1.
+    FOLDER contains one folder of images per class. Writes tab-separated lines: the accuracy, the
+    number of correct answers and the number of images; then for each class the number of images,
+    the number of correct answers and their share. Class folders that the model does not know and
+    images that cannot be read are listed on standard error and ignored; the exit code is then 1.
     """
     if confusion is not None:
         if Path(confusion).suffix.lower() not in (".svg", ".png"):
             raise click.BadParameter("must end in .svg or .png", param_hint="'--confusion'")
         check_output(confusion, force=force)
-    result = _measured(load_classifier(model, verbose=verbosity(quiet), jobs=jobs), folder)
+    result = _evaluate(load_classifier(model, verbose=verbosity(quiet), jobs=jobs), folder)
     _write_json(result) if as_json else _write_text(result)
     if confusion is not None:
         from evergrow.vision.classifier import draw_confusion
 
         draw_confusion(result.confusion, result.classes, confusion, rejected=result.rejected)
     for name, count in result.unknown.items():
-        click.echo(f"Error: the model does not know {name!r}, left out: {count}", err=True)
+        click.echo(f"Error: the model does not know {name!r}, {count} images ignored", err=True)
     for problem in result.problems:
         click.echo(f"Error: {problem}", err=True)
     if result.unknown or result.problems:
         raise click.exceptions.Exit(1)
 
 
-def _measured(classifier: Any, folder: str) -> _Result:
+def _evaluate(classifier: Any, folder: str) -> _Result:
     import numpy as np
 
     from evergrow.foundation.labels import ClassList
     from evergrow.vision.images import find_labelled
 
     found = find_labelled(folder)
-    # Names of folders are strings; classes may be numbers if the model was trained in Python.
+    # Folder names are strings; classes may be numbers if the model was trained in Python.
     column_of = ClassList(classifier.classes_).column_by_text
     known = [i for i, label in enumerate(found.labels.tolist()) if label in column_of]
     names, counts = np.unique(np.delete(found.labels, known), return_counts=True)
@@ -116,7 +114,7 @@ def _measured(classifier: Any, folder: str) -> _Result:
         raise click.ClickException(
             f"the model knows none of the classes {sorted(unknown)}; it knows {list(column_of)}"
         )
-    answers = answers_of(classifier, [found.paths[i] for i in known])
+    answers = predict_images(classifier, [found.paths[i] for i in known])
     if not len(answers.kept):
         raise click.ClickException(f"no image can be read, the first: {answers.problems[0]}")
     truth = np.array([column_of[label] for label in found.labels[known]])[answers.kept]

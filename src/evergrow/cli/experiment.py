@@ -1,4 +1,4 @@
-"""Repeating the experiments of the papers."""
+"""``evergrow experiment``: repeat the experiments of the papers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from evergrow.cli.options import JOBS, QUIET, examples, verbosity
 if TYPE_CHECKING:
     from evergrow.research.experiments import Experiment
 
-__all__ = ["experiment"]
-
 
 @click.command(
     epilog=examples(
@@ -23,18 +21,20 @@ __all__ = ["experiment"]
     )
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--list", "listing", is_flag=True, help="Name every table and figure.")
+@click.option("--list", "listing", is_flag=True, help="List all tables and figures.")
 @click.option(
-    "--data", type=click.Path(), help="Your own data (.npz features, a folder) in place of ours."
+    "--data", type=click.Path(), help="Use your own data (.npz features, or a folder) instead."
 )
 @click.option("--quick", is_flag=True, help="A small run on built-in data, in about a minute.")
 @click.option(
     "--out",
     type=click.Path(),
-    help="Folder for tables, pictures, pages and runs that are kept: results, or results-quick.",
+    help="Folder for tables, figures, pages and cached runs; by default results or results-quick.",
 )
-@click.option("--seeds", type=click.IntRange(1, 1000), help="How often to repeat, mostly 3.")
-@click.option("--fresh", is_flag=True, help="Do runs again that are kept from before.")
+@click.option(
+    "--seeds", type=click.IntRange(1, 1000), help="Number of random seeds; mostly 3 by default."
+)
+@click.option("--fresh", is_flag=True, help="Ignore cached runs.")
 @JOBS
 @QUIET
 def experiment(
@@ -50,16 +50,16 @@ def experiment(
 ) -> None:
     """Repeat experiments of the papers: NAME is one, a paper's name, or "all".
 
-    Writes NAME.csv, NAME-timings.csv, the picture NAME.svg, the page NAME.md and NAME.json with
-    versions, processor and hashes of the data, and says what agrees with the paper. Without --data
-    and --quick the data are the files in the folder EVERGROW_DATA, or built-in ones when it is not
-    set. An experiment that was stopped goes on where it stopped when the command is given again.
+    Writes NAME.csv, NAME-timings.csv, the figure NAME.svg, the page NAME.md and NAME.json with
+    versions, processor and hashes of the data, and prints which claims of the paper hold. Without
+    --data and --quick the data are the files in the folder EVERGROW_DATA, or built-in data if it is
+    not set. After an interruption, run the same command again to resume.
     """
     if listing:
         _write_list()
         return
     if not names:
-        raise click.UsageError("name an experiment, or ask for --list")
+        raise click.UsageError("name an experiment, or use --list")
     from evergrow.research.experiments import ExperimentContext, find_experiments, run_experiment
     from evergrow.research.experiments.pages import write_index
     from evergrow.research.experiments.runner import check_folder
@@ -78,7 +78,7 @@ def experiment(
         try:
             outcome = run_experiment(each, out, context, fresh=fresh, verbose=verbosity(quiet))
         except KeyboardInterrupt:
-            click.echo("What is done is kept; the same command goes on from there.", err=True)
+            click.echo("Finished runs are cached; run the same command again to resume.", err=True)
             raise
         click.echo(f"{each.name}: {each.title}")
         for finding in outcome.findings:
@@ -89,13 +89,15 @@ def experiment(
 
 
 def _taking_data(experiments: list[Experiment]) -> list[Experiment]:
-    """Those that can be done on a user's data; the others are named."""
+    """Return the experiments that accept a user's data, and list the others."""
     taking = [each for each in experiments if each.sources]
     left_out = [each.name for each in experiments if not each.sources]
     if not taking:
-        raise click.UsageError(f"{', '.join(left_out)}: makes its own data, --data has no use")
+        raise click.UsageError(
+            f"{', '.join(left_out)}: generates its own data and does not accept --data"
+        )
     for name in left_out:
-        click.echo(f"{name}: left out, it makes its own data", err=True)
+        click.echo(f"{name}: skipped, it generates its own data", err=True)
     return taking
 
 

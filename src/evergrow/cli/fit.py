@@ -1,4 +1,4 @@
-"""Training a new model."""
+"""``evergrow fit``: train a new model file."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import click
 
 from evergrow.cli.models import check_output
 from evergrow.cli.options import FOLDER, FORCE, JOBS, ON_ERROR, QUIET, examples, verbosity
-from evergrow.cli.said import say_learnt
-
-__all__ = ["fit"]
+from evergrow.cli.summaries import report_training
 
 
 @click.command(
@@ -32,7 +30,7 @@ __all__ = ["fit"]
     type=click.Choice(["rls", "forest"]),
     default="rls",
     show_default=True,
-    help="Least squares, or a forest of class means.",
+    help="Regularised least squares, or a nearest class mean forest.",
 )
 @ON_ERROR
 @click.option(
@@ -54,7 +52,7 @@ def fit(
 ) -> None:
     """Train a model on FOLDER.
 
-    FOLDER holds one folder of images per class, called by its name.
+    FOLDER contains one folder of images per class; the folder is named after the class.
     """
     check_output(output, force=force)
     from evergrow.vision.classifier import ImageClassifier
@@ -67,7 +65,7 @@ def fit(
         random_state=seed,
         verbose=verbosity(quiet),
     )
-    # How one command works is no part of what the file keeps.
+    # Parameters of this command are not saved.
     model.fit(folder).set_params(n_jobs=None, on_error="raise", verbose=0).save(output)
     if not quiet:
-        say_learnt(model, output)
+        report_training(model, output)

@@ -1,16 +1,14 @@
-"""Taking classes out of a model or a workspace."""
+"""``evergrow forget``: remove classes from a model file or a workspace."""
 
 from __future__ import annotations
 
 import click
 
-from evergrow.cli.models import changed_model, check_output
-from evergrow.cli.options import FORCE, QUIET, examples, other_output
-from evergrow.cli.said import say_size
-from evergrow.cli.workspace.changing import forget_classes
-from evergrow.cli.workspace.opening import is_workspace
-
-__all__ = ["forget"]
+from evergrow.cli.models import check_output, edit_model
+from evergrow.cli.options import FORCE, OUTPUT, QUIET, examples
+from evergrow.cli.summaries import report_model
+from evergrow.cli.workspace.access import is_workspace
+from evergrow.cli.workspace.edits import forget_classes
 
 
 @click.command(
@@ -22,11 +20,11 @@ __all__ = ["forget"]
 )
 @click.argument("model", metavar="MODEL|DIR", type=click.Path())
 @click.argument("classes", metavar="CLASS...", nargs=-1, required=True)
-@other_output
+@OUTPUT
 @click.option(
     "--erase",
     is_flag=True,
-    help="Of a workspace: delete the images and embeddings too, which cannot be undone.",
+    help="For a workspace: delete the images and embeddings too; this cannot be undone.",
 )
 @FORCE
 @QUIET
@@ -38,11 +36,11 @@ def forget(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Take classes out of the model file MODEL or the workspace DIR.
+    """Remove classes from the model file MODEL or the workspace DIR.
 
-    The model is then as if their images had never come. A workspace keeps the images for 'evergrow
-    undo', unless they are erased; with them goes all that was taken out before. Classes that were
-    forgotten can be erased later.
+    The model is then as if it had never seen their images. A workspace keeps the images for
+    'evergrow undo' unless --erase is given, which also deletes everything removed before. Classes
+    that were forgotten can be erased later.
     """
     if is_workspace(model):
         if output is not None:
@@ -55,9 +53,9 @@ def forget(
         check_output(output, force=force)
     from evergrow.foundation.labels import ClassList
 
-    with changed_model(model, output, verbose=0) as classifier:
+    with edit_model(model, output, verbose=0) as classifier:
         # Classes may be numbers if the model was trained in Python.
         labels = ClassList(classifier.classes_).from_text(classes)
         classifier.forget(classes=labels)
     if not quiet:
-        say_size(classifier, output or model)
+        report_model(classifier, output or model)

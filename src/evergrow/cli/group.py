@@ -1,4 +1,4 @@
-"""How errors, warnings and interruptions reach the person at the terminal."""
+"""The group of all commands, which reports errors, warnings and interruptions."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from typing import Any
 
 import click
 
-from evergrow.foundation.errors import ClusterError
-
-__all__ = ["Commands"]
+from evergrow.foundation.errors import EvergrowError
 
 _INTERRUPTED = 130
-# What the library raises about data, models and missing packages; all else is a fault of its own.
-_EXPECTED = (ValueError, TypeError, OSError, ImportError, ClusterError)
+# Problems with the input, with files and with missing packages. Any other exception is a bug.
+_EXPECTED = (EvergrowError, OSError, ImportError)
+
+
+class _InternalError(click.ClickException):
+    """A bug: an exception that is neither refused input nor a problem of the system."""
+
+    exit_code = 3
 
 
 class Commands(click.Group):
-    """A group whose commands end with a sentence and an exit code, never with a traceback."""
+    """A group whose commands end with a one-line message and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
@@ -29,18 +33,27 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
             ctx.exit(_INTERRUPTED)
-        except BrokenPipeError:
-            # Whoever reads has enough, as "head" does: Click ends quietly.
+        except (BrokenPipeError, click.exceptions.Exit, click.exceptions.Abort):
+            # The reader of a pipe may stop early, as "head" does: Click ends quietly.
             raise
-        except MemoryError as error:
-            if ctx.params.get("traceback"):
+        except click.ClickException:
+            raise
+        except Exception as error:
+            if ctx.params.get("debug"):
                 raise
-            reason = f": {error}" if str(error) else ""
-            raise click.ClickException(f"there is not enough memory{_one_line(reason)}") from error
-        except _EXPECTED as error:
-            if ctx.params.get("traceback"):
-                raise
-            raise click.ClickException(_one_line(str(error))) from error
+            raise _message_for(error) from error
+
+
+def _message_for(error: Exception) -> click.ClickException:
+    text = _one_line(str(error))
+    if isinstance(error, MemoryError):
+        return click.ClickException(f"out of memory: {text}" if text else "out of memory")
+    if isinstance(error, _EXPECTED):
+        return click.ClickException(text)
+    return _InternalError(
+        f"internal error ({type(error).__name__}: {text}); this is a bug in Evergrow, "
+        "'evergrow --debug ...' shows the traceback"
+    )
 
 
 @contextmanager
@@ -55,7 +68,7 @@ def _warnings_in_one_line() -> Iterator[None]:
 
 
 def _one_line(message: str) -> str:
-    # Messages quote names of files, which may hold what a terminal obeys.
+    # Messages quote file names, which may contain control characters.
     from evergrow.foundation.naming import printable
 
     return printable(" ".join(message.splitlines()))

@@ -1,4 +1,4 @@
-"""What is in a model file."""
+"""``evergrow info``: describe a model file."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from evergrow.cli.models import load_model
 from evergrow.cli.options import MODEL, examples
 from evergrow.cli.output import write_fields, write_json
 
-__all__ = ["info"]
-
 
 @click.command(
     epilog=examples(
@@ -23,10 +21,10 @@ __all__ = ["info"]
 @MODEL
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def info(model: str, as_json: bool) -> None:
-    """Tell what is in MODEL.
+    """Describe the model file MODEL.
 
-    Estimator, features, classes, size and versions. Reads any model file of Evergrow's, not only
-    classifiers of images.
+    Shows estimator, features, classes, size and versions. Reads any model file of Evergrow, not
+    only image classifiers.
     """
     found = _described(model)
     if as_json:

@@ -1,4 +1,4 @@
-"""Model files as commands read and replace them."""
+"""Model files as commands load and change them."""
 
 from __future__ import annotations
 
@@ -11,42 +11,41 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evergrow.cli.workspace.opening import is_workspace
+from evergrow.cli.workspace.access import is_workspace
 from evergrow.foundation.locks import locked
 
 if TYPE_CHECKING:
-    from evergrow.cli.workspace.asking import WorkspaceClassifier
+    from evergrow.cli.workspace.predictor import WorkspaceClassifier
     from evergrow.vision.classifier import Answers, ImageClassifier
 
-__all__ = ["answers_of", "changed_model", "check_output", "load_classifier", "load_model"]
 
-# How one command works is no part of what the file keeps.
-_OF_THE_MOMENT = ("n_jobs", "on_error", "verbose")
+# Parameters of one command that are not saved to the file.
+_TEMPORARY_PARAMETERS = ("n_jobs", "on_error", "verbose")
 
 
 def load_model(path: str) -> Any:
-    """Read any model file; an error that says what to do for a folder."""
+    """Load any model file; for a folder the error says what to do."""
     import evergrow
 
     if os.path.isdir(path):
-        raise click.ClickException(_why_no_file(path))
+        raise click.ClickException(_folder_message(path))
     return evergrow.load(path)
 
 
-def _why_no_file(path: str) -> str:
+def _folder_message(path: str) -> str:
     name = click.format_filename(path)
     if is_workspace(path):
         return (
-            f"{name!r} is a workspace: 'evergrow learn' teaches it and 'evergrow status' tells "
-            "what it holds"
+            f"{name!r} is a workspace: use 'evergrow learn' to teach it and 'evergrow status' to "
+            "inspect it"
         )
     return f"{name!r} is a folder: name a model file, as written by 'evergrow fit'"
 
 
 def load_classifier(path: str, *, verbose: int, jobs: int) -> ImageClassifier | WorkspaceClassifier:
-    """Read a classifier of images, or a workspace, to ask it."""
+    """Load an image classifier or a workspace for prediction."""
     if is_workspace(path):
-        from evergrow.cli.workspace.asking import WorkspaceClassifier
+        from evergrow.cli.workspace.predictor import WorkspaceClassifier
 
         return WorkspaceClassifier(path, verbose=verbose, jobs=jobs)
     model: ImageClassifier = _checked_classifier(path).set_params(verbose=verbose, n_jobs=jobs)
@@ -65,26 +64,26 @@ def _checked_classifier(path: str) -> ImageClassifier:
     return model
 
 
-def answers_of(
+def predict_images(
     classifier: ImageClassifier | WorkspaceClassifier, paths: list[Any], *, k: int = 1
 ) -> Answers:
-    """Answers to the images that can be read; the others are among the problems."""
+    """Predict the images that can be read; the others are listed as problems."""
     from evergrow import BadImageWarning
 
     with warnings.catch_warnings():
-        # Commands name all of them, a warning the first few.
+        # Commands list all problems; the warning names only the first few.
         warnings.simplefilter("ignore", BadImageWarning)
         return classifier.answer(paths, k=k, on_error="skip")
 
 
 def check_output(path: str, *, force: bool) -> None:
-    """Refuse an output before minutes of work for it."""
+    """Reject an output path before the work starts."""
     target = Path(os.path.realpath(path))
     name = click.format_filename(path)
     if target.is_dir():
         raise click.ClickException(f"cannot write {name!r}: it is a folder, name a file")
     if target.exists() and not force:
-        raise click.ClickException(f"{name!r} is there already: --force replaces it")
+        raise click.ClickException(f"{name!r} exists: use --force to replace it")
     if not target.parent.is_dir():
         raise click.ClickException(
             f"cannot write {name!r}: the folder {str(target.parent)!r} does not exist"
@@ -94,16 +93,16 @@ def check_output(path: str, *, force: bool) -> None:
 
 
 @contextmanager
-def changed_model(
+def edit_model(
     path: str, output: str | None, *, verbose: int, jobs: int = -1
 ) -> Iterator[ImageClassifier]:
-    """Read a model, let the block change it, and write it if all went well.
+    """Load a model, let the block change it, and save it if the block succeeds.
 
-    Commands that change one file take turns. If something else wrote the file meanwhile, what it
-    wrote stays, and an error says so.
+    A lock makes commands that change the same file wait for each other. If another program wrote
+    the file meanwhile, its version stays and an error is raised.
     """
     target = path if output is None else output
-    # A lock beside a file that is not there would be all that is left.
+    # Without this check a lock file would be created for a file that does not exist.
     if not Path(path).exists():
         raise click.ClickException(f"there is no model file {click.format_filename(path)!r}")
 
@@ -112,16 +111,16 @@ def changed_model(
         click.echo(f"Waiting for another command that changes {name!r}.", err=True)
 
     if is_workspace(path):
-        raise click.ClickException(_why_no_file(path))
+        raise click.ClickException(_folder_message(path))
     with locked(target, say_waiting):
         before = _stamp(target)
         model = _checked_classifier(path)
-        settings = {name: getattr(model, name) for name in _OF_THE_MOMENT}
+        settings = {name: getattr(model, name) for name in _TEMPORARY_PARAMETERS}
         yield model.set_params(verbose=verbose, n_jobs=jobs)
         model.set_params(**settings)
         if _stamp(target) != before:
             raise click.ClickException(
-                f"{click.format_filename(target)!r} was changed by something else meanwhile: "
+                f"{click.format_filename(target)!r} was changed by another program meanwhile: "
                 "nothing was written, run the command again"
             )
         model.save(target)

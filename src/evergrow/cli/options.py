@@ -6,18 +6,6 @@ import sys
 
 import click
 
-__all__ = [
-    "FOLDER",
-    "FORCE",
-    "JOBS",
-    "MODEL",
-    "ON_ERROR",
-    "QUIET",
-    "examples",
-    "other_output",
-    "verbosity",
-]
-
 MODEL = click.argument("model", type=click.Path())
 FOLDER = click.argument("folder", type=click.Path())
 
@@ -34,30 +22,28 @@ JOBS = click.option(
     callback=_checked_jobs,
     default=-1,
     show_default=True,
-    help="Threads; -1 for one per processor. Results do not depend on it.",
+    help="Number of threads; -1 for one per processor. Results do not depend on it.",
 )
-QUIET = click.option(
-    "-q", "--quiet", is_flag=True, help="No progress bars and no word about what was done."
-)
-FORCE = click.option("--force", is_flag=True, help="Replace the output if it is there already.")
+QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress bars and no summary.")
+FORCE = click.option("--force", is_flag=True, help="Replace the output if it exists.")
 ON_ERROR = click.option(
     "--on-error",
     type=click.Choice(["raise", "skip"]),
     default="raise",
     show_default=True,
-    help="Stop at an image that cannot be read, or leave it out with a warning.",
+    help="Stop at an image that cannot be read, or skip it with a warning.",
 )
-other_output = click.option(
-    "-o", "--output", type=click.Path(), help="Write to this file and leave the model as it is."
+OUTPUT = click.option(
+    "-o", "--output", type=click.Path(), help="Write to this file instead of changing the model."
 )
 
 
 def verbosity(quiet: bool) -> int:
-    """Progress bars are for people who look."""
+    """Return 1 to show progress bars: only on a terminal, and not with ``--quiet``."""
     return int(not quiet and sys.stderr.isatty())
 
 
 def examples(*lines: str) -> str:
-    """Examples below the help of a command, one per line."""
-    # Click joins lines unless they begin with this character.
+    """Format examples for the end of a help text, one per line."""
+    # Click joins lines unless they start with this character.
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

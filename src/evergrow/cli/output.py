@@ -1,4 +1,4 @@
-"""What goes to standard output: lines for people, CSV and JSON for programs, always UTF-8."""
+"""Standard output: text for people, CSV and JSON for programs, always UTF-8."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from typing import Any
 
 import click
 
-__all__ = ["write_csv_row", "write_fields", "write_json", "write_table"]
-
 
 def _write(text: str) -> None:
-    # Bytes, as names of files need not be text in the terminal's encoding, or in any.
+    # Bytes, because file names may not be valid text in any encoding.
     click.echo(text.encode("utf-8", "surrogateescape"))
 
 
@@ -24,14 +22,14 @@ def _is_terminal() -> bool:
 
 
 def write_fields(fields: Iterable[Any]) -> None:
-    """One line of fields with tabs between; tabs and line breaks within them are escaped."""
+    """Write one line of tab-separated fields; tabs and line breaks in them are escaped."""
     from evergrow.foundation.naming import printable
 
     _write("\t".join(printable(str(field)) for field in fields))
 
 
 def write_table(rows: Sequence[Sequence[Any]]) -> None:
-    """Rows of fields, all of as many: in columns on a terminal, else with tabs for programs."""
+    """Write rows of equal length: in columns on a terminal, else tab-separated."""
     if not _is_terminal():
         for row in rows:
             write_fields(row)
@@ -46,12 +44,12 @@ def write_table(rows: Sequence[Sequence[Any]]) -> None:
 
 
 def write_csv_row(fields: Iterable[Any]) -> None:
-    """One row of CSV, quoted where needed, names as they are."""
+    """Write one row of CSV, quoted where needed."""
     row = io.StringIO()
     csv.writer(row, lineterminator="").writerow(fields)
     _write(row.getvalue())
 
 
 def write_json(value: Any) -> None:
-    """One JSON value in one line, of ASCII characters alone."""
+    """Write one JSON value in one line of ASCII characters."""
     _write(json.dumps(value))

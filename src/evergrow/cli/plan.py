@@ -10,8 +10,6 @@ import click
 from evergrow.cli.options import QUIET, examples, verbosity
 from evergrow.cli.output import write_json, write_table
 
-__all__ = ["plan"]
-
 # As in evergrow.distributed.planning.workload, which is too slow to import for --help; a test
 # compares them.
 _ESTIMATORS = ("ncm_forest", "axis", "linear", "svm", "least_squares", "means", "erc")

@@ -1,4 +1,4 @@
-"""Asking a model or a workspace about images."""
+"""``evergrow predict``: classify images with a model file or a workspace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evergrow.cli.models import answers_of, load_classifier
+from evergrow.cli.models import load_classifier, predict_images
 from evergrow.cli.options import JOBS, QUIET, examples, verbosity
 from evergrow.cli.output import write_csv_row, write_fields, write_json
 
@@ -17,18 +17,16 @@ if TYPE_CHECKING:
     from evergrow.vision.classifier import Answers
     from evergrow.workspace.records import Answer as WorkspaceAnswer
 
-__all__ = ["predict"]
-
 
 @dataclass(frozen=True)
 class _Answer:
-    """What is said about one image."""
+    """The prediction for one image."""
 
     image: str
     label: Any
     # The best classes, each with its probability.
     best: list[tuple[Any, float]]
-    # What only a workspace tells.
+    # More details, from a workspace only.
     told: WorkspaceAnswer | None
 
 
@@ -48,7 +46,7 @@ def _write_object(answer: _Answer) -> None:
     told = answer.told
     if told is not None:
         fine_top = [{"label": name, "probability": share} for name, share in told.fine_top]
-        # A class may be called as unknown things are: here they differ.
+        # A class may be named "unknown"; "known" tells the two apart.
         written |= {"label": told.label if told.known else None, "known": told.known}
         written |= {"novelty": told.novelty, "fine": told.fine, "fine_top": fine_top}
     write_json(written)
@@ -56,7 +54,7 @@ def _write_object(answer: _Answer) -> None:
 
 def _flat(answer: _Answer) -> list[Any]:
     name, share = answer.best[0]
-    # The answer of a model that rejects may be none of its classes, and has no probability.
+    # A rejecting model may answer none of its classes, without a probability.
     is_best = name == answer.label if answer.told is None else answer.told.known
     first = [answer.label, f"{share:.4f}" if is_best else ""]
     return first + [field for name, share in answer.best[1:] for field in (name, f"{share:.4f}")]
@@ -86,25 +84,24 @@ _WRITERS: dict[str, Callable[[_Answer], None]] = {
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="How many classes to name per image.",
+    help="Number of classes to list per image.",
 )
 @JOBS
 @QUIET
 def predict(
     model: str, images: tuple[str, ...], form: str | None, top: int, jobs: int, quiet: bool
 ) -> None:
-    """Tell the class of IMAGES: files, folders or patterns.
+    """Predict the class of IMAGES: files, folders or patterns.
 
-    MODEL is a model file, DIR a workspace. Writes one line per image: its name, the class and the
-    probability, with tabs between. A workspace says "unknown", without a probability, where no
-    class fits, and names the finer class at the end of the line where it is sure of one. Images
-    that cannot be read are named on standard error; the others are answered, and the exit code
-    is 1.
+    MODEL is a model file, DIR a workspace. Writes one tab-separated line per image: its name, the
+    class and the probability. A workspace answers "unknown", without a probability, if no class
+    fits, and adds the finer class at the end of the line if it is sure of one. Images that cannot
+    be read are listed on standard error; the others are classified, and the exit code is 1.
     """
     classifier = load_classifier(model, verbose=verbosity(quiet), jobs=jobs)
-    paths, unreadable = _found(images)
+    paths, unreadable = _find_images(images)
     k = min(top, len(classifier.classes_))
-    answers = answers_of(classifier, paths, k=k)
+    answers = predict_images(classifier, paths, k=k)
     write = _WRITERS[form or "text"]
     if form == "csv":
         more = [f"{name}_{place}" for place in range(2, k + 1) for name in ("label", "probability")]
@@ -129,13 +126,13 @@ def _each(paths: list[str], answers: Answers) -> Iterator[_Answer]:
 
 
 def _told(answers: Answers) -> tuple[WorkspaceAnswer, ...] | None:
-    from evergrow.cli.workspace.asking import WorkspaceAnswers
+    from evergrow.cli.workspace.predictor import WorkspaceAnswers
 
     return answers.told if isinstance(answers, WorkspaceAnswers) else None
 
 
-def _found(images: tuple[str, ...]) -> tuple[list[str], tuple[Any, ...]]:
-    """Images, and what was found where they lie but cannot be read."""
+def _find_images(images: tuple[str, ...]) -> tuple[list[str], tuple[Any, ...]]:
+    """Return the images, and the files among them that cannot be read."""
     from evergrow.vision.images.folders import search_images
     from evergrow.vision.images.results import warn_about
 

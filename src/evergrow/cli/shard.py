@@ -1,4 +1,4 @@
-"""Features in a folder of shards, for training on more than memory holds."""
+"""``evergrow shard``: store features in shards, for data larger than memory."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ import click
 
 from evergrow.cli.options import JOBS, ON_ERROR, QUIET, examples, verbosity
 from evergrow.cli.output import write_fields, write_json
-from evergrow.cli.said import several
+from evergrow.cli.summaries import pluralize
 
 if TYPE_CHECKING:
     from evergrow.storage.shards import Shards
     from evergrow.storage.shards.importers import Sharded
-
-__all__ = ["shard"]
 
 
 @click.command(
@@ -39,7 +37,7 @@ __all__ = ["shard"]
     default="efficientnet-lite0",
     show_default=True,
     metavar="NAME|FILE",
-    help="What embeds images: a known network or an ONNX file.",
+    help="Network that embeds images: a known name or an ONNX file.",
 )
 @click.option(
     "--features-key", metavar="NAME", help="Array or column of features; X in .npz files."
@@ -49,7 +47,7 @@ __all__ = ["shard"]
 @click.option(
     "--dtype",
     type=click.Choice(["float16", "float32", "float64"]),
-    help="Round numbers to this type; without it they are kept as they are.",
+    help="Round numbers to this type; without it they are stored exactly.",
 )
 @click.option(
     "--rows-per-shard",
@@ -58,7 +56,7 @@ __all__ = ["shard"]
 )
 @click.option("--cluster", "address", metavar="ADDRESS", help="Embed on a Ray cluster, or auto.")
 @click.option("--verify", is_flag=True, help="Read all shards and check their hashes.")
-@click.option("--info", is_flag=True, help="Tell what the shards hold.")
+@click.option("--info", is_flag=True, help="Describe the shards.")
 @click.option("--json", "as_json", is_flag=True, help="With --info: one JSON object.")
 @ON_ERROR
 @JOBS
@@ -82,12 +80,12 @@ def shard(
 ) -> None:
     """Append the features of each SOURCE to a folder of shards.
 
-    A SOURCE is a folder that holds one folder of images per class, which are embedded; or a file
-    of features: .npz, .npy or .parquet. What is in the shards already is not added again, so that
-    an interrupted command can be given again and goes on.
+    A SOURCE is a folder with one folder of images per class, which are embedded, or a file of
+    features: .npz, .npy or .parquet. Rows that are already in the shards are not added again, so an
+    interrupted command can be run again to resume.
     """
     if not sources and not verify and not info:
-        raise click.UsageError("name a SOURCE to append, or ask for --verify or --info")
+        raise click.UsageError("name a SOURCE to append, or use --verify or --info")
     if as_json and not info:
         raise click.UsageError("--json goes with --info")
     verbose = verbosity(quiet)
@@ -100,30 +98,30 @@ def shard(
     of_both: dict[str, Any] = {"dtype": dtype, "rows_per_shard": rows_per_shard, "verbose": verbose}
     with _cluster(address):
         for source in sources:
-            with _folder_can_be_made(folder):
+            with _explain_bad_folder(folder):
                 if os.path.isdir(source):
                     done = _append_images(folder, source, **of_images, **of_both)
                 else:
                     done = _append_table(folder, source, **of_tables, **of_both)
             if not quiet:
-                _say_added(source, done)
+                _report_added(source, done)
     from evergrow.storage.shards import open_shards
 
     shards = open_shards(folder)
     if verify:
         shards.verify(verbose=verbose)
     if not quiet:
-        _say_size(shards, folder, verified=verify)
+        _report_size(shards, folder, verified=verify)
     if info:
         _write_info(shards, folder, as_json=as_json)
 
 
 @contextmanager
-def _folder_can_be_made(folder: str) -> Iterator[None]:
-    """What the system says of a folder that it does not make, in words."""
+def _explain_bad_folder(folder: str) -> Iterator[None]:
+    """Turn the error for a folder that cannot be created into a message about ``-o``."""
     name = click.format_filename(folder)
     if os.path.lexists(folder) and not os.path.isdir(folder):
-        raise click.BadParameter(f"{name!r} must be a folder, or not there yet", param_hint="-o")
+        raise click.BadParameter(f"{name!r} must be a folder or a new path", param_hint="-o")
     try:
         yield
     except OSError as error:
@@ -132,7 +130,7 @@ def _folder_can_be_made(folder: str) -> Iterator[None]:
             raise
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise click.BadParameter(
-            f"{name!r} must be a folder that can be made ({reason})", param_hint="-o"
+            f"{name!r} cannot be created ({reason})", param_hint="-o"
         ) from error
 
 
@@ -168,22 +166,22 @@ def _cluster(address: str | None) -> AbstractContextManager[Any]:
     return found
 
 
-def _say_added(source: str, done: Sharded) -> None:
+def _report_added(source: str, done: Sharded) -> None:
     from evergrow.foundation.naming import printable
 
-    known = f", {done.n_present} known already" if done.n_present else ""
-    left_out = f", {len(done.problems)} left out" if done.problems else ""
-    rows = several(done.n_added, "row")
+    known = f", {done.n_present} already present" if done.n_present else ""
+    left_out = f", {len(done.problems)} skipped" if done.problems else ""
+    rows = pluralize(done.n_added, "row")
     click.echo(f"{printable(source)}: {rows} added{known}{left_out}.", err=True)
 
 
-def _say_size(shards: Shards, folder: str, *, verified: bool) -> None:
+def _report_size(shards: Shards, folder: str, *, verified: bool) -> None:
     from evergrow.foundation.naming import printable
 
     n_classes = 0 if shards.classes is None else len(shards.classes)
-    counts = (several(len(shards), "row"), several(n_classes, "class"))
-    files = several(len(shards.manifest.shards), "shard")
-    as_written = ", all as they were written" if verified else ""
+    counts = (pluralize(len(shards), "row"), pluralize(n_classes, "class"))
+    files = pluralize(len(shards.manifest.shards), "shard")
+    as_written = ", all checksums correct" if verified else ""
     click.echo(f"{printable(folder)}: {', '.join(counts)}, {files}{as_written}.", err=True)
 
 

@@ -1,12 +1,17 @@
-"""A workspace over HTTP: the server, its page, and a client.
+"""A workspace over HTTP: the server, its web page, and a Python client.
 
-``http`` is the server: routes, limits, tokens, and the one thread that changes the workspace; only
-it imports FastAPI. ``decoding`` decodes untrusted images in separate processes. ``page`` is the web
-page for teaching, plain ES modules without a build step. ``client`` is the Python client; it needs
-only the standard library and :mod:`evergrow.foundation`.
+``wire`` declares the JSON records that the server sends and the client returns. ``http`` is the
+server; only it imports FastAPI. ``decoding`` decodes untrusted images in separate processes.
+``page`` is the web page for teaching: plain ES modules without a build step. ``client`` is the
+Python client; it needs only ``wire``, :mod:`evergrow.foundation` and the standard library.
 
-Requests come in as JSON or as forms with images, become embeddings, and reach the workspace through
-``http.writing``. Start reading with ``http.app``, then ``http.routes``.
+A request passes the middleware (log, security headers, limits, tokens, rate limit) and reaches a
+function in ``http.routes``. Images are queued fairly, decoded by ``decoding``, and embedded in
+batches by ``http.embedding``. Reads run in a few threads; every change goes through the queue of
+``http.writer``, whose thread is the only one that changes the workspace. A refusal becomes a 4xx
+problem in ``http.responses``; any other exception is logged and answered with a 500.
+
+Start reading with ``http.app``, then ``http.routes.examples`` and ``http.service``.
 """
 
 from lazy_loader import attach_stub

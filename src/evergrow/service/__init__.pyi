@@ -1,21 +1,21 @@
-from .client import (
+from .client.client import Client
+from .http.app import create_app
+from .http.server import serve
+from .http.service import Service
+from .http.settings import Settings
+from .wire import (
     Accuracy,
     Candidate,
     Change,
     ClassEntry,
-    Client,
     Example,
     FineEntry,
     Prediction,
     Review,
     Status,
-    Taught,
     TaughtClass,
+    TeachResult,
 )
-from .http.app import create_app
-from .http.serving import serve
-from .http.settings import Settings
-from .http.state import Service
 
 __all__ = [
     "Accuracy",
@@ -30,8 +30,8 @@ __all__ = [
     "Service",
     "Settings",
     "Status",
-    "Taught",
     "TaughtClass",
+    "TeachResult",
     "create_app",
     "serve",
 ]

@@ -1,13 +1,25 @@
-"""From pictures to numbers, and a classifier of images.
+"""From images to vectors, and a classifier of images.
 
-``images`` finds and reads images, each checked before it is decoded. ``embedding`` turns an image
-into one vector with a trained network, and folders of images into shards of vectors.
-``descriptors`` describes patches of an image (HSL, Haar wavelets, SIFT) and has Fisher vectors of
-them. ``words`` learns codebooks of such descriptors and counts words per image. ``classifier`` puts
-features and a learner of :mod:`evergrow.estimators` into one estimator and one file.
+Each folder uses only those before it:
 
-Sources (paths, bytes, arrays) come in, become pixels, then rows of numbers. Start reading with
-``images.reading`` and ``embedding.embedder``.
+- ``images`` reads files, bytes and arrays as upright 8-bit RGB, within limits.
+- ``embedding`` computes one vector per image with a trained network.
+- ``descriptors`` describes patches of an image (HSL, Haar wavelets, SIFT), and has Fisher vectors.
+- ``words`` learns codebooks of descriptors and counts visual words per image.
+- ``classifier`` combines features with a learner of :mod:`evergrow.estimators` in one estimator and
+  one model file.
+
+A JPEG becomes a vector in ``embedding.pipeline``: ``EmbeddingPipeline._read`` reads its bytes
+(``images.sources``), looks them up in the cache, decodes them to pixels (``images.decoder``) and
+prepares the pixels for the network (``embedding.preprocessing``); ``EmbeddingPipeline._compute``
+runs the network. The service uses the same decoder, preprocessing and network, but decodes in
+separate processes (``service.decoding``). Thumbnails are made in ``images.thumbnails``.
+
+Many images are processed in the parts of a job on the engine in use: see ``images.parts``. An image
+that cannot be read is an ``ImageError``, or with ``on_error="skip"`` a ``BadImage`` among the
+problems of the result.
+
+Start reading with ``images.reader``, then ``embedding.embedder``.
 """
 
 from lazy_loader import attach_stub

@@ -1,13 +1,14 @@
-"""A folder that remembers every example it was taught, and a model that follows it.
+"""A folder that stores every example it was taught, and a model that learns from them.
 
-Examples are rows of a SQLite database, with their embeddings in shards and their pictures in files.
-A change is planned (``teaching``, ``editing``, ``moving``), written in one transaction, and then
-reported as facts to followers (``following``). The model in ``model`` and ``learning`` is such a
-follower: it learns live, or catches up after a crash. ``checking`` compares every hash and count,
-``backing_up`` copies a workspace while it runs, ``migrations`` reads older formats.
+Examples are rows of a SQLite database; embeddings and images are files next to it (``store``). The
+workspace is event-sourced: a change (``changes``) appends an event to the log and moves examples in
+one transaction, and then publishes domain events (``events``) to a projection: the ``model``. It
+applies events live, or replays them after a crash, and predicts from an immutable snapshot.
+``check`` verifies every hash and count, repairs what it can, and makes backups.
 
-Lessons and questions come in, answers and records go out. Start reading with ``workspace``, then
-``following``.
+New examples and requests go in; predictions, records and pages of them come out. Start reading with
+``workspace`` and ``reader``, the facade; then ``events``, and ``changes/writer``, where a change
+becomes durable.
 """
 
 from lazy_loader import attach_stub

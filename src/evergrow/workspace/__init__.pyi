@@ -1,4 +1,4 @@
-from .check.unopened import check_workspace
+from .check.integrity import check_workspace
 from .errors import (
     ConflictError,
     KeyReusedError,
@@ -16,13 +16,14 @@ from .records import (
     Event,
     Example,
     Finding,
-    Lesson,
+    NewExample,
     Page,
     Picture,
     Request,
     Review,
     Status,
-    Taught,
+    TaughtImages,
+    TeachResult,
 )
 from .store.layout import is_workspace
 from .workspace import Workspace
@@ -37,7 +38,7 @@ __all__ = [
     "Example",
     "Finding",
     "KeyReusedError",
-    "Lesson",
+    "NewExample",
     "NewerWorkspaceError",
     "NoSuchClassError",
     "NoSuchExampleError",
@@ -46,7 +47,8 @@ __all__ = [
     "Request",
     "Review",
     "Status",
-    "Taught",
+    "TaughtImages",
+    "TeachResult",
     "Workspace",
     "WorkspaceFullError",
     "WorkspaceLockedError",

@@ -1,22 +1,12 @@
-"""What a workspace refuses, by kind: each has one meaning for commands and for the service."""
+"""What a workspace refuses, by kind; the service has one HTTP status for each."""
 
 from __future__ import annotations
 
 from evergrow.foundation.errors import WorkspaceError
 
-__all__ = [
-    "ConflictError",
-    "KeyReusedError",
-    "NewerWorkspaceError",
-    "NoSuchClassError",
-    "NoSuchExampleError",
-    "WorkspaceFullError",
-    "WorkspaceLockedError",
-]
-
 
 class WorkspaceFullError(WorkspaceError):
-    """The disk has no room; nothing was changed, and teaching goes on when there is room again."""
+    """The disk is full; nothing was changed, and the change can be repeated once there is space."""
 
 
 class WorkspaceLockedError(WorkspaceError):
@@ -28,16 +18,16 @@ class NewerWorkspaceError(WorkspaceError):
 
 
 class NoSuchClassError(WorkspaceError):
-    """No class of this name is known."""
+    """There is no class of this name."""
 
 
 class NoSuchExampleError(WorkspaceError):
-    """No example of this number is there any more."""
+    """There is no example of this id, or it was removed."""
 
 
 class ConflictError(WorkspaceError):
-    """What is asked for does not fit what is there now, such as a name that is taken."""
+    """The request conflicts with the current state, such as a name that is taken."""
 
 
 class KeyReusedError(WorkspaceError):
-    """A key that stands for one request came with another."""
+    """An idempotency key was used before, for a different request."""

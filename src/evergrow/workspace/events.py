@@ -1,9 +1,9 @@
-"""The seam between the durable half of a workspace and whatever follows it, such as its model.
+"""Domain events: what a projection, such as the model, learns about a workspace.
 
-The durable half commits a change first and then hands over what became true, as facts. On opening,
-the same facts can be had again in the recorded order: whoever followed them live, and whoever
-replays them, must end in the same state. Undoing is no fact of its own: it shows as the facts that
-lead back.
+The workspace is event-sourced. A change is committed to the event log first; then the domain events
+that follow from it are published to a projection. On opening, the same events can be replayed from
+the log. A projection that applied them live and one that replays them must reach the same state. An
+undo has no event of its own: it is published as the events that lead back.
 """
 
 from __future__ import annotations
@@ -15,47 +15,27 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "NO_FINE",
-    "Added",
-    "Block",
-    "Chosen",
-    "ClassName",
-    "Erased",
-    "Fact",
-    "Follower",
-    "ForestLearnt",
-    "Guessed",
-    "History",
-    "Idle",
-    "Moved",
-    "Named",
-    "Removed",
-    "SplitSet",
-    "fine_changes",
-]
-
 Ids: TypeAlias = npt.NDArray[np.int64]
 Rows: TypeAlias = npt.NDArray[np.float32]
 
-# Stands for "no given fine class" in arrays of ids; real ids begin at 1.
+# Means "no fine class was given" in arrays of ids; real ids start at 1.
 NO_FINE = 0
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class ExampleBlock:
     """Examples as arrays, all of one length n.
 
     Attributes
     ----------
     ids : ndarray of shape (n,)
-        Numbers of the examples.
+        Ids of the examples.
     rows : ndarray of shape (n, n_features)
         Their embeddings.
     class_ids : ndarray of shape (n,)
-        The coarse class of each.
+        Their coarse classes.
     fine_ids : ndarray of shape (n,)
-        The fine class that someone gave, ``NO_FINE`` where nobody did. Guesses are never here.
+        Their given fine classes, ``NO_FINE`` where none was given. Guesses are not included.
     """
 
     ids: Ids
@@ -68,156 +48,164 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False)
-class Added:
-    """Examples came, by teaching or because their removal was undone."""
+class ExamplesAdded:
+    """Examples were added, by teaching or because their removal was undone."""
 
-    event: int
-    block: Block
-
-
-@dataclass(frozen=True, eq=False)
-class Removed:
-    """Examples went; the block says where they were."""
-
-    event: int
-    block: Block
+    seq: int
+    block: ExampleBlock
 
 
 @dataclass(frozen=True, eq=False)
-class Moved:
+class ExamplesRemoved:
+    """Examples were removed; the block holds the classes that they had."""
+
+    seq: int
+    block: ExampleBlock
+
+
+@dataclass(frozen=True, eq=False)
+class ExamplesMoved:
     """Examples changed their coarse class, their given fine class, or both."""
 
-    event: int
-    # Where they were.
-    block: Block
+    seq: int
+    # With the classes before the change.
+    block: ExampleBlock
     to_class_ids: Ids
     to_fine_ids: Ids
 
 
 @dataclass(frozen=True, eq=False)
-class Erased:
-    """Examples were erased, now or when they went: whatever still holds them must let them go.
+class ExamplesErased:
+    """Examples were erased: a projection must drop everything that still contains them.
 
-    A replay shows only the last one. It hides all that was erased by then, so that whatever was
-    learnt from it before cannot be had again: who let it go begins with what is left.
+    A replay contains only the newest of these events and hides all examples erased by then. What
+    was learnt from them cannot be reproduced, so a projection starts again from what is left.
     """
 
-    event: int
-    # What is left, in order of id.
+    seq: int
+    # The remaining examples, in order of id.
     ids: Ids
     class_ids: Ids
 
 
 @dataclass(frozen=True)
-class SplitSet:
-    """A class was split into its fine classes, or joined again.
+class SplitChanged:
+    """A class was split into its fine classes, or a split was reversed.
 
-    It stays so while the class has no examples, as their removal can be undone.
+    It stays in force while the class has no examples, because their removal can be undone.
     """
 
-    event: int
+    seq: int
     class_id: int
     split: bool
 
 
 @dataclass(frozen=True)
-class Named:
-    """A class, coarse or fine, is new, is there again or has another name now.
+class ClassNamed:
+    """A coarse or fine class was created, restored or renamed.
 
-    Never part of a replay: what the names are now is in :meth:`History.names`.
+    Not part of a replay: :meth:`EventLog.classes` has the current names.
     """
 
-    event: int
+    seq: int
     class_id: int
     name: str
-    # The coarse class of a fine one.
+    # The coarse class of a fine class.
     parent: int | None
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """An assessment's choices were adopted.
+class AssessmentAdopted:
+    """The hyperparameters of an assessment were adopted.
 
-    The body of the last one is all that was found out, of earlier ones only what they chose.
+    The newest event carries the whole assessment, earlier ones only the hyperparameters.
     """
 
-    event: int
+    seq: int
     body: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class ForestLearnt:
-    """The forest learnt what was true up to an event; the body is what was recorded."""
+class ForestTrained:
+    """The forest was trained on pending changes; the body is what was recorded."""
 
-    event: int
+    seq: int
     body: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Guessed:
-    """Fine names of a split class were guessed and written down. Never part of a replay."""
+class FineNamesGuessed:
+    """Fine names within a split class were guessed. Not part of a replay."""
 
-    event: int
+    seq: int
     class_id: int
 
 
-Fact: TypeAlias = (
-    Added | Removed | Moved | Erased | SplitSet | Named | Chosen | ForestLearnt | Guessed
+DomainEvent: TypeAlias = (
+    ExamplesAdded
+    | ExamplesRemoved
+    | ExamplesMoved
+    | ExamplesErased
+    | SplitChanged
+    | ClassNamed
+    | AssessmentAdopted
+    | ForestTrained
+    | FineNamesGuessed
 )
 
 
-def fine_changes(facts: Sequence[Fact]) -> frozenset[int]:
-    """Classes whose given fine names may be others after these facts."""
+def changed_fine_classes(events: Sequence[DomainEvent]) -> frozenset[int]:
+    """Ids of the classes whose given fine names may differ after these events."""
     changed: set[int] = set()
-    for fact in facts:
-        if isinstance(fact, (Added, Removed, Moved)):
-            given = fact.block.fine_ids != NO_FINE
-            if isinstance(fact, Moved):
-                given |= fact.to_fine_ids != NO_FINE
-                changed.update(fact.to_class_ids[given].tolist())
-            changed.update(fact.block.class_ids[given].tolist())
-        elif isinstance(fact, SplitSet):
-            changed.add(fact.class_id)
+    for event in events:
+        if isinstance(event, (ExamplesAdded, ExamplesRemoved, ExamplesMoved)):
+            given = event.block.fine_ids != NO_FINE
+            if isinstance(event, ExamplesMoved):
+                given |= event.to_fine_ids != NO_FINE
+                changed.update(event.to_class_ids[given].tolist())
+            changed.update(event.block.class_ids[given].tolist())
+        elif isinstance(event, SplitChanged):
+            changed.add(event.class_id)
     return frozenset(changed)
 
 
 @dataclass(frozen=True)
-class ClassName:
-    """A class that has examples, coarse or fine."""
+class ClassInfo:
+    """A coarse or fine class that has examples."""
 
     id: int
     name: str
     parent: int | None
     split: bool
-    # Examples of a coarse class; given ones of a fine class.
+    # Of a fine class only the examples that were given its name, not guesses.
     n_examples: int
 
 
-class History(Protocol):
-    """What a follower may read, from any thread; each call sees one committed state."""
+class EventLog(Protocol):
+    """What a projection may read, from any thread; each call sees one committed state."""
 
     @property
     def version(self) -> int:
         """Number of the newest event; 0 if there is none."""
 
     @property
-    def usable_from(self) -> int:
-        """A snapshot of an event before this one holds what was erased: it must not be used."""
+    def last_erasure(self) -> int:
+        """Newest event that erased examples; older snapshots still contain them."""
 
     def nonce(self, event: int) -> str | None:
-        """What tells an event from the same one of a copy that went another way; None if none."""
+        """Random token of an event, which differs in a diverged copy; None if there is none."""
 
     @property
     def n_features(self) -> int | None:
         """Length of an embedding; None before the first example."""
 
-    def facts(self, after: int = 0) -> Iterator[Fact]:
-        """Facts of the events after one, in order; teaching in a row comes as blocks.
+    def replay(self, after: int = 0) -> Iterator[DomainEvent]:
+        """Events after a given one, in order; consecutive teaching is joined into blocks.
 
-        Examples that were erased do not show at all, but for the fact that some were.
+        Erased examples are left out; only the event that erased them is included.
         """
 
-    def names(self) -> Mapping[int, ClassName]:
+    def classes(self) -> Mapping[int, ClassInfo]:
         """All classes that have examples now, by id, in order of creation."""
 
     def rows(self, ids: Ids) -> Rows:
@@ -225,38 +213,38 @@ class History(Protocol):
 
     def examples(
         self, *, class_id: int | None = None, given: bool | None = None, limit: int | None = None
-    ) -> Block:
-        """Examples there are now, in order of id.
+    ) -> ExampleBlock:
+        """Current examples of one class or of all, in order of id.
 
-        Of one class or of all; ``given`` asks for those with or without a given fine class. With
-        a limit it is a uniform sample, the same for the same examples.
+        ``given`` selects those with or without a given fine class. With a limit, a uniform sample
+        is returned, the same for the same examples.
         """
 
     def guessed_at(self, class_id: int) -> int:
-        """Event of the last guesses within a class; 0 if there was none."""
+        """Newest event that guessed fine names within a class; 0 if there is none."""
 
     def changed_at(self, class_id: int) -> int:
-        """Newest event that brought, took or relabelled examples of a class; 0 if none."""
+        """Newest event that changed the examples of a class; 0 if there is none."""
 
 
-class Follower(Protocol):
-    """Follows the facts of a workspace; calls come one at a time, from the writing thread."""
+class Projection(Protocol):
+    """State derived from the event log; called by one thread at a time, the one that writes."""
 
-    def opened(self, history: History) -> None:
-        """Catch up with everything there is; called once on opening.
+    def rebuild(self, log: EventLog) -> None:
+        """Replay the log from the start or from a snapshot.
 
-        Called again should ``applied`` ever fail: then forget what is known and begin anew.
+        Called on opening, and again if ``apply`` failed; then all earlier state is discarded.
         """
 
-    def applied(self, facts: Sequence[Fact], history: History) -> None:
-        """Take over what was just committed."""
+    def apply(self, events: Sequence[DomainEvent], log: EventLog) -> None:
+        """Apply events that were just committed."""
 
 
-class Idle:
-    """A follower that does nothing."""
+class NullProjection:
+    """A projection that ignores all events."""
 
-    def opened(self, history: History) -> None:
-        """Nothing to catch up with."""
+    def rebuild(self, log: EventLog) -> None:
+        """Do nothing."""
 
-    def applied(self, facts: Sequence[Fact], history: History) -> None:
-        """Nothing to take over."""
+    def apply(self, events: Sequence[DomainEvent], log: EventLog) -> None:
+        """Do nothing."""

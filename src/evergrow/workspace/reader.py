@@ -1,138 +1,165 @@
-"""The half of a workspace that reads: lists, single things, files. It never waits for a writer."""
+"""Read access to a workspace: lists, single records, files and predictions."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import WorkspaceError
-from evergrow.storage.loading import load
 from evergrow.vision.embedding import Embedder
-from evergrow.workspace.changes.idempotency import known_answer
-from evergrow.workspace.changes.pending_classes import was_class
+from evergrow.workspace.changes.idempotency import find_answer
 from evergrow.workspace.changes.undo import newest_change
 from evergrow.workspace.check.backup import Backup, back_up
 from evergrow.workspace.errors import NoSuchExampleError
-from evergrow.workspace.names import checked_name
+from evergrow.workspace.model.assessment import Assessment, sign_of
+from evergrow.workspace.model.projection import ModelProjection, ModelSettings
+from evergrow.workspace.model.review import Reviewer
+from evergrow.workspace.model.snapshot import Snapshot
+from evergrow.workspace.names import normalise_name
 from evergrow.workspace.records import (
+    Answer,
     Change,
     ClassEntry,
+    Confused,
     Event,
     Example,
     Page,
     Request,
+    Review,
     Status,
-    Taught,
+    TeachResult,
 )
-from evergrow.workspace.store.creation import size_of
-from evergrow.workspace.store.database import Store
-from evergrow.workspace.store.event_log import StoredHistory, version_of
-from evergrow.workspace.store.images import Images
-from evergrow.workspace.store.layout import Layout, Manifest, read_manifest
+from evergrow.workspace.store.creation import folder_size
+from evergrow.workspace.store.disk_errors import translate_disk_errors
+from evergrow.workspace.store.event_log import StoredEventLog, newest_event_number
+from evergrow.workspace.store.layout import Layout, Manifest
 from evergrow.workspace.store.queries import (
     CountedClass,
+    class_existed,
     classes_page,
     counted_class,
     events_page,
     example_by_id,
     examples_page,
     totals,
-    unsure_examples,
 )
-from evergrow.workspace.store.vectors import Shards
-
-__all__ = ["ReadableWorkspace"]
+from evergrow.workspace.store.store import Store
 
 
-class ReadableWorkspace:
-    """What can be read from a workspace, from any thread.
+class WorkspaceReader:
+    """The methods of a workspace that change nothing; they never wait for a writer.
 
     Parameters
     ----------
-    layout : Layout
-        Where everything lies.
     store : Store
-        The database, of the newest format.
-    manifest : Manifest
-        What the workspace is.
+        Everything on disk.
     """
 
-    def __init__(self, layout: Layout, store: Store, manifest: Manifest) -> None:
-        self._layout = layout
+    def __init__(self, store: Store) -> None:
+        manifest = store.manifest
         self._store = store
-        self._manifest = manifest
-        self._images = Images(layout.folder)
-        self._shards = _shards_of(layout, manifest)
-        self._history = StoredHistory(store, self._current_shards, manifest.seed)
-        self._embedder: Embedder | None = None
+        self._model = ModelProjection(
+            ModelSettings(
+                store.layout.models, manifest.seed, manifest.false_alarms, manifest.forest
+            )
+        )
+        self._reviewer = Reviewer(store, self._model)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be changed through this object."""
+        return self._store.database.read_only
 
     @property
     def version(self) -> int:
-        """Number of the newest event; whatever was read before it may differ after it."""
-        with self._store.reading() as connection:
-            return version_of(connection)
+        """Number of the newest event; it grows with every change."""
+        return self._store.log.version
 
     @property
     def manifest(self) -> Manifest:
-        """What the workspace is."""
-        return self._manifest
+        """Settings of the workspace."""
+        return self._store.manifest
 
     @property
     def layout(self) -> Layout:
-        """Where everything lies."""
-        return self._layout
+        """Paths of its files."""
+        return self._store.layout
 
     @property
-    def history(self) -> StoredHistory:
-        """Facts in recorded order, and examples as arrays."""
-        return self._history
+    def log(self) -> StoredEventLog:
+        """The event log, which replays what happened."""
+        return self._store.log
 
     @property
     def n_features(self) -> int | None:
         """Length of an embedding; None before the first example."""
-        shards = self._current_shards()
-        return None if shards is None else shards.n_features
+        return self._store.n_features
 
     @property
     def embedder(self) -> Embedder | None:
-        """What makes embeddings of images; None where embeddings are sent."""
-        if self._embedder is None and self._manifest.features is not None:
-            found = load(self._layout.features)
-            if not isinstance(found, Embedder):
-                raise WorkspaceError(f"{str(self._layout.features)!r} holds no embedder")
-            self._embedder = found
-        return self._embedder
+        """The embedder of images; None if the workspace takes embeddings."""
+        return self._store.embedder
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The current model, immutable."""
+        return self._model.snapshot
+
+    @property
+    def assessment(self) -> Assessment | None:
+        """The last assessment; None if there was none yet."""
+        return self._model.assessment
+
+    def predict(self, X: npt.ArrayLike, *, model: str = "rls", top: int = 5) -> list[Answer]:
+        """Predict the class of each embedding, with probabilities and novelty.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Embeddings.
+        model : {"rls", "forest"}, default="rls"
+            Least squares, or the forest if the workspace has one.
+        top : int, default=5
+            How many of the most probable classes to list.
+
+        Returns
+        -------
+        answers : list of Answer
+            One per embedding.
+        """
+        return self._model.snapshot.predict(X, model=model, top=top)
 
     def classes(self, *, after: str | None = None, limit: int = 100) -> Page[ClassEntry]:
-        """Classes in order of creation.
+        """List classes in order of creation.
 
         Parameters
         ----------
         after : str, default=None
-            The ``next`` of the page before; None for the first page.
+            The ``next`` of the previous page; None for the first page.
         limit : int, default=100
             Most classes on a page.
 
         Returns
         -------
         page : Page of ClassEntry
-            Classes, and where the next page begins.
+            Classes, and the cursor of the next page.
         """
-        with self._store.reading() as connection:
+        with self._store.database.read_transaction() as connection:
             page = classes_page(connection, after=after, limit=limit)
         return Page(tuple(self._class_entry(one) for one in page.items), page.next)
 
     def class_named(self, name: str) -> ClassEntry:
         """One class; a ``NoSuchClassError`` if there is none of this name."""
-        with self._store.reading() as connection:
-            return self._class_entry(counted_class(connection, checked_name(name)))
+        with self._store.database.read_transaction() as connection:
+            return self._class_entry(counted_class(connection, normalise_name(name)))
 
     def had_class(self, name: str) -> bool:
-        """Whether a class has this name, or had it when it went; its examples can be erased."""
-        with self._store.reading() as connection:
-            return was_class(connection, checked_name(name))
+        """Whether a class has this name, or had it when it was forgotten."""
+        with self._store.database.read_transaction() as connection:
+            return class_existed(connection, normalise_name(name))
 
     def examples(
         self,
@@ -144,7 +171,7 @@ class ReadableWorkspace:
         limit: int = 100,
         newest_first: bool = False,
     ) -> Page[Example]:
-        """Examples in order of their numbers.
+        """List examples in order of id.
 
         Parameters
         ----------
@@ -153,24 +180,24 @@ class ReadableWorkspace:
         fine : str, default=None
             Only those with this fine name, given or guessed, within the class or within any.
         guessed : bool, default=None
-            Only those whose fine name is a guess, or only those for which it is not.
+            Only those with (True) or without (False) a guessed fine name.
         after : str, default=None
-            The ``next`` of the page before; None for the first page.
+            The ``next`` of the previous page; None for the first page.
         limit : int, default=100
             Most examples on a page.
         newest_first : bool, default=False
-            Whether the newest come first.
+            Whether to reverse the order.
 
         Returns
         -------
         page : Page of Example
-            Examples, and where the next page begins.
+            Examples, and the cursor of the next page.
         """
-        with self._store.reading() as connection:
+        with self._store.database.read_transaction() as connection:
             return examples_page(
                 connection,
-                label=None if label is None else checked_name(label),
-                fine=None if fine is None else checked_name(fine, "fine"),
+                label=None if label is None else normalise_name(label),
+                fine=None if fine is None else normalise_name(fine, "fine"),
                 guessed=guessed,
                 after=after,
                 limit=limit,
@@ -178,136 +205,168 @@ class ReadableWorkspace:
             )
 
     def example(self, example_id: int) -> Example:
-        """One example; a ``NoSuchExampleError`` if it is not there, or not any more."""
-        with self._store.reading() as connection:
+        """One example; a ``NoSuchExampleError`` if it does not exist or was removed."""
+        with self._store.database.read_transaction() as connection:
             return example_by_id(connection, example_id)
-
-    def unsure(self, limit: int = 100) -> list[Example]:
-        """Examples of split classes whose fine name is a guess, least certain first."""
-        with self._store.reading() as connection:
-            return unsure_examples(connection, limit)
-
-    def events(
-        self, *, after: str | None = None, limit: int = 100, newest_first: bool = True
-    ) -> Page[Event]:
-        """The audit log: every change, who asked for it and when.
-
-        Parameters
-        ----------
-        after : str, default=None
-            The ``next`` of the page before; None for the first page.
-        limit : int, default=100
-            Most events on a page.
-        newest_first : bool, default=True
-            Whether the newest come first.
-
-        Returns
-        -------
-        page : Page of Event
-            Events, and where the next page begins.
-        """
-        with self._store.reading() as connection:
-            return events_page(connection, after=after, limit=limit, newest_first=newest_first)
-
-    def undoable(self) -> Event | None:
-        """The change that :meth:`undo` would take back; None if there is none."""
-        with self._store.reading() as connection:
-            return newest_change(connection)
-
-    def taught_with(self, request: Request, digest: str | None = None) -> Taught | Change | None:
-        """The answer that a request with this key got before; None if it is new.
-
-        Raises
-        ------
-        KeyReusedError
-            If the key came with another digest.
-        """
-        with self._store.reading() as connection:
-            return known_answer(connection, request, digest or request.digest or "")
 
     def embedding(self, example_id: int) -> npt.NDArray[np.float32]:
         """The embedding of an example, of shape (n_features,)."""
         self.example(example_id)
-        rows = self._history.rows(np.array([example_id], dtype=np.int64))
-        return rows.reshape(-1)
+        return self._store.log.rows(np.array([example_id], dtype=np.int64)).reshape(-1)
 
     def picture(self, example_id: int) -> bytes:
-        """The image file of an example, as it came."""
-        return self._images.content(self._image_of(example_id))
+        """The image file of an example, unchanged."""
+        return self._store.images.content(self._image_of(example_id))
 
     def thumbnail(self, example_id: int) -> bytes:
-        """A small JPEG of an example's image."""
-        return self._images.thumbnail(self._image_of(example_id), keep=not self._store.read_only)
+        """A small JPEG of the image of an example."""
+        store = self._store
+        return store.images.thumbnail(
+            self._image_of(example_id), store=not store.database.read_only
+        )
+
+    def events(
+        self, *, after: str | None = None, limit: int = 100, newest_first: bool = True
+    ) -> Page[Event]:
+        """List the audit log: every change, with its actor and time.
+
+        Parameters
+        ----------
+        after : str, default=None
+            The ``next`` of the previous page; None for the first page.
+        limit : int, default=100
+            Most events on a page.
+        newest_first : bool, default=True
+            Whether the newest event comes first.
+
+        Returns
+        -------
+        page : Page of Event
+            Events, and the cursor of the next page.
+        """
+        with self._store.database.read_transaction() as connection:
+            return events_page(connection, after=after, limit=limit, newest_first=newest_first)
+
+    def undoable(self) -> Event | None:
+        """The change that ``undo`` would undo; None if there is none."""
+        with self._store.database.read_transaction() as connection:
+            return newest_change(connection)
+
+    def stored_answer(
+        self, request: Request, digest: str | None = None
+    ) -> TeachResult | Change | None:
+        """The answer to an earlier request with the same key; None if the key is new.
+
+        Raises
+        ------
+        KeyReusedError
+            If the key was used with another digest.
+        """
+        with self._store.database.read_transaction() as connection:
+            return find_answer(connection, request, digest or request.digest or "")
+
+    def review(self, limit: int = 100) -> list[Review]:
+        """Examples that someone should look at.
+
+        First come guessed fine names, the least certain first. Then come labels that the model of
+        all other examples contradicts, the most certain first. A label that was confirmed with
+        ``relabel`` is not listed again.
+
+        Parameters
+        ----------
+        limit : int, default=100
+            Most examples to list.
+
+        Returns
+        -------
+        reviews : list of Review
+            The reason for each example, and a suggestion.
+        """
+        return self._reviewer.review(limit)
+
+    def confusion(self) -> list[Confused]:
+        """The confusion matrix of the last assessment."""
+        return self._reviewer.confusion()
+
+    def status(self) -> Status:
+        """The workspace at a glance."""
+        store, assessment = self._store, self.assessment
+        with store.database.read_transaction() as connection:
+            event = newest_event_number(connection)
+            n_examples, n_classes, n_bytes = totals(connection)
+        for folder in (store.layout.embeddings, store.layout.models):
+            n_bytes += folder_size(folder)
+        return Status(
+            id=store.manifest.id,
+            event=event,
+            n_examples=n_examples,
+            n_classes=n_classes,
+            n_features=store.n_features,
+            takes_images=store.manifest.features is not None,
+            forest=store.manifest.forest,
+            forest_lacks=self._model.forest_lacks,
+            false_alarms=store.manifest.false_alarms,
+            measured_false_alarms=None if assessment is None else assessment.measured_false_alarms,
+            accuracy=None if assessment is None else assessment.accuracy,
+            assessed_event=None if assessment is None else assessment.event,
+            snapshot_event=self._model.snapshot_event,
+            n_bytes=n_bytes,
+        )
+
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that :func:`evergrow.load` reads and that needs no workspace.
+
+        It classifies images if the workspace takes images, else embeddings. It predicts as the
+        workspace does, including "unknown", and can be trained further. The fine names of split
+        classes are not part of it.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing one is replaced.
+        """
+        estimator = self._model.export(self._store.log, self._store.embedder)
+        with translate_disk_errors(Path(path).parent):
+            estimator.save(path)
 
     def backup(self, target: str | os.PathLike[str]) -> Backup:
-        """Copy the workspace to a new or empty folder, also while another process writes to it.
+        """Copy the workspace to a new or empty folder, even while another process writes to it.
 
         Parameters
         ----------
         target : path
-            Where the copy goes; it is a workspace of its own.
+            Folder of the copy, which is a complete workspace.
 
         Returns
         -------
         backup : Backup
             What was copied.
         """
-        return back_up(self._layout, self._store, target)
-
-    def status(self) -> Status:
-        """The workspace at a glance."""
-        with self._store.reading() as connection:
-            event = version_of(connection)
-            n_examples, n_classes, n_bytes = totals(connection)
-        for folder in (self._layout.embeddings, self._layout.models):
-            n_bytes += size_of(folder)
-        return Status(
-            id=self._manifest.id,
-            event=event,
-            n_examples=n_examples,
-            n_classes=n_classes,
-            n_features=self.n_features,
-            takes_images=self._manifest.features is not None,
-            forest=self._manifest.forest,
-            forest_lacks=None,
-            false_alarms=self._manifest.false_alarms,
-            measured_false_alarms=None,
-            accuracy=None,
-            assessed_event=None,
-            snapshot_event=None,
-            n_bytes=n_bytes,
-        )
-
-    def _current_shards(self) -> Shards | None:
-        # Another process may have taught the first example since this one opened to read.
-        if self._shards is None and not self._manifest.n_features_given and self.version:
-            self._manifest = read_manifest(self._layout)
-            self._shards = _shards_of(self._layout, self._manifest)
-        return self._shards
+        return back_up(self._store, target)
 
     def _image_of(self, example_id: int) -> str:
         image = self.example(example_id).image
         if image is None:
-            raise NoSuchExampleError(f"example {example_id} came without an image")
+            raise NoSuchExampleError(f"example {example_id} has no image")
         return image
 
     def _class_entry(self, counted: CountedClass) -> ClassEntry:
-        """A class as it is shown; how well it is known is for the model to say."""
-        return ClassEntry(
+        assessment = self.assessment
+        found = None if assessment is None else assessment.recognised.get(counted.id)
+        entry = ClassEntry(
             id=counted.id,
             name=counted.name,
             n_examples=counted.n_examples,
             n_pictures=counted.n_pictures,
             split=counted.split,
             fine=counted.fine,
-            sign="new",
-            accuracy=None,
+            sign=sign_of(counted.n_examples, None if found is None else found.accuracy),
+            accuracy=None if found is None else found.accuracy,
             confused_with=None,
             confused_share=None,
         )
-
-
-def _shards_of(layout: Layout, manifest: Manifest) -> Shards | None:
-    if manifest.n_features is None:
-        return None
-    return Shards(layout.embeddings, manifest.rows_per_shard, manifest.n_features)
+        other = None if found is None else found.confused_with
+        name = None if other is None else self.snapshot.names.get(other)
+        if found is None or name is None:
+            return entry
+        return replace(entry, confused_with=name, confused_share=found.n_confused / found.n)

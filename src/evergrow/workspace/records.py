@@ -1,4 +1,4 @@
-"""What goes into a workspace and what comes out of it, as values."""
+"""The values that go into a workspace and come out of it."""
 
 from __future__ import annotations
 
@@ -9,36 +9,18 @@ from typing import Any, Generic, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "Accuracy",
-    "Answer",
-    "Change",
-    "ClassEntry",
-    "Confused",
-    "Event",
-    "Example",
-    "Finding",
-    "FineEntry",
-    "Lesson",
-    "Page",
-    "Picture",
-    "Request",
-    "Review",
-    "Sign",
-    "Status",
-    "Taught",
-]
+from evergrow.foundation.errors import BadImage
 
 Item = TypeVar("Item")
 
-# Whether a class was taught enough: too few examples to tell; more would help to tell; surely
-# mistaken for others too often; surely good enough.
+# Whether a class has enough examples: too few to tell; more are needed to tell; certainly confused
+# with others too often; certainly good enough.
 Sign = Literal["new", "more", "confused", "enough"]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """The bytes of an image file as they came, and what was found out about them."""
+    """An image file with its media type, its size in pixels and a thumbnail."""
 
     content: bytes
     media_type: str
@@ -49,16 +31,16 @@ class Picture:
 
 @dataclass(frozen=True)
 class Request:
-    """Who asks for a change, and what makes asking twice harmless.
+    """Who asks for a change, and an idempotency key that makes a retry safe.
 
     Attributes
     ----------
     actor : str
         Name of the token, or "command line".
     key : str or None
-        Stands for this one request: the same key gives the same answer again.
+        Idempotency key of this one request: the same key gets the same answer again.
     digest : str or None
-        Of what was asked for: the same key with another digest is refused.
+        Digest of the request: the same key with another digest is refused.
     """
 
     actor: str = "command line"
@@ -67,21 +49,21 @@ class Request:
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class NewExample:
     """One example to teach.
 
     Attributes
     ----------
     embedding : ndarray of shape (n_features,)
-        Finite numbers, kept as float32.
+        Finite numbers, stored as float32.
     label : str
         Name of the class, known or new.
     fine : str or None
-        Finer name within the class.
+        Fine name within the class.
     picture : Picture or None
-        The image, if the embedding was made of one.
+        The image that the embedding was computed from, if any.
     request : Request
-        Who teaches.
+        Who teaches it.
     """
 
     embedding: npt.NDArray[np.float32]
@@ -93,16 +75,16 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Example:
-    """An example as the workspace keeps it."""
+    """An example as the workspace stores it."""
 
     id: int
     event: int
     label: str
     fine: str | None
-    # Whether someone gave the fine name, or it was guessed and how surely.
+    # Whether the fine name was given, or guessed with a probability.
     fine_kind: Literal["given", "guessed"] | None
     fine_probability: float | None
-    # SHA-256 of the image file; None for an example that came as an embedding.
+    # SHA-256 of the image file; None for an example taught as an embedding.
     image: str | None
     media_type: str | None
     width: int | None
@@ -112,26 +94,42 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Taught:
-    """What became of a lesson."""
+class TeachResult:
+    """The result of teaching one example."""
 
     example: Example
     event: int
-    # Whether the class had the same picture already, which is not learnt twice.
+    # Whether the class had the same image already, which is not learnt twice.
     duplicate: bool
     new_class: bool
     # Examples of the class now.
     n_examples: int
-    # Of a known picture that came with a finer name: whether the example has that name from now
-    # on, or keeps another one that it was given before. None if neither.
+    # For a known image with a fine name: whether the example now has that name ("taken") or keeps
+    # another one that was given before ("kept"). None otherwise.
     known_fine: Literal["taken", "kept"] | None = None
-    # Whether it is the answer that the same request got before; nothing was taught now.
+    # Whether this is the stored answer to a repeated request; nothing was taught now.
     replayed: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
+class TaughtImages:
+    """The result of teaching image files.
+
+    Attributes
+    ----------
+    results : list of TeachResult
+        One per image that was taught or known already, in order.
+    problems : list of BadImage
+        The images that were left out.
+    """
+
+    results: list[TeachResult] = field(default_factory=list)
+    problems: list[BadImage] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class Change:
-    """What a change other than teaching did."""
+    """The result of a change other than teaching."""
 
     event: int
     kind: str
@@ -141,7 +139,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How often examples of a class are recognised by what was learnt from the others."""
+    """Leave-one-out accuracy with a confidence interval."""
 
     rate: float
     low: float
@@ -151,7 +149,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class FineEntry:
-    """A finer class within a class."""
+    """A fine class within a class."""
 
     id: int
     name: str
@@ -171,32 +169,32 @@ class ClassEntry:
     fine: tuple[FineEntry, ...]
     sign: Sign
     accuracy: Accuracy | None
-    # The class it is most often mistaken for, and for which share of its examples.
+    # The class that it is most often confused with, and for which share of its examples.
     confused_with: str | None
     confused_share: float | None
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model says about one example.
+    """The prediction for one embedding.
 
     Attributes
     ----------
     label : str
-        The class that fits best.
+        The most probable class.
     probability : float
-        Of that class, given that it is one of the known ones.
+        Probability of that class, given that it is one of the known ones.
     known : bool
-        False if the example fits none of the classes: offer it as a new one.
+        False if the embedding fits none of the classes and may belong to a new one.
     novelty : float or None
-        How strange it is; None as long as too few examples were taught to tell.
+        Novelty score; None as long as too few examples were taught to calibrate it.
     fine : str or None
-        The finer name, where the class is split and the answer is sure enough.
+        The fine name, if the class is split and the prediction is certain enough.
     fine_probability : float or None
-        Of the best finer name, sure enough or not.
+        Probability of the best fine name, even if it is not certain enough.
     top, fine_top : tuple of (str, float)
-        The best classes, and the best finer names of the best class. What is not known has no
-        finer name either.
+        The most probable classes, and the most probable fine names of the first one. Empty fine
+        names if the embedding is not known.
     """
 
     label: str
@@ -211,18 +209,18 @@ class Answer:
 
 @dataclass(frozen=True)
 class Review:
-    """An example that someone should look at, and why."""
+    """An example to review, and why."""
 
     example: Example
     reason: Literal["guess", "doubt"]
-    # What the model says instead, or the guess itself.
+    # The label that the model predicts instead, or the guessed fine name.
     suggestion: str
     probability: float
 
 
 @dataclass(frozen=True)
 class Confused:
-    """How many examples of a class were taken for a class, itself or another."""
+    """An entry of the confusion matrix: examples of ``label`` predicted as ``answer``."""
 
     label: str
     answer: str
@@ -231,7 +229,7 @@ class Confused:
 
 @dataclass(frozen=True)
 class Event:
-    """A change, as the audit log keeps it."""
+    """A change in the audit log."""
 
     seq: int
     kind: str
@@ -244,7 +242,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Page(Generic[Item]):
-    """Some items of a listing, and where the next ones begin; None at the end."""
+    """Some items of a listing, and the cursor of the next page; None on the last page."""
 
     items: tuple[Item, ...]
     next: str | None
@@ -261,14 +259,14 @@ class Status:
     n_features: int | None
     takes_images: bool
     forest: bool
-    # Examples that the forest has not learnt yet; None without one.
+    # Examples that the forest was not trained on yet; None without a forest.
     forest_lacks: int | None
-    # Share of known things that may be called unknown, and the share measured; None if not yet.
+    # Share of known examples that may be called unknown, and the measured share; None if unknown.
     false_alarms: float
     measured_false_alarms: float | None
-    # Leave-one-out accuracy over all classes; None if not yet.
+    # Leave-one-out accuracy over all classes; None if not assessed yet.
     accuracy: Accuracy | None
-    # Event that the last assessment saw; None if there was none.
+    # Newest event that the last assessment covers; None if there was none.
     assessed_event: int | None
     snapshot_event: int | None
     n_bytes: int
@@ -276,7 +274,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is not as it should be, how bad it is and what mends it."""
+    """A problem found by an integrity check, its severity and how to repair it."""
 
     severity: Literal["harmless", "damage"]
     what: str

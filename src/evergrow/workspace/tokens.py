@@ -1,8 +1,8 @@
-"""Who may use the service: tokens with a name, a scope and perhaps an end.
+"""Access tokens of the service, with a name, a scope and an optional expiry.
 
-Only hashes are kept, in a file of its own that only its owner can read: tokens can be added and
-revoked while a service runs, which sees it with the next request. A token has 256 random bits, so
-that a plain hash of it tells nothing and there is no need for a slow one.
+Only hashes are stored, in a file that only its owner can read. Tokens can be added and revoked
+while a service runs; it reads the file again with the next request. A token has 256 random bits, so
+a plain hash is safe and no slow one is needed.
 """
 
 from __future__ import annotations
@@ -25,15 +25,13 @@ from evergrow.foundation.atomic import written_whole
 from evergrow.foundation.errors import WorkspaceError
 from evergrow.foundation.locks import locked
 from evergrow.workspace.errors import ConflictError, NewerWorkspaceError
-from evergrow.workspace.names import checked_name
-from evergrow.workspace.store.clock import now, text_of
-from evergrow.workspace.store.disk_errors import telling_problems
+from evergrow.workspace.names import normalise_name
+from evergrow.workspace.store.clock import format_time, now
+from evergrow.workspace.store.disk_errors import translate_disk_errors
 from evergrow.workspace.store.layout import Layout
 
-__all__ = ["Refusal", "Scope", "TokenRecord", "Tokens"]
-
 Scope = Literal["teach", "read"]
-# Why a token is not taken; the text is for logs, callers should hear no more than "no".
+# Why a token is refused; for logs only, the caller is not told.
 Refusal = Literal["unknown", "expired", "revoked"]
 
 _FORMAT = 1
@@ -43,20 +41,20 @@ _RANDOM_BYTES = 32
 
 @dataclass(frozen=True)
 class TokenRecord:
-    """What is known of a token, all but the token.
+    """All that is stored about a token; the token itself is not.
 
     Attributes
     ----------
     name : str
-        By which changes name it in the audit log; never used twice.
+        Actor of its changes in the audit log; never used twice.
     scope : "teach" or "read"
-        Whether it may change anything.
+        "read" allows no changes.
     sha256 : str
         Hash of the token.
     created : str
-        When, in UTC.
+        Time of creation, in UTC.
     expires, revoked : str or None
-        When it ends, and when it was taken back.
+        When it expires, and when it was revoked.
     """
 
     name: str
@@ -67,11 +65,11 @@ class TokenRecord:
     revoked: str | None
 
     def may(self, scope: Scope) -> bool:
-        """Whether it is good for a scope; who may teach may read."""
+        """Whether it allows a scope; "teach" includes "read"."""
         return self.scope in (scope, "teach")
 
     def refusal(self, at: str) -> Refusal | None:
-        """Why it is not taken at a time; None if it is."""
+        """Why it is refused at a time; None if it is valid."""
         if self.revoked is not None:
             return "revoked"
         if self.expires is not None and self.expires <= at:
@@ -80,14 +78,14 @@ class TokenRecord:
 
 
 class Tokens:
-    """The tokens of a workspace, from any thread, also while another process changes them.
+    """The tokens of a workspace; thread-safe, and other processes may change them meanwhile.
 
     Parameters
     ----------
     folder : path
-        The workspace.
+        Folder of the workspace.
     read_clock : callable
-        Gives the time.
+        Returns the current time.
 
     Examples
     --------
@@ -113,80 +111,87 @@ class Tokens:
         self._records: tuple[TokenRecord, ...] = ()
 
     def list(self) -> tuple[TokenRecord, ...]:
-        """All tokens there ever were, oldest first."""
-        with self._guard, telling_problems(self._path.parent):
+        """All tokens, including revoked and expired ones, oldest first."""
+        with self._guard, translate_disk_errors(self._path.parent):
             self._refresh()
             return self._records
 
     def add(self, name: str, scope: Scope, *, expires_in: timedelta | None = None) -> str:
-        """Make a token and return it; it is not kept and cannot be shown again.
+        """Create a token and return it; it is not stored and cannot be shown again.
 
         Parameters
         ----------
         name : str
-            Who will use it.
+            Name of its user.
         scope : "teach" or "read"
-            Whether it may change anything.
+            "read" allows no changes.
         expires_in : timedelta, default=None
-            How long it is good for; None for as long as it is not revoked.
+            How long it is valid; None for until it is revoked.
 
         Returns
         -------
         token : str
-            To be sent as ``Authorization: Bearer``.
+            Sent as ``Authorization: Bearer``.
         """
         if scope not in get_args(Scope):
             raise WorkspaceError(f"scope must be one of ['read', 'teach'], got {scope!r}")
         if expires_in is not None and expires_in <= timedelta(0):
-            raise WorkspaceError("a token must end in the future")
+            raise WorkspaceError("expires_in must be positive: a token must expire in the future")
         token = f"eg_{scope}_{secrets.token_urlsafe(_RANDOM_BYTES)}"
         moment = self._read_clock()
         record = TokenRecord(
-            name=checked_name(name, "the token's name"),
+            name=normalise_name(name, "the token's name"),
             scope=scope,
             sha256=_hash(token),
-            created=text_of(moment),
+            created=format_time(moment),
             expires=None if expires_in is None else _end(moment, expires_in),
             revoked=None,
         )
-        with self._changing():
+        with self._locked():
             if any(known.name == record.name for known in self._records):
                 raise ConflictError(
-                    f"there is or was a token {record.name!r}: the audit log needs another name"
+                    f"the name {record.name!r} is or was used by another token: choose a new "
+                    "one, so that the audit log stays unambiguous"
                 )
             self._write((*self._records, record))
         return token
 
     def revoke(self, name: str) -> TokenRecord:
-        """Take a token back; one that was taken back stays so."""
-        wanted = checked_name(name, "the token's name")
-        with self._changing():
+        """Revoke a token; revoking it again has no effect."""
+        wanted = normalise_name(name, "the token's name")
+        with self._locked():
             for place, record in enumerate(self._records):
                 if record.name == wanted:
-                    ended = replace(record, revoked=record.revoked or text_of(self._read_clock()))
+                    ended = replace(
+                        record, revoked=record.revoked or format_time(self._read_clock())
+                    )
                     self._write((*self._records[:place], ended, *self._records[place + 1 :]))
                     return ended
         known = ", ".join(repr(record.name) for record in self._records) or "none"
         raise WorkspaceError(f"there is no token {wanted!r}; there are: {known}")
 
     def authenticate(self, token: str) -> TokenRecord | Refusal:
-        """The record of a token that is good now, else why it is not."""
+        """The record of a valid token, else why it is refused."""
         digest = _hash(token) if _TOKEN.fullmatch(token) else ""
         with self._guard:
             self._refresh()
             records = self._records
         found: TokenRecord | None = None
-        # Every hash is compared, in a time that does not depend on where they differ.
+        # Every hash is compared, in constant time.
         for record in records:
             if hmac.compare_digest(record.sha256, digest):
                 found = record
         if found is None:
             return "unknown"
-        return found.refusal(text_of(self._read_clock())) or found
+        return found.refusal(format_time(self._read_clock())) or found
 
     @contextmanager
-    def _changing(self) -> Iterator[None]:
-        with self._guard, telling_problems(self._path.parent), locked(self._path, lambda: None):
+    def _locked(self) -> Iterator[None]:
+        with (
+            self._guard,
+            translate_disk_errors(self._path.parent),
+            locked(self._path, lambda: None),
+        ):
             self._refresh()
             yield
 
@@ -196,7 +201,7 @@ class Tokens:
         except FileNotFoundError:
             self._seen, self._records = None, ()
             return
-        # Written whole each time, so that another content is another file.
+        # The file is replaced atomically, so new content is a new file.
         seen = (found.st_ino, found.st_mtime_ns, found.st_size)
         if seen != self._seen:
             self._records = _read(self._path)
@@ -216,10 +221,10 @@ def _hash(token: str) -> str:
 
 def _end(moment: datetime, expires_in: timedelta) -> str:
     try:
-        return text_of(moment + expires_in)
+        return format_time(moment + expires_in)
     except OverflowError:
-        # As good as never.
-        return text_of(datetime.max.replace(tzinfo=UTC))
+        # Beyond the last date that can be written.
+        return format_time(datetime.max.replace(tzinfo=UTC))
 
 
 def _read(path: Path) -> tuple[TokenRecord, ...]:
@@ -229,15 +234,15 @@ def _read(path: Path) -> tuple[TokenRecord, ...]:
         entries = content["tokens"] if version == _FORMAT else []
         records = tuple(_record(entry) for entry in entries)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        # Nobody gets in rather than the wrong one.
+        # Refuse everyone rather than accept a wrong token.
         raise WorkspaceError(
-            f"{str(path)!r} is damaged ({error}): remove it and make new tokens with "
+            f"{str(path)!r} is damaged ({error}): delete it and create new tokens with "
             "'evergrow token add'"
         ) from error
     if version != _FORMAT:
         raise NewerWorkspaceError(
-            f"{str(path)!r} has format {version!r}, made by a newer version of Evergrow; "
-            f"this one reads {_FORMAT}: update Evergrow"
+            f"{str(path)!r} has format {version!r} of a newer version of Evergrow; "
+            f"this version reads {_FORMAT}: update Evergrow"
         )
     return records
 
@@ -247,9 +252,9 @@ def _record(entry: dict[str, Any]) -> TokenRecord:
     texts = (record.name, record.sha256, record.created)
     maybe_texts = (record.expires, record.revoked)
     if not all(type(text) is str for text in texts):
-        raise TypeError("a token's name, hash or time is no text")
+        raise TypeError("the name, hash or time of a token is not text")
     if not all(text is None or type(text) is str for text in maybe_texts):
-        raise TypeError("a token's end is no text")
+        raise TypeError("the expiry of a token is not text")
     if record.scope not in get_args(Scope) or not re.fullmatch("[0-9a-f]{64}", record.sha256):
-        raise ValueError("a token's scope or hash is not one")
+        raise ValueError("the scope or hash of a token is not valid")
     return record

@@ -1,39 +1,59 @@
-"""A workspace: durable examples and the model that follows them, in one folder."""
+"""The facade: one class over the store, the changes and the model of a workspace."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from evergrow.foundation.locks import HeldLock
+from evergrow.foundation.progress import progress_bar
 from evergrow.vision.embedding import Embedder
-from evergrow.workspace.model.snapshot_files import drop_before, drop_foreign
-from evergrow.workspace.model.upkeep import ModelledWorkspace
-from evergrow.workspace.store.creation import hold, make_folder, make_folders
-from evergrow.workspace.store.database import Store
-from evergrow.workspace.store.layout import Layout, Manifest, read_manifest, read_values
-from evergrow.workspace.store.migrations import check_newest, migrate
+from evergrow.workspace.changes import classes as class_changes
+from evergrow.workspace.changes.forget import finish_erasure, forget, remove
+from evergrow.workspace.changes.image_batches import find_labelled_paths, read_batches
+from evergrow.workspace.changes.relabel import relabel
+from evergrow.workspace.changes.undo import undo
+from evergrow.workspace.changes.writer import Writer
+from evergrow.workspace.check.integrity import check_store
+from evergrow.workspace.model.assessment import Assessment
+from evergrow.workspace.model.snapshot_files import delete_before, delete_foreign
+from evergrow.workspace.model.upkeep import ModelUpkeep
+from evergrow.workspace.reader import WorkspaceReader
+from evergrow.workspace.records import (
+    Change,
+    Finding,
+    NewExample,
+    Request,
+    TaughtImages,
+    TeachResult,
+)
+from evergrow.workspace.store.creation import create_folder, create_subfolders
+from evergrow.workspace.store.layout import Layout
+from evergrow.workspace.store.store import Store, open_store
 
-__all__ = ["Workspace"]
+Where = str | os.PathLike[str]
+
+_COMMAND_LINE = Request()
 
 
-class Workspace(ModelledWorkspace):
-    """A folder that is the whole state: examples, images, embeddings and the model.
+class Workspace(WorkspaceReader):
+    """A folder that holds examples, images, embeddings and the model trained on them.
 
-    Made by :meth:`create` and :meth:`open`. Every change is on disk before its method returns.
-    Methods may be called from several threads: changes take turns, reading waits for nothing.
+    Use :meth:`create` or :meth:`open`. Every change is on disk before its method returns. Methods
+    are thread-safe: changes wait for each other, and reading never waits.
 
     Examples
     --------
     >>> import tempfile
     >>> import numpy as np
-    >>> from evergrow.workspace import Lesson, Workspace
+    >>> from evergrow.workspace import NewExample, Workspace
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with Workspace.create(f"{folder}/things", features=None) as workspace:
-    ...         taught = workspace.teach([Lesson(np.ones(3), "cup"), Lesson(np.zeros(3), "pen")])
-    ...         print([one.event for one in taught])
+    ...         examples = [NewExample(np.ones(3), "cup"), NewExample(np.zeros(3), "pen")]
+    ...         print([result.event for result in workspace.teach(examples)])
     ...         print(workspace.rename("cup", "mug").summary)
     ...         print([(one.name, one.n_examples) for one in workspace.classes().items])
     [1, 2]
@@ -41,18 +61,18 @@ class Workspace(ModelledWorkspace):
     [('mug', 1), ('pen', 1)]
     """
 
-    def __init__(
-        self, layout: Layout, store: Store, manifest: Manifest, lock: HeldLock | None
-    ) -> None:
-        super().__init__(layout, store, manifest)
+    def __init__(self, store: Store, lock: HeldLock | None) -> None:
+        super().__init__(store)
         self._lock = lock
+        self._writer = Writer(store, self._model)
+        self._upkeep = ModelUpkeep(store, self._writer, self._model)
 
     @classmethod
     def create(
         cls,
-        path: str | os.PathLike[str],
+        path: Where,
         *,
-        features: str | os.PathLike[str] | Embedder | None = "efficientnet-lite0",
+        features: Where | Embedder | None = "efficientnet-lite0",
         n_features: int | None = None,
         forest: bool = False,
         false_alarms: float = 0.1,
@@ -60,34 +80,33 @@ class Workspace(ModelledWorkspace):
         seed: int = 0,
         rows_per_shard: int = 1024,
     ) -> Self:
-        """Make a workspace in a folder that is new or empty, and open it.
+        """Create a workspace in a new or empty folder, and open it.
 
         Parameters
         ----------
         path : path
             The folder.
         features : str, path, Embedder or None
-            What makes embeddings of images: the name of a network, an ONNX file or an embedder.
-            None to take embeddings only, made elsewhere.
+            The embedder of images: the name of a network, an ONNX file or an ``Embedder``. None for
+            a workspace that takes embeddings instead of images.
         n_features : int, default=None
-            Length of an embedding where ``features`` is None; None if the first example says it.
+            Length of an embedding if ``features`` is None; by default the first example fixes it.
         forest : bool, default=False
-            Also learn a forest, which is better with many examples per class and slower.
+            Also train a forest, which is better with many examples per class, and slower.
         false_alarms : float, default=0.1
-            Share of known things that may be called unknown. More finds more that is new.
+            Share of known examples that may be called unknown; more finds more new things.
         max_classes : int, default=10000
-            Classes there may be at a time; answers take longer with more.
+            Most classes at a time; predictions take longer with more.
         seed : int, default=0
-            Of all that is drawn at random.
+            Seed of all random choices.
         rows_per_shard : int, default=1024
-            Embeddings in each file of them; fewer waste less disk, more make fewer files.
+            Embeddings per file: fewer waste less disk space, more make fewer files.
 
         Returns
         -------
         workspace : Workspace
             Open for writing.
         """
-        layout = Layout(Path(path))
         options = {
             "forest": forest,
             "false_alarms": false_alarms,
@@ -95,11 +114,11 @@ class Workspace(ModelledWorkspace):
             "seed": seed,
             "rows_per_shard": rows_per_shard,
         }
-        make_folder(layout, features=features, n_features=n_features, options=options)
+        create_folder(Layout(Path(path)), features=features, n_features=n_features, options=options)
         return cls.open(path)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> Self:
+    def open(cls, path: Where, *, read_only: bool = False) -> Self:
         """Open the workspace in a folder.
 
         Parameters
@@ -107,40 +126,25 @@ class Workspace(ModelledWorkspace):
         path : path
             The folder.
         read_only : bool, default=False
-            Change nothing, not even to mend what a crash left; works while another process writes.
+            Change nothing, not even to recover from a crash; works while another process writes.
 
         Returns
         -------
         workspace : Workspace
             To be closed, or used in a ``with`` statement.
         """
-        layout = Layout(Path(path))
-        # A folder that is no workspace gets no lock, and is told apart from one that is in use.
-        read_values(layout)
-        lock = None if read_only else hold(layout)
-        store = None
+        workspace = cls(*open_store(Layout(Path(path)), read_only=read_only))
         try:
-            store = Store(layout.database, read_only=read_only)
-            (check_newest if read_only else migrate)(layout, store)
-            workspace = cls(layout, store, _settled(read_manifest(layout), store), lock)
-            workspace._finish_opening()
+            workspace._recover()
         except BaseException:
-            if store is not None:
-                store.close()
-            if lock is not None:
-                lock.release()
+            workspace.close()
             raise
         return workspace
 
-    @property
-    def read_only(self) -> bool:
-        """Whether nothing can be changed through this object."""
-        return self._lock is None
-
     def close(self) -> None:
-        """Let go of the folder; what was acknowledged is on disk already."""
-        with self._writing:
-            self._store.close()
+        """Close the database and release the lock; every change is on disk already."""
+        with self._writer.lock:
+            self._store.database.close()
             if self._lock is not None:
                 self._lock.release()
                 self._lock = None
@@ -148,28 +152,251 @@ class Workspace(ModelledWorkspace):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _finish_opening(self) -> None:
+    def teach(self, examples: Sequence[NewExample]) -> list[TeachResult]:
+        """Teach examples: all of them, or none if one is not valid.
+
+        An image that the class has already is not learnt twice, so teaching can be repeated. Its
+        file is restored if it was lost, and it gets the fine name unless one was given before.
+
+        Parameters
+        ----------
+        examples : sequence of NewExample
+            What to teach, in this order.
+
+        Returns
+        -------
+        results : list of TeachResult
+            One per example; all of them are on disk.
+
+        Raises
+        ------
+        evergrow.WorkspaceError
+            If an example is not valid; the message has its number if there are several.
+        WorkspaceFullError
+            If the disk is full; nothing was taught.
+        """
+        return self._writer.teach(examples)
+
+    def teach_images(
+        self,
+        images: Where | Iterable[Where],
+        label: str | None = None,
+        *,
+        fine: str | None = None,
+        fine_folders: bool = False,
+        on_error: str = "raise",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        request: Request = _COMMAND_LINE,
+        on_batch: Callable[[TaughtImages], None] | None = None,
+        guard: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> TaughtImages:
+        """Teach image files, in batches that are on disk one after the other.
+
+        Parameters
+        ----------
+        images : path, or list of paths
+            A folder with one sub-folder per class; with a ``label``, its files and folders.
+        label, fine : str, default=None
+            Class and fine name of all images; None to take the class from the sub-folders.
+        fine_folders : bool, default=False
+            Whether folders within a class folder are fine names.
+        on_error : {"raise", "skip"}, default="raise"
+            Raise an ``ImageError`` for an image that cannot be read, or leave it out. Batches
+            before the error stay taught.
+        n_jobs : int, default=None
+            Threads that decode and embed; None for one, -1 for one per processor.
+        verbose : int, default=0
+            Show a progress bar when positive.
+        request : Request
+            Who teaches.
+        on_batch : callable, default=None
+            Called with the result of each batch.
+        guard : callable, default=contextlib.nullcontext
+            Context manager around each batch and its ``on_batch``; may delay Ctrl-C.
+
+        Returns
+        -------
+        taught : TaughtImages
+            A result per image, and the images that were left out.
+        """
+        labelled = find_labelled_paths(
+            images, label, fine=fine, fine_folders=fine_folders, on_error=on_error
+        )
+        batches = read_batches(self._store, labelled, on_error, n_jobs, request)
+        taught = TaughtImages()
+        with progress_bar("Learning", len(labelled), verbose) as show:
+            for batch in batches:
+                with guard():
+                    results = self.teach(batch.examples) if batch.examples else []
+                    taught.results.extend(results)
+                    taught.problems.extend(batch.problems)
+                    if on_batch is not None:
+                        on_batch(TaughtImages(results, batch.problems))
+                if show is not None:
+                    show(len(taught.results) + len(taught.problems))
+        return taught
+
+    def relabel(
+        self,
+        example_id: int | Sequence[int],
+        *,
+        label: str | None = None,
+        fine: str | None = None,
+        clear_fine: bool = False,
+        request: Request = _COMMAND_LINE,
+    ) -> Change:
+        """Correct the class or fine name of examples, or confirm their class.
+
+        Parameters
+        ----------
+        example_id : int or sequence of int
+            Up to 500 ids, which are one change.
+        label : str, default=None
+            Their class, known or new. The class that they have already is confirmed: they are no
+            longer listed for review.
+        fine, clear_fine : str and bool
+            Set the fine name, or remove it; another class removes it too.
+        """
+        ids = _ids(example_id)
+        return self._writer.change(
+            request,
+            ("relabel", *ids, label, fine, clear_fine),
+            lambda change: relabel(change, ids, label=label, fine=fine, clear_fine=clear_fine),
+        )
+
+    def remove(
+        self, example_id: int | Sequence[int], *, request: Request = _COMMAND_LINE
+    ) -> Change:
+        """Remove one example, or up to 500 at once; this can be undone."""
+        ids = _ids(example_id)
+        return self._writer.change(request, ("remove", *ids), lambda change: remove(change, ids))
+
+    def forget(
+        self, label: str, *, erase: bool = False, request: Request = _COMMAND_LINE
+    ) -> Change:
+        """Forget a class with all its examples.
+
+        Parameters
+        ----------
+        label : str
+            The class; to erase, also one that was forgotten before.
+        erase : bool, default=False
+            Also delete its images and embeddings for good, with those of all examples that were
+            removed before. Neither this nor any earlier change can be undone afterwards.
+        """
+        if erase:
+            # Snapshots contain what is erased and go anyway; deleting them may free enough space.
+            models = self.layout.models
+            return self._writer.erase(
+                request, label, lambda: delete_before(models, self.version + 1)
+            )
+        return self._writer.change(
+            request, ("forget", label, False), lambda change: forget(change, label, erase=False)
+        )
+
+    def rename(
+        self, label: str, to: str, *, within: str | None = None, request: Request = _COMMAND_LINE
+    ) -> Change:
+        """Rename a class, or a fine class of the class that ``within`` names."""
+        return self._writer.change(
+            request,
+            ("rename", label, to, within),
+            lambda change: class_changes.rename(change, label, to, within=within),
+        )
+
+    def merge(self, source: str, into: str, *, request: Request = _COMMAND_LINE) -> Change:
+        """Move all examples of one class to another; the first class is gone then."""
+        return self._writer.change(
+            request,
+            ("merge", source, into),
+            lambda change: class_changes.merge(change, source, into),
+        )
+
+    def split(self, label: str, *, request: Request = _COMMAND_LINE) -> Change:
+        """Distinguish the fine classes of a class; examples without a fine name get a guess."""
+        with self._writer.lock:
+            change = self._writer.change(
+                request, ("split", label), lambda change: class_changes.split(change, label)
+            )
+            self._upkeep.guess_new_split(self.class_named(label).id, change.event)
+            return change
+
+    def unsplit(self, label: str, *, request: Request = _COMMAND_LINE) -> Change:
+        """Stop distinguishing the fine classes of a class; given fine names stay."""
+        return self._writer.change(
+            request, ("unsplit", label), lambda change: class_changes.unsplit(change, label)
+        )
+
+    def undo(
+        self,
+        *,
+        event: int | None = None,
+        since: int | None = None,
+        count: int = 1,
+        request: Request = _COMMAND_LINE,
+    ) -> Change:
+        """Undo the newest change that was not undone yet, or several.
+
+        Parameters
+        ----------
+        event : int, default=None
+            Only if the newest change is this event, to avoid undoing a change of someone else.
+        since, count : int
+            Undo this event and all later changes, or this many changes: all of them or none.
+        """
+        return self._writer.change(
+            request,
+            ("undo", event, since, count),
+            lambda change: undo(change, event, since=since, count=count),
+        )
+
+    def assess(self, *, force: bool = False) -> Assessment | None:
+        """Measure how well the classes are recognised, and select hyperparameters by it.
+
+        It takes seconds with many examples; teaching and predicting go on meanwhile. Returns None
+        if there are no examples, or if little changed and it is not forced.
+        """
+        return self._upkeep.assess(force=force)
+
+    def update_forest(self, *, force: bool = False) -> bool:
+        """Train the forest on new examples, if due or forced; return whether it was trained."""
+        return self._upkeep.update_forest(force=force)
+
+    def update_guesses(self) -> int:
+        """Guess fine names again in split classes that changed; return how many classes."""
+        return self._upkeep.update_guesses()
+
+    def maintain(self) -> None:
+        """Do all that is due: assess, guess fine names, train the forest, save a snapshot."""
+        self._upkeep.maintain()
+
+    def save_snapshot(self, *, force: bool = True) -> bool:
+        """Save the model to disk, if due or forced, so that opening replays fewer events.
+
+        Returns whether it was saved; a snapshot of the newest event is never written twice.
+        """
+        return self._upkeep.save_snapshot(force=force)
+
+    def check(self, *, repair: bool = False) -> list[Finding]:
+        """Verify every hash and count; with ``repair`` also repair them and delete leftovers.
+
+        Returns the problems that were found, repaired or not.
+        """
+        return check_store(self._store, self._writer, repair=repair)
+
+    def _recover(self) -> None:
+        """Finish what a crash interrupted, and build the model."""
         if self._lock is not None:
-            make_folders(self._layout)
-            self._finish_erasing()
-            # A crash may have come between an erasing and this.
-            drop_before(self._layout.models, self._history.usable_from)
-            drop_foreign(self._layout.models, self._history.nonce)
-        self._open_follower()
+            create_subfolders(self.layout)
+            finish_erasure(self._store)
+            delete_before(self.layout.models, self.log.last_erasure)
+            delete_foreign(self.layout.models, self.log.nonce)
+        self._writer.publisher.rebuild()
 
 
-def _settled(manifest: Manifest, store: Store) -> Manifest:
-    """The manifest, less what a first lesson wrote that was interrupted before it counted."""
-    if manifest.n_features_given:
-        return manifest
-    with store.reading() as connection:
-        taught = connection.execute("SELECT 1 FROM example LIMIT 1").fetchone()
-    return manifest if taught else manifest.with_n_features(None)
+def _ids(example_id: int | Sequence[int]) -> Sequence[int]:
+    return tuple(example_id) if isinstance(example_id, Sequence) else (example_id,)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from evergrow.workspace import Lesson, Workspace
+from evergrow.workspace import NewExample, Workspace
 from tests.cli.conftest import Run
 from tests.vision.classifier.pictures import folder_of
 
@@ -118,9 +118,9 @@ def test_classes_are_listed_with_their_signs(run: Run, made: Path) -> None:
 def test_all_pages_of_classes_are_listed(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evergrow.cli.workspace.looking._PAGE", 2)
+    monkeypatch.setattr("evergrow.cli.workspace.status._PAGE", 2)
     with Workspace.create(tmp_path / "many", features=None) as workspace:
-        workspace.teach([Lesson(np.eye(5)[i], f"class {i}") for i in range(5)])
+        workspace.teach([NewExample(np.eye(5)[i], f"class {i}") for i in range(5)])
     lines = run("classes", "many").stdout.splitlines()
     assert [line.split("\t")[0] for line in lines] == [f"class {i}" for i in range(5)]
 
@@ -130,4 +130,4 @@ def test_an_empty_folder_is_no_workspace(run: Run, tmp_path: Path) -> None:
     for command in ("status", "classes", "check", "undo"):
         result = run(command, "photos")
         assert result.exit_code == 1
-        assert "is no workspace" in result.stderr
+        assert "is not a workspace" in result.stderr

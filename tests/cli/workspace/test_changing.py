@@ -65,7 +65,7 @@ def test_classes_that_were_forgotten_before_can_be_erased(run: Run, things: Path
     assert run("forget", things, "red", "green").exit_code == 0
     result = run("forget", things, "red", "green", "--erase")
     assert result.exit_code == 0, result.stderr
-    assert "there is no 'red' any more; erased: 24 examples that went" in result.stderr
+    assert "'red' was forgotten before; 24 removed examples erased now" in result.stderr
     assert not any(path.is_file() for path in (things / "images").rglob("*"))
 
 

@@ -65,7 +65,7 @@ def test_a_mistaken_learn_is_taken_back_at_once(run: Run, things: Path, tmp_path
     (way_back,) = [line for line in result.stderr.splitlines() if "evergrow undo" in line]
     result = run(*way_back.split("evergrow ")[1].split())
     assert result.exit_code == 0, result.output
-    assert "undid 6 changes: 6 examples as before" in result.stderr
+    assert "undid 6 changes: 6 examples moved back" in result.stderr
     assert counts(things) == before
 
 
@@ -97,7 +97,7 @@ def test_known_pictures_get_finer_names(run: Run, things: Path, tmp_path: Path) 
 def test_a_bad_image_stops_and_keeps_what_was_taught(
     run: Run, things: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evergrow.cli.workspace.lessons._MOST_IMAGES", 2)
+    monkeypatch.setattr("evergrow.workspace.changes.image_batches._MOST_IMAGES", 2)
     photos = folder_of(tmp_path / "photos", "blue", n=4)
     (photos / "blue" / "2.png").write_text("no image")
     result = run("learn", things, photos, "--jobs", 1)
@@ -122,7 +122,7 @@ def test_bad_images_can_be_left_out(run: Run, things: Path, tmp_path: Path) -> N
 def test_ctrl_c_keeps_what_was_taught(
     run: Run, things: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evergrow.cli.workspace.lessons._MOST_IMAGES", 2)
+    monkeypatch.setattr("evergrow.workspace.changes.image_batches._MOST_IMAGES", 2)
     photos = folder_of(tmp_path / "photos", "blue", n=6)
     real, calls = Workspace.teach, []
 
@@ -174,6 +174,6 @@ def test_what_a_service_has_is_left_to_the_service(run: Run, things: Path, tmp_p
         ):
             result = run(*arguments)
             assert result.exit_code == 1, arguments
-            assert "or stop it first" in result.stderr
+            assert "or stop that process first" in result.stderr
             assert str(os.getpid()) in result.stderr
     assert counts(things) == {"green": 12, "red": 12}

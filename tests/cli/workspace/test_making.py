@@ -156,5 +156,5 @@ def test_tokens_need_a_workspace(run: Run, tmp_path: Path, command: list[str]) -
     (tmp_path / "x").mkdir()
     result = run("token", *command)
     assert result.exit_code == 1
-    assert "is no workspace" in result.stderr
+    assert "is not a workspace" in result.stderr
     assert list((tmp_path / "x").iterdir()) == []

@@ -7,10 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from evergrow.estimators.forest.strategies import usable_strategies
 from tests.conftest import FORESTS
 
-# Every kind of forest with every strategy it allows.
-CASES = [(kind, name) for kind in FORESTS for name in kind._strategies]
+
+def strategies_of(kind: Any) -> list[str]:
+    """Names of the update strategies that a kind of forest can use."""
+    return usable_strategies(has_class_means=kind._splits.has_class_means)
+
+
+# Every kind of forest with every strategy it can use.
+CASES = [(kind, name) for kind in FORESTS for name in strategies_of(kind)]
 N_FEATURES = 6
 
 Array = np.ndarray[Any, Any]

@@ -9,7 +9,13 @@ import pytest
 
 from evergrow import RTST, NCMForestClassifier
 from tests.conftest import FORESTS
-from tests.estimators.forest.blobs import blobs, leaf_counts, stored_ids, stored_per_class
+from tests.estimators.forest.blobs import (
+    blobs,
+    leaf_counts,
+    stored_ids,
+    stored_per_class,
+    strategies_of,
+)
 
 X_QUERY, _ = blobs(40, range(12), seed=77)
 
@@ -63,7 +69,7 @@ class Life:
 @pytest.mark.parametrize("kind", FORESTS)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_every_tree_is_sound_after_every_change(kind: Any, seed: int) -> None:
-    strategies = [*kind._strategies, RTST(share=0.3, nodes="quality")]
+    strategies = [*strategies_of(kind), RTST(share=0.3, nodes="quality")]
     life = Life(kind(3, min_samples_leaf=2, refresh=0.1, random_state=seed), seed)
     life.learn()
     for n in range(100):

@@ -14,9 +14,10 @@ from evergrow import (
     NCMForestClassifier,
     SVMForestClassifier,
 )
-from evergrow.estimators import AxisStep, LinearStep, Step
+from evergrow.estimators import AxisDecision, LinearDecision, NCMDecision
 from evergrow.estimators.forest.strategies import STRATEGIES
 from tests.conftest import FORESTS, Arrays
+from tests.estimators.forest.blobs import strategies_of
 
 GOOD_X = np.arange(40.0).reshape(20, 2)
 GOOD_Y = np.arange(20) % 2
@@ -50,9 +51,9 @@ def test_every_parameter_has_a_rule(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", FORESTS)
 def test_the_default_update_is_one_the_kind_knows(kind: Any) -> None:
-    assert set(kind._strategies) <= set(STRATEGIES)
-    assert kind().update in kind._strategies
-    assert ("rust" in kind._strategies) == (kind is NCMForestClassifier)
+    assert set(strategies_of(kind)) <= set(STRATEGIES)
+    assert kind().update in strategies_of(kind)
+    assert ("rust" in strategies_of(kind)) == (kind is NCMForestClassifier)
 
 
 @pytest.mark.parametrize("kind", [AxisForestClassifier, LinearForestClassifier])
@@ -110,16 +111,17 @@ def test_training_rows_end_in_the_leaves_that_hold_them(kind: Any, digits: Array
 
 
 @pytest.mark.parametrize(
-    ("kind", "step_type"), list(zip(FORESTS, [Step, AxisStep, LinearStep, LinearStep], strict=True))
+    ("kind", "decision_type"),
+    list(zip(FORESTS, [NCMDecision, AxisDecision, LinearDecision, LinearDecision], strict=True)),
 )
 def test_an_explanation_has_the_steps_of_its_kind(
-    kind: Any, step_type: type, digits: Arrays
+    kind: Any, decision_type: type, digits: Arrays
 ) -> None:
     X, X_test, y, _ = digits
     forest = kind(4, random_state=0).fit(X, y)
     paths = forest.explain(X_test[0]).trees
     assert [path.leaf for path in paths] == forest.apply(X_test[:1])[0].tolist()
-    assert all(type(step) is step_type for path in paths for step in path.steps)
+    assert all(type(step) is decision_type for path in paths for step in path.decisions)
 
 
 @pytest.mark.parametrize("standardize", [True, False])
@@ -131,7 +133,7 @@ def test_an_axis_step_tells_value_and_threshold_in_the_units_of_the_input(
         20, min_samples_leaf=2, standardize=standardize, random_state=0
     ).fit(X, ["a", "a", "b", "b"])
     for path in forest.explain([850.0]).trees:
-        (step,) = path.steps
+        (step,) = path.decisions
         assert (step.feature, step.value, step.goes) == (0, 850.0, "right")
         assert 199.9 < step.threshold < 800.1
         assert str(step) == f"node 0: feature 0 is 850, above {step.threshold:.3g}, goes right"
@@ -142,9 +144,9 @@ def test_a_linear_step_tells_the_distance_from_the_plane() -> None:
     X = np.array([[-3.0], [-1.0], [1.0], [3.0]])
     forest = SVMForestClassifier(1, min_samples_leaf=2, random_state=0).fit(X, [0, 0, 1, 1])
     scale = np.sqrt(5.0)  # standard deviation
-    (near,) = forest.explain([0.5]).trees[0].steps
-    (far,) = forest.explain([-4.0]).trees[0].steps
+    (near,) = forest.explain([0.5]).trees[0].decisions
+    (far,) = forest.explain([-4.0]).trees[0].decisions
     assert near.distance == pytest.approx(0.5 / scale, abs=0.15)
     assert near.distance + far.distance == pytest.approx(4.5 / scale, rel=1e-5)
     assert {near.goes, far.goes} == {"left", "right"}
-    assert str(far) == f"node 0: {far.distance:.3g} beside the plane, goes {far.goes}"
+    assert str(far) == f"node 0: {far.distance:.3g} from the hyperplane, goes {far.goes}"

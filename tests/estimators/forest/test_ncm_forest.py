@@ -216,7 +216,7 @@ def test_comparisons_add_up_the_means_along_the_path(
     few = X_test[:5]
     by_path = np.mean(
         [
-            sum(len(step.classes) for step in path.steps)
+            sum(len(step.classes) for step in path.decisions)
             for x in few
             for path in small_forest.explain(x).trees
         ]

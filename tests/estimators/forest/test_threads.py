@@ -172,13 +172,13 @@ def test_saving_takes_one_look_at_the_forest(
     frame, query = pd.DataFrame(X, columns=names), pd.DataFrame(X_test, columns=names)
     forest = NCMForestClassifier(3, random_state=0).fit(frame, y)
     expected = forest.predict_proba(query)
-    write = predictor.forest_to_file
+    write = predictor.parameters_to_json
 
     def refit_first(*args: Any, **options: Any) -> Any:
         forest.fit(frame[names[::-1]], y)
         return write(*args, **options)
 
-    monkeypatch.setattr(predictor, "forest_to_file", refit_first)
+    monkeypatch.setattr(predictor, "parameters_to_json", refit_first)
     forest.save(tmp_path / "forest.evergrow")
     loaded = evergrow.load(tmp_path / "forest.evergrow")
     np.testing.assert_array_equal(loaded.predict_proba(query), expected)

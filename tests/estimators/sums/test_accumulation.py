@@ -16,7 +16,7 @@ from evergrow.estimators import RFF, RebalancedRLSClassifier
 from evergrow.estimators.sums import accumulation
 from evergrow.estimators.sums.serialization import holdout_to_arrays
 from evergrow.foundation.engine import LocalEngine, use_engine
-from evergrow.storage.shards import row_parts
+from evergrow.storage.shards import parts as row_parts
 from tests.foundation.engines import Shuffled
 
 MODELS = [

@@ -12,7 +12,8 @@ import evergrow
 from evergrow import NCMClassifier, NCMMetric, RaggedArray, RLSClassifier, Shards
 from evergrow.foundation.engine import use_engine
 from evergrow.foundation.errors import ShardError
-from evergrow.storage.shards import StoredRows, row_parts
+from evergrow.storage.shards import StoredRows
+from evergrow.storage.shards import parts as row_parts
 from evergrow.vision import KMeansCodebook
 from tests.estimators.sums.test_accumulation import MODELS, check_same, fitted
 from tests.foundation.engines import Shuffled

@@ -1,4 +1,4 @@
-"""Every table and figure has its place."""
+"""All experiments are found by name."""
 
 import pytest
 
@@ -40,6 +40,6 @@ def test_an_experiment_named_twice_is_done_once():
         ("cvpr2014-fig1", "has nothing to measure"),
     ],
 )
-def test_a_name_that_is_none_is_said(name, message):
+def test_an_unknown_name_is_refused_with_a_hint(name, message):
     with pytest.raises(ValueError, match=message):
         find_experiments([name])

@@ -1,4 +1,4 @@
-"""Where an experiment's data come from."""
+"""The data sets of an experiment."""
 
 import numpy as np
 import pytest
@@ -34,9 +34,7 @@ def test_files_of_the_data_folder_come_first(sources, folder, monkeypatch):
     assert ExperimentContext(sources).dataset("features").X_train.shape[1] == 3
 
 
-def test_a_file_that_the_folder_lacks_is_replaced_by_the_built_in_data(
-    sources, folder, monkeypatch
-):
+def test_a_missing_file_is_replaced_by_built_in_data(sources, folder, monkeypatch):
     monkeypatch.setenv("EVERGROW_DATA", str(folder))
     assert ExperimentContext(sources).dataset("other").name == "mixture"
 
@@ -52,20 +50,20 @@ def test_the_users_own_data_replace_all_others(sources, folder):
     assert context.dataset("features").X_train.shape[1] == 3
 
 
-def test_a_data_folder_that_is_none_is_said(sources, tmp_path, monkeypatch):
+def test_a_data_folder_that_does_not_exist_is_named(sources, tmp_path, monkeypatch):
     monkeypatch.setenv("EVERGROW_DATA", str(tmp_path / "typo"))
     with pytest.raises(FileNotFoundError, match="EVERGROW_DATA names"):
         ExperimentContext(sources).dataset("features")
 
 
-def test_a_full_run_tells_what_built_in_data_stand_in_for(sources, folder, monkeypatch):
+def test_a_full_run_lists_the_files_that_built_in_data_replace(sources, folder, monkeypatch):
     monkeypatch.setenv("EVERGROW_DATA", str(folder))
     assert ExperimentContext(sources).missing_files == ("other.npz",)
     assert ExperimentContext(sources, quick=True).missing_files == ()
 
 
 def test_an_experiment_without_sources_takes_no_data():
-    with pytest.raises(ValueError, match="makes its own data"):
+    with pytest.raises(ValueError, match="generates its own data"):
         ExperimentContext({}, data="features.npz")
 
 

@@ -1,4 +1,4 @@
-"""Experiments are performed, kept, taken up again and written."""
+"""Experiments are run, cached, resumed and written."""
 
 import csv
 import json
@@ -78,7 +78,7 @@ def done(tmp_path):
     return tmp_path
 
 
-def test_it_writes_table_times_picture_page_and_record(done):
+def test_it_writes_table_times_figure_page_and_record(done):
     assert sorted(path.name for path in done.iterdir()) == [
         ".runs",
         "made-up-timings.csv",
@@ -129,13 +129,13 @@ def test_fresh_measures_all_again(done):
     assert run_experiment(experiment, done, context_of(experiment), fresh=True).n_measured == 6
 
 
-def test_kept_runs_of_other_data_do_not_count(done):
+def test_cached_runs_of_other_data_do_not_count(done):
     experiment = made_up()
     other = {"mixture": Source(None, lambda: mixture(random_state=1))}
     assert run_experiment(experiment, done, ExperimentContext(other)).n_measured == 6
 
 
-def test_kept_quick_runs_do_not_count_for_a_full_one(tmp_path):
+def test_cached_quick_runs_do_not_count_for_a_full_one(tmp_path):
     experiment = made_up()
     assert run_experiment(experiment, tmp_path, context_of(experiment, quick=True)).n_measured == 4
     assert run_experiment(experiment, tmp_path, context_of(experiment)).n_measured == 6
@@ -188,18 +188,18 @@ def test_each_verdict_has_its_words(agrees, word):
     assert f"- {word} Claim. Here." in text
 
 
-def test_the_picture_is_the_same_file_for_the_same_numbers(done, tmp_path):
+def test_the_figure_is_the_same_file_for_the_same_numbers(done, tmp_path):
     experiment = made_up()
     run_experiment(experiment, tmp_path / "again", context_of(experiment))
     assert (tmp_path / "again" / "made-up.svg").read_bytes() == (done / "made-up.svg").read_bytes()
 
 
-def test_the_picture_keeps_its_words_as_text(done):
+def test_the_figure_keeps_its_words_as_text(done):
     words = [e.text for e in ElementTree.parse(done / "made-up.svg").iter() if e.text]
     assert "ours" in words
 
 
-def test_a_folder_that_cannot_be_written_is_said_before_any_work(tmp_path):
+def test_a_folder_that_cannot_be_written_is_reported_before_any_work(tmp_path):
     (tmp_path / "file").write_text("in the way")
     calls = []
     experiment = made_up(lambda context, run: calls.append(run))
@@ -208,7 +208,7 @@ def test_a_folder_that_cannot_be_written_is_said_before_any_work(tmp_path):
     assert calls == []
 
 
-def test_kept_rows_come_back_as_they_were_written(tmp_path):
+def test_cached_rows_are_read_back_as_they_were_written(tmp_path):
     cache = RunCache(tmp_path / "runs.jsonl")
     rows = cache.add({"seed": 0}, [{"accuracy": np.float32(0.1), "n": np.int64(3)}])
     assert RunCache(tmp_path / "runs.jsonl").get({"seed": 0}) == rows
@@ -242,7 +242,7 @@ def test_the_page_tells_the_command(tmp_path):
     assert "    evergrow experiment made-up --quick --seeds 2\n" in text
 
 
-def test_without_matplotlib_it_says_so_before_any_work(tmp_path, monkeypatch):
+def test_a_missing_matplotlib_is_reported_before_any_work(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     calls = []
     experiment = made_up(lambda context, run: calls.append(run))
@@ -256,7 +256,7 @@ def test_a_damaged_record_is_left_out_of_the_index(done):
     assert "made-up" not in write_index(done).read_text()
 
 
-def test_a_byte_that_is_no_text_costs_one_run(done):
+def test_a_byte_that_is_not_text_costs_one_run(done):
     runs = done / ".runs" / "made-up.jsonl"
     content = bytearray(runs.read_bytes())
     content[5] = 0xFF

@@ -1,4 +1,4 @@
-"""Orders are told from chance."""
+"""Differences are told from noise."""
 
 import numpy as np
 import pytest
@@ -42,12 +42,12 @@ def test_few_seeds_tell_large_differences_only():
     assert compared([0.60], [0.59]) is None
 
 
-def test_seeds_are_compared_with_themselves():
+def test_each_seed_is_compared_with_itself():
     # Seeds differ by far more than the methods, which keep the same distance in each.
     assert compared([0.31, 0.51, 0.71], [0.30, 0.50, 0.70]) is True
 
 
-def test_what_was_not_measured_is_open():
+def test_what_was_not_measured_is_undecided():
     rows = table(a=[0.5, 0.6, 0.7])
     assert compare_means(rows, "accuracy", {"method": "a"}, {"method": "b"}).verdict is None
 
@@ -76,7 +76,7 @@ def test_three_seeds_of_pure_noise_are_rarely_taken_for_a_difference():
         (0.025, 0.01, None),
     ],
 )
-def test_the_same_is_what_noise_cannot_carry_beyond_the_bound(difference, noise, within):
+def test_sides_are_the_same_if_noise_cannot_exceed_the_bound(difference, noise, within):
     assert Difference(difference, noise).within(0.03) is within
 
 
@@ -91,7 +91,7 @@ def test_a_lead_is_told_from_a_bound_too(difference, above):
     ("verdicts", "expected"),
     [([True, True], True), ([True, None], None), ([None, False], False)],
 )
-def test_one_that_is_not_decides(verdicts, expected):
+def test_one_false_verdict_decides(verdicts, expected):
     assert combine_verdicts(verdicts) is expected
 
 
@@ -115,6 +115,6 @@ def test_data_sets_of_one_verdict_make_one_finding():
     ]
 
 
-def test_deviations_are_shown_of_several_seeds_only():
+def test_deviations_are_shown_for_several_seeds_only():
     assert format_percent(table(a=[0.5, 0.6]), "accuracy") == "55.0 ± 7.1 %"
     assert format_percent(table(a=[0.5]), "accuracy") == "50.0 %"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from evergrow import Client
-from evergrow.service.client import retrying
+from evergrow.service.client import transport
 from tests.service.client.stub import TOKEN, Stub, running
 
 
@@ -15,7 +15,7 @@ from tests.service.client.stub import TOKEN, Stub, running
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses that the client would have made."""
     made: list[float] = []
-    monkeypatch.setattr(retrying, "pause", made.append)
+    monkeypatch.setattr(transport, "pause", made.append)
     return made
 
 

@@ -7,12 +7,14 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from email.parser import BytesParser
 from email.policy import HTTP
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from evergrow.service import wire
 
 TOKEN = "eg_teach_stub"
 
@@ -134,16 +136,54 @@ def _answered(stub: Stub, request: Request) -> tuple[int, Any]:
 
 def _looked_up(stub: Stub, request: Request) -> tuple[int, Any]:
     if request.path == "/v1/status":
-        limits = {"max_images": stub.most_images, "max_request_bytes": 20_000_000}
-        known = {"id": "w", "event": 3, "n_examples": 2, "n_classes": 1, "later": []}
-        return 200, {**known, **limits}
+        # A newer service may send more.
+        return 200, {**asdict(STATUS), "max_images": stub.most_images, "later": []}
     if request.path in _FIXED:
         return 200, _FIXED[request.path]
     return 200, {"event": 7, "kind": request.path[4:], "summary": "Done.", "n_examples": 2}
 
 
-def _example(number: int, label: str) -> dict[str, Any]:
-    return {"id": number, "event": number, "label": label, "fine": None}
+STATUS = wire.Status(
+    id="w",
+    event=3,
+    n_examples=2,
+    n_classes=1,
+    n_features=None,
+    takes_images=True,
+    forest=False,
+    forest_lacks=None,
+    false_alarms=0.05,
+    measured_false_alarms=None,
+    accuracy=None,
+    assessed_event=None,
+    snapshot_event=None,
+    n_bytes=1,
+    scopes=("read", "teach"),
+    max_images=1,
+    max_request_bytes=20_000_000,
+)
+
+
+def make_example(number: int, label: str) -> wire.Example:
+    unknown = dict.fromkeys(
+        ("fine", "fine_kind", "fine_probability", "image", "media_type", "width", "height")
+    )
+    return wire.Example(id=number, event=number, label=label, at="", actor="", **unknown)
+
+
+def make_class(number: int, label: str) -> wire.ClassEntry:
+    return wire.ClassEntry(
+        id=number,
+        name=label,
+        n_examples=1,
+        n_pictures=0,
+        split=False,
+        fine=(),
+        sign="new",
+        accuracy=None,
+        confused_with=None,
+        confused_share=None,
+    )
 
 
 _FIXED = {
@@ -151,7 +191,7 @@ _FIXED = {
     "/v1/review": {
         "items": [
             {
-                "example": _example(1, "cup"),
+                "example": asdict(make_example(1, "cup")),
                 "suggestion": "mug",
                 "probability": 0.6,
                 "reason": "guess",
@@ -171,10 +211,11 @@ def _taught(stub: Stub, request: Request) -> tuple[int, Any]:
         number = len(stub.taught) + 1
         of_class = {"name": label, "n_examples": number, "new": number == 1}
         answer = {
-            "example": _example(number, label),
+            "example": asdict(make_example(number, label)),
             "event": number,
             "duplicate": False,
             "class": of_class,
+            "known_fine": None,
         }
         stub.taught[request.headers["Idempotency-Key"]] = answer
         return 201, answer
@@ -193,6 +234,9 @@ def _predicted(stub: Stub, request: Request) -> tuple[int, Any]:
                 "label": label,
                 "probability": 1,
                 "known": True,
+                "novelty": None,
+                "fine": None,
+                "fine_probability": None,
                 "top": [{"name": label, "probability": 1.0}],
                 "fine_top": [],
             }
@@ -206,10 +250,8 @@ def _listed(stub: Stub, request: Request) -> tuple[int, Any]:
     labels = [answer["example"]["label"] for answer in stub.taught.values()]
     first = int(request.query.get("after", ["0"])[0])
     chosen = list(enumerate(labels, 1))[first : first + stub.page]
-    if request.path == "/v1/classes":
-        items = [{"id": number, "name": label, "n_examples": 1} for number, label in chosen]
-    else:
-        items = [_example(number, label) for number, label in chosen]
+    make = make_class if request.path == "/v1/classes" else make_example
+    items = [asdict(make(number, label)) for number, label in chosen]
     after = first + stub.page
     return 200, {"items": items, "next": str(after) if after < len(labels) else None}
 

@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from evergrow.service.decoding.child import DecoderLimits, DecoderProcess
-from evergrow.service.decoding.frames import FrameError, read_frame, write_frame
-from evergrow.service.decoding.hidden import check_nothing_hidden
+from evergrow.service.decoding.decoder import DecoderLimits, DecoderProcess
+from evergrow.service.decoding.polyglots import check_not_polyglot
 from evergrow.service.decoding.pool import DecoderPool
-from evergrow.service.decoding.refusals import DecoderError
-from evergrow.service.http.embedding import BatchEmbedder, embedding_network
+from evergrow.service.decoding.protocol import DecoderError, FrameError, read_frame, write_frame
+from evergrow.service.http.embedding import BatchEmbedder, single_threaded_network
 from evergrow.vision import Embedder, OnnxModel, Preprocessing, read_image
 from tests.service.pictures import picture
 from tests.vision.embedding.models import onnx_model
@@ -36,9 +35,9 @@ def test_what_the_network_gets_is_what_an_embedder_prepares(
     decoders: DecoderPool, kind: str
 ) -> None:
     content = picture(kind, size=(640, 480))
-    image = read_image(content, max_side=PREPROCESSING.needed_side)
+    image = read_image(content, max_side=PREPROCESSING.min_side)
     found = decoders.submit(content).result()
-    np.testing.assert_array_equal(PREPROCESSING.values(found.pixels), PREPROCESSING(image))
+    np.testing.assert_array_equal(PREPROCESSING.normalize(found.pixels), PREPROCESSING(image))
     assert (found.width, found.height) == (640, 480)
 
 
@@ -51,7 +50,7 @@ def test_the_media_type_is_that_of_the_content(
     assert decoders.submit(picture(kind)).result().media_type == media_type
 
 
-def test_a_picture_is_seen_as_its_camera_was_held(decoders: DecoderPool) -> None:
+def test_the_orientation_of_a_photograph_is_respected(decoders: DecoderPool) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
     found = decoders.submit(picture(size=(400, 200), exif=exif), thumbnail=True).result()
@@ -60,14 +59,14 @@ def test_a_picture_is_seen_as_its_camera_was_held(decoders: DecoderPool) -> None
     assert Image.open(io.BytesIO(found.thumbnail)).size == (80, 160)
 
 
-def test_a_thumbnail_is_made_only_when_it_is_wanted(decoders: DecoderPool) -> None:
+def test_a_thumbnail_is_made_only_on_request(decoders: DecoderPool) -> None:
     assert decoders.submit(picture()).result().thumbnail is None
     small = decoders.submit(picture(size=(640, 320)), thumbnail=True).result().thumbnail
     assert small is not None
     assert Image.open(io.BytesIO(small)).size == (160, 80)
 
 
-def test_a_decoder_knows_no_token_of_the_service(
+def test_a_decoder_does_not_see_secrets_in_the_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("EVERGROW_TOKEN", "secret")
@@ -79,7 +78,7 @@ def test_a_decoder_knows_no_token_of_the_service(
         assert b"EVERGROW_TOKEN" not in environment.read_bytes()
 
 
-def test_a_decoder_is_ended_before_the_service_when_memory_runs_out() -> None:
+def test_decoders_are_killed_before_the_service_when_memory_runs_out() -> None:
     decoder = DecoderProcess(PREPROCESSING, DecoderLimits())
     try:
         decoder.wait_until_ready()
@@ -118,34 +117,34 @@ def test_a_decoder_that_cannot_be_started_says_so_and_is_tried_again(
     ],
 )
 def test_what_phones_append_to_pictures_is_allowed(rest: bytes) -> None:
-    check_nothing_hidden(picture() + rest, "JPEG")
+    check_not_polyglot(picture() + rest, "JPEG")
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM"])
-def test_plain_pictures_hide_nothing(kind: str) -> None:
-    check_nothing_hidden(picture(kind), kind)
+def test_ordinary_pictures_are_not_polyglots(kind: str) -> None:
+    check_not_polyglot(picture(kind), kind)
 
 
-def test_a_progressive_picture_hides_nothing() -> None:
-    check_nothing_hidden(picture(size=(640, 480), progressive=True), "JPEG")
+def test_a_progressive_jpeg_is_not_a_polyglot() -> None:
+    check_not_polyglot(picture(size=(640, 480), progressive=True), "JPEG")
 
 
 def test_vectors_are_those_of_the_embedder(decoders: DecoderPool, tmp_path: Path) -> None:
     model = OnnxModel(onnx_model(("n", 3, 32, 32)).SerializeToString())
     embedder = Embedder(model, preprocessing=PREPROCESSING, cache=False)
     pictures = [picture(size=(640, 480), seed=seed) for seed in range(12)]
-    with BatchEmbedder(embedding_network(embedder), n_threads=2, max_batch=4) as batches:
+    with BatchEmbedder(single_threaded_network(embedder), n_threads=2, max_batch=4) as batches:
         prepared = [decoders.submit(content).result().pixels for content in pictures]
         futures = [batches.submit([one], lambda rows: rows[0]) for one in prepared]
         found = np.stack([future.result() for future in futures])
     np.testing.assert_allclose(found, embedder.transform(pictures), rtol=1e-6)
 
 
-def test_what_fails_after_the_network_fails_one_request(decoders: DecoderPool) -> None:
+def test_an_error_after_the_network_fails_one_request(decoders: DecoderPool) -> None:
     model = OnnxModel(onnx_model(("n", 3, 32, 32)).SerializeToString())
     embedder = Embedder(model, preprocessing=PREPROCESSING, cache=False)
     one = decoders.submit(picture()).result().pixels
-    with BatchEmbedder(embedding_network(embedder)) as batches:
+    with BatchEmbedder(single_threaded_network(embedder)) as batches:
         wrong = batches.submit([one], lambda rows: 1 / 0)
         right = batches.submit([one, one], lambda rows: rows.shape)
         with pytest.raises(ZeroDivisionError):
@@ -155,18 +154,18 @@ def test_what_fails_after_the_network_fails_one_request(decoders: DecoderPool) -
 
 def test_an_embedder_that_is_a_function_cannot_be_served() -> None:
     with pytest.raises(TypeError, match="ONNX"):
-        embedding_network(Embedder(lambda images: np.ones((len(images), 2))))
+        single_threaded_network(Embedder(lambda images: np.ones((len(images), 2))))
 
 
 @pytest.mark.parametrize(
     "content", [b"\xff\xff\xff\xff", b"\x00\x00\x00\x02[]", b"\x00\x00\x00\x02{}", b"\x00\x00"]
 )
-def test_a_message_that_is_none_is_an_error(content: bytes) -> None:
+def test_an_invalid_frame_is_an_error(content: bytes) -> None:
     with pytest.raises(FrameError):
         read_frame(io.BytesIO(content), max_bytes=10)
 
 
-def test_a_message_is_not_read_beyond_its_limit() -> None:
+def test_a_frame_is_not_read_beyond_its_limit() -> None:
     file = io.BytesIO()
     write_frame(file, {}, [b"12345678901"])
     file.seek(0)
@@ -174,7 +173,7 @@ def test_a_message_is_not_read_beyond_its_limit() -> None:
         read_frame(file, max_bytes=10)
 
 
-def test_messages_come_as_they_were_sent() -> None:
+def test_frames_arrive_as_they_were_sent() -> None:
     source, target = os.pipe()
     with open(source, "rb", buffering=0) as reading, open(target, "wb", buffering=0) as writing:
         write_frame(writing, {"a": 1}, [b"x", b""])

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from starlette.requests import Request
 
-from evergrow.service.http.app import create_app
-from evergrow.service.http.headers import CONTENT_SECURITY_POLICY
-from evergrow.service.http.multipart import form_parts
-from evergrow.service.http.pagefiles import PageFiles
-from evergrow.service.http.problems import ProblemError
+from evergrow.service.http.app import PageFiles, create_app
+from evergrow.service.http.forms import parse_form
+from evergrow.service.http.responses import CONTENT_SECURITY_POLICY, ProblemError
+from evergrow.service.http.service import Service
 from evergrow.service.http.settings import Settings
-from evergrow.service.http.state import Service
-from evergrow.service.http.writing import Writer
-from evergrow.workspace import Change, Lesson
-from evergrow.workspace import Request as Who
 from tests.service.conftest import A, B, Served, TestClient, make_workspace
 
 
@@ -30,13 +23,13 @@ class TestNarrow:
     def settings(self) -> Settings:
         return Settings(rate=0.001, burst=3, max_request_bytes=2000, max_bytes_at_once=3000)
 
-    def test_a_token_that_comes_too_often_is_asked_to_wait(self, served: Served) -> None:
+    def test_a_token_over_the_rate_limit_is_asked_to_wait(self, served: Served) -> None:
         statuses = [served.get("/v1/classes").status_code for _ in range(4)]
         assert statuses == [200, 200, 200, HTTPStatus.TOO_MANY_REQUESTS]
         answer = served.get("/v1/classes")
         assert int(answer.headers["retry-after"]) > 100
 
-    def test_one_token_does_not_use_up_what_another_has(self, served: Served) -> None:
+    def test_rate_limits_are_per_token(self, served: Served) -> None:
         for _ in range(4):
             served.get("/v1/classes")
         assert served.get("/v1/classes", token="read").status_code == HTTPStatus.OK
@@ -58,7 +51,7 @@ class TestOneAtATime:
     def settings(self) -> Settings:
         return Settings(max_request_bytes=4000, max_bytes_at_once=3000)
 
-    def test_more_bytes_than_fit_at_once_are_asked_to_come_later(self, served: Served) -> None:
+    def test_more_bytes_than_fit_into_memory_are_refused_for_now(self, served: Served) -> None:
         headers = {"Content-Type": "application/json"}
         answer = served.ask("POST", "/v1/examples", content=bytes(3500), headers=headers)
         assert answer.status_code == HTTPStatus.SERVICE_UNAVAILABLE
@@ -68,7 +61,7 @@ class TestOneAtATime:
 
 
 @pytest.mark.parametrize("path", ["/", "/healthz", "/v1/classes", "/v1/nothing", "/metrics"])
-def test_every_answer_has_the_headers_that_keep_browsers_safe(served: Served, path: str) -> None:
+def test_every_response_has_the_security_headers(served: Served, path: str) -> None:
     headers = served.get(path).headers
     assert headers["content-security-policy"] == CONTENT_SECURITY_POLICY
     assert headers["x-content-type-options"] == "nosniff"
@@ -103,7 +96,7 @@ def test_a_service_is_not_ready_before_its_workspace_is_open(folder: Path) -> No
     assert "retry-after" in answer.headers
 
 
-def test_a_service_that_stops_teaches_nothing_new_and_still_answers(served: Served) -> None:
+def test_a_stopping_service_refuses_changes_and_still_predicts(served: Served) -> None:
     served.teach_one("mug", A)
     served.service.refuse_changes()
     assert served.teach_one("mug", B).status_code == HTTPStatus.SERVICE_UNAVAILABLE
@@ -119,89 +112,6 @@ def test_two_clients_that_name_the_same_class_at_once_share_it(served: Served) -
     assert sum(answer.json()["class"]["new"] for answer in answers) == 1
     (mug,) = served.get("/v1/classes").json()["items"]
     assert mug["n_examples"] == 24
-
-
-class SlowWorkspace:
-    """Holds the writer at its first lesson, so that others wait together."""
-
-    def __init__(self) -> None:
-        self.calls: list[list[str]] = []
-        self.go = threading.Event()
-
-    def teach(self, lessons: list[Lesson]) -> list[Any]:
-        self.go.wait()
-        labels = [lesson.label for lesson in lessons]
-        self.calls.append(labels)
-        if "wrong" in labels:
-            raise ValueError("wrong")
-        return labels
-
-
-def lesson(label: str, key: str | None = None) -> Lesson:
-    return Lesson(np.zeros(4, np.float32), label, request=Who("teacher", key))
-
-
-def test_lessons_that_wait_are_written_together_and_fail_alone() -> None:
-    space = SlowWorkspace()
-    with Writer(space, max_queue=9, written=lambda n: None) as writer:  # type: ignore[arg-type]
-        first = writer.teach(lesson("first"))
-        rest = [writer.teach(lesson(label)) for label in ("a", "wrong", "b")]
-        space.go.set()
-        assert first.result() == "first"
-        assert [rest[0].result(), rest[2].result()] == ["a", "b"]
-        with pytest.raises(ValueError, match="wrong"):
-            rest[1].result()
-    assert space.calls[-3:] == [["a"], ["wrong"], ["b"]]
-
-
-def test_the_same_key_twice_is_not_written_together() -> None:
-    space = SlowWorkspace()
-    with Writer(space, max_queue=9, written=lambda n: None) as writer:  # type: ignore[arg-type]
-        futures = [writer.teach(lesson(label, "k")) for label in ("a", "b", "c")]
-        space.go.set()
-        assert [future.result() for future in futures] == ["a", "b", "c"]
-    assert space.calls == [["a"], ["b"], ["c"]]
-
-
-def test_a_full_queue_is_said_at_once() -> None:
-    space = SlowWorkspace()
-    with Writer(space, max_queue=1, written=lambda n: None) as writer:  # type: ignore[arg-type]
-        with pytest.raises(ProblemError, match="waiting"):  # noqa: PT012
-            for _ in range(3):
-                writer.teach(lesson("a"))
-        space.go.set()
-
-
-def test_changes_that_wait_are_made_before_the_end() -> None:
-    space = SlowWorkspace()
-    with Writer(space, max_queue=9, written=lambda n: None) as writer:  # type: ignore[arg-type]
-        taught = writer.teach(lesson("a"))
-        change = writer.change(lambda: Change(2, "undo", "done", 1))
-        space.go.set()
-    assert taught.result() == "a"
-    assert change.result().summary == "done"
-    with pytest.raises(ProblemError, match="stopping"):
-        writer.teach(lesson("b"))
-
-
-def test_a_signal_may_stop_the_thread_that_hands_over_a_change() -> None:
-    class Interrupted(Writer):
-        def check_open(self) -> None:
-            super().check_open()
-            self.refuse()
-
-    space = SlowWorkspace()
-    space.go.set()
-    taught = []
-    writer = Interrupted(space, max_queue=9, written=lambda n: None)  # type: ignore[arg-type]
-    writer.__enter__()
-    thread = threading.Thread(target=lambda: taught.append(writer.teach(lesson("a"))), daemon=True)
-    thread.start()
-    thread.join(5)
-    # Not left before this is known: leaving would wait for the same lock.
-    assert not thread.is_alive()
-    writer.finish()
-    assert taught[0].result() == "a"
 
 
 @pytest.mark.parametrize("n_bytes", [20_000_000, 300_000_000, 1_000_000_000])
@@ -220,16 +130,16 @@ def test_two_of_the_longest_requests_fit_at_once(n_bytes: int) -> None:
         (b"--x\r\nA: " + b"a" * 9999, "multipart/form-data; boundary=x"),
     ],
 )
-def test_a_form_that_is_none_is_refused(body: bytes, kind: str) -> None:
+def test_an_invalid_form_is_refused(body: bytes, kind: str) -> None:
     with pytest.raises(ProblemError) as refused:
-        form_parts(body, kind, max_parts=3)
+        parse_form(body, kind, max_parts=3)
     assert refused.value.status == HTTPStatus.UNPROCESSABLE_ENTITY
 
 
 def test_a_form_with_too_many_parts_is_refused() -> None:
     part = b'--x\r\nContent-Disposition: form-data; name="image"\r\n\r\na\r\n'
     with pytest.raises(ProblemError, match="more than 3 parts"):
-        form_parts(part * 4 + b"--x--\r\n", "multipart/form-data; boundary=x", max_parts=3)
+        parse_form(part * 4 + b"--x--\r\n", "multipart/form-data; boundary=x", max_parts=3)
 
 
 def test_only_files_of_known_kinds_are_served(tmp_path: Path) -> None:
@@ -244,7 +154,7 @@ def test_only_files_of_known_kinds_are_served(tmp_path: Path) -> None:
             page.response(name, request)
 
 
-def test_the_page_is_not_sent_again_as_long_as_it_is_the_same(tmp_path: Path) -> None:
+def test_an_unchanged_page_is_not_sent_again(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("page")
     page = PageFiles(tmp_path)
     scope = {"type": "http", "headers": [], "path": "/", "query_string": b""}

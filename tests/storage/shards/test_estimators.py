@@ -276,7 +276,7 @@ def test_what_does_not_go_together_is_refused(name: str, shards: Shards) -> None
 
 def test_rows_without_a_label_are_refused_by_fit(tmp_path: Path) -> None:
     shards = write_shards(tmp_path, [(X[:4], ["a", None, "b", "b"]), X[:2]])
-    with pytest.raises(ValueError, match="3 of 6 labels are missing, the first is number 1"):
+    with pytest.raises(ValueError, match="3 of 6 labels are missing, the first at index 1"):
         NCMClassifier().fit(shards, shards.labels)
     labelled = np.flatnonzero(shards.labels.codes >= 0)
     model = NCMClassifier().fit(shards.choose(labelled), shards.labels[labelled])

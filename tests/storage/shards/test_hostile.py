@@ -68,16 +68,16 @@ LIES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "fewer classes": (lambda m: m["classes"]["values"].pop(), r"labels\.npy.*from -1 to 2"),
     "a name without end": (
         lambda m: m["classes"]["values"].append("x" * 20_000),
-        "up to 20000 characters are too much",
+        "up to 20000 characters exceed the limit",
     ),
     "mixed classes": (lambda m: m["classes"]["values"].append(3), "mixed"),
     "classes by number with a point": (
         lambda m: m["classes"].update(dtype="<f8", values=[0.0, 1.0, 2.0, 3.0]),
         "integers or strings",
     ),
-    "another format": (lambda m: m.update(format="else"), "does not say"),
+    "another format": (lambda m: m.update(format="else"), "its format is not"),
     "a newer format": (lambda m: m.update(format_version=2), "format version 2"),
-    "a format version that is none": (lambda m: m.update(format_version="1"), "does not say"),
+    "a format version that is none": (lambda m: m.update(format_version="1"), "its format is not"),
     "sources that are none": (lambda m: m.update(sources=[{"sha256": 1}]), "sha256 must be"),
 }
 

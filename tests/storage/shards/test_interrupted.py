@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from evergrow import RaggedArray, ShardError, open_shards, write_shards
-from evergrow.storage.shards.cutting import Piece
-from evergrow.storage.shards.finishing import FilesAside, write_files_aside
-from evergrow.storage.shards.incoming import Incoming
+from evergrow.storage.shards.batches import RowBatch
 from evergrow.storage.shards.manifest import Manifest
-from evergrow.storage.shards.writing import ShardWriter, writing
+from evergrow.storage.shards.packing import Piece
+from evergrow.storage.shards.staging import StagedFiles, stage_files
+from evergrow.storage.shards.writer import ShardWriter, open_writer
 from tests.storage.shards.folders import N_ROWS, X, Y, files_of, folder_of_shards
 
 NEW = (np.ones((30, X.shape[1]), dtype=np.float32), ["new"] * 30)
@@ -100,8 +100,8 @@ def test_taking_rows_back_that_is_interrupted_leaves_none_or_all(
     after: bool, tmp_path: Path
 ) -> None:
     def take_back(folder: Path) -> None:
-        with writing(folder) as writer:
-            writer.add(Incoming.of(NEW, "rows"), "rows")
+        with open_writer(folder) as writer:
+            writer.add(RowBatch.of(NEW, "rows"), "rows")
             writer.commit()
             writer.roll_back()
 
@@ -129,7 +129,7 @@ def fail_once_to_write_a_manifest(patched: pytest.MonkeyPatch) -> None:
 
 
 def add_and_commit(writer: ShardWriter, label: str) -> None:
-    writer.add(Incoming.of((X[:20], [label] * 20), "rows"), "rows")
+    writer.add(RowBatch.of((X[:20], [label] * 20), "rows"), "rows")
     writer.commit()
 
 
@@ -138,7 +138,7 @@ def test_a_commit_that_failed_is_not_tried_again(
 ) -> None:
     folder_of_shards(tmp_path)
     fail_once_to_write_a_manifest(monkeypatch)
-    with writing(tmp_path, rows_per_shard=10) as writer:
+    with open_writer(tmp_path, rows_per_shard=10) as writer:
         with pytest.raises(OSError, match="No space"):
             add_and_commit(writer, "lost")
         writer.commit(all_rows=False)
@@ -151,7 +151,7 @@ def test_files_of_a_failed_commit_are_removed_though_another_went_well(
 ) -> None:
     folder_of_shards(tmp_path)
     fail_once_to_write_a_manifest(monkeypatch)
-    with writing(tmp_path, rows_per_shard=10) as writer:
+    with open_writer(tmp_path, rows_per_shard=10) as writer:
         with pytest.raises(OSError, match="No space"):
             add_and_commit(writer, "lost")
         add_and_commit(writer, "kept")
@@ -171,14 +171,14 @@ def test_the_number_of_a_file_that_is_missing_is_not_given_again(tmp_path: Path)
     assert (tmp_path / "000004.npy").exists()
 
 
-def aside(folder: Path) -> FilesAside:
+def aside(folder: Path) -> StagedFiles:
     """Files of rows that stand for themselves, as a task on another machine writes them."""
-    return write_files_aside(folder, X.dtype, [Piece(X[:4], None)])
+    return stage_files(folder, X.dtype, [Piece(X[:4], None)])
 
 
 def test_rows_do_not_go_into_a_folder_of_images_of_several_rows(tmp_path: Path) -> None:
     write_shards(tmp_path, [RaggedArray.of([X[:3], X[:2]])])
-    with writing(tmp_path) as writer, pytest.raises(ShardError, match="images of several rows"):
+    with open_writer(tmp_path) as writer, pytest.raises(ShardError, match="images of several rows"):
         writer.adopt(aside(tmp_path), n_features=X.shape[1], dtype="float32")
     assert len(open_shards(tmp_path).images) == 2
 
@@ -187,6 +187,6 @@ def test_a_manifest_that_nobody_could_read_is_not_written(tmp_path: Path) -> Non
     plain = folder_of_shards(tmp_path / "plain").manifest
     ragged = write_shards(tmp_path / "ragged", [RaggedArray.of([X[:3], X[:2]])]).manifest
     mixed = Manifest(plain.dtype, plain.n_features, plain.classes, plain.shards[1:] + ragged.shards)
-    with pytest.raises(ShardError, match="cannot be read: some shards have several rows"):
+    with pytest.raises(ShardError, match="would be invalid: some shards have several rows"):
         mixed.write(tmp_path / "plain")
     assert len(open_shards(tmp_path / "plain")) == N_ROWS

@@ -106,7 +106,7 @@ def test_a_batch_that_appends_to_its_own_folder_is_refused(tmp_path: Path) -> No
         yield X
         write_shards(tmp_path, [X])
 
-    with pytest.raises(ShardError, match="being appended to already"):
+    with pytest.raises(ShardError, match="already being appended to"):
         write_shards(tmp_path, batches())
     assert len(write_shards(tmp_path, [X])) == N_ROWS
 

@@ -1,4 +1,4 @@
-"""Wrong input stops at the door of a classifier of images."""
+"""Invalid input of an image classifier is rejected early."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_images_of_which_none_can_be_read_get_no_answers() -> None:
     assert len(answers.problems) == 2
 
 
-def test_a_path_is_no_list_of_images() -> None:
+def test_a_path_is_not_a_list_of_images() -> None:
     model = model_of().fit(IMAGES, LABELS)
     with pytest.raises(TypeError, match="put it into a list"):
         model.predict("picture.png")

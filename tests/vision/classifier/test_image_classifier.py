@@ -1,4 +1,4 @@
-"""A classifier of images: learning, growing, taking back."""
+"""The image classifier: training, updates, forgetting."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def model_of(learner: Any = "rls", **options: Any) -> ImageClassifier:
 
 
 @pytest.mark.parametrize("features", sorted({*FEATURES} - {"embed"}))
-def test_words_tell_pictures_apart(features: str) -> None:
+def test_words_separate_classes_of_images(features: str) -> None:
     model = ImageClassifier(features, random_state=0).fit(IMAGES, LABELS)
     assert model.score(TEST_IMAGES[:9], TEST_LABELS[:9]) > 0.8
 
@@ -125,7 +125,7 @@ def test_folders_are_called_like_classes_that_are_numbers(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["cat", "07", "2.0"])
-def test_folders_that_are_no_numbers_are_refused_by_a_model_of_numbers(
+def test_a_model_with_integer_classes_refuses_folder_names_that_are_not_numbers(
     tmp_path: Path, name: str
 ) -> None:
     model = model_of().fit(IMAGES, np.repeat([7, 2, 30], 6))
@@ -159,7 +159,7 @@ def test_open_files_are_read_once_and_learnt_from() -> None:
     )
 
 
-def test_an_open_file_that_is_no_image_is_named_with_the_reason() -> None:
+def test_an_open_file_that_is_not_an_image_is_named_with_the_reason() -> None:
     model = ImageClassifier("hsl", random_state=0)
     with pytest.raises(ImageError, match=r"^cannot read <StringIO>: .*binary mode$"):
         model.fit([*IMAGES, io.StringIO("text")], [*LABELS, "red"])
@@ -265,7 +265,7 @@ def test_bad_images_are_an_error_unless_they_may_be_skipped() -> None:
         model_of().fit(*bad_in_the_middle())
 
 
-def test_every_other_image_is_answered_if_asked_so() -> None:
+def test_answer_can_skip_bad_images() -> None:
     model = model_of().fit(IMAGES, LABELS)
     asked = [TEST_IMAGES[0], b"no image", TEST_IMAGES[3]]
     with pytest.raises(ImageError):

@@ -1,4 +1,4 @@
-"""Saved classifiers of images: one file for features and learner, closed to what is not whole."""
+"""Model files of image classifiers: features and learner in one file; invalid files are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fisher vectors: against their formulas, and as their users meet them."""
+"""Fisher vectors: compared with their formulas, and as an estimator."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_learning_describes_no_more_patches_than_it_takes(monkeypatch: Any) -> N
     assert asked == [8, 20]
 
 
-def test_bad_images_are_skipped_when_asked() -> None:
+def test_bad_images_are_skipped_if_requested() -> None:
     model = of_images().fit(IMAGES)
     with pytest.warns(BadImageWarning, match="1 image was left out"):
         extraction = model.extract([IMAGES[0], b"text", IMAGES[1]], on_error="skip")

@@ -1,4 +1,4 @@
-"""Descriptors of patches against their definitions."""
+"""Descriptors of patches compared with their definitions."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_sift_of_a_patch_is_that_of_the_patch_resampled_to_16_pixels(size: int) 
     assert similarity(np.array(found), np.array(expected)) > 0.93
 
 
-def test_sift_tells_an_edge_from_its_mirror_image() -> None:
+def test_sift_distinguishes_an_edge_from_its_mirror_image() -> None:
     edge = np.zeros((32, 32, 3), np.uint8)
     edge[:, 16:] = 200
     box = np.array([[8, 8, 16]], np.int32)
@@ -191,7 +191,7 @@ def test_a_function_sees_patches_as_they_are() -> None:
         lambda patches: None,
     ],
 )
-def test_a_function_that_gives_no_matrix_is_refused(wrong: Any) -> None:
+def test_a_function_must_return_a_matrix(wrong: Any) -> None:
     with pytest.raises(ValueError, match="descriptor must return a matrix of numbers"):
         custom_descriptor(wrong)
 

@@ -1,4 +1,4 @@
-"""Local features as their users meet them."""
+"""Local features as an estimator."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_seed_and_the_pixels_decide() -> None:
     assert seeded[0] == seeded[1]
 
 
-def test_fewer_patches_can_be_asked_for() -> None:
+def test_the_number_of_patches_can_be_limited() -> None:
     features = LocalFeatures(patches=few)
     rows, boxes = features.describe(IMAGES[0], n_patches=5)
     assert rows.shape == (5, 768)
@@ -86,7 +86,7 @@ def test_boxes_are_in_pixels_of_the_image_as_given() -> None:
     assert boxes[-1].tolist() == [320, 120, 80]
 
 
-def test_large_images_are_made_smaller_and_small_ones_left() -> None:
+def test_large_images_are_reduced_and_small_ones_unchanged() -> None:
     halves = np.repeat(np.repeat(IMAGES[0], 2, axis=0), 2, axis=1)
     features = LocalFeatures("hsl", patches=DensePatches(step=16, size=16), max_side=60)
     large, small = features.describe(halves)[0], features.describe(IMAGES[0])[0]
@@ -105,7 +105,7 @@ def test_patches_lie_on_the_object() -> None:
     assert mask[y + size // 2, x + size // 2].all()
 
 
-def test_a_thin_mask_does_not_vanish_when_the_image_is_made_smaller() -> None:
+def test_a_thin_mask_does_not_vanish_when_the_image_is_reduced() -> None:
     mask = np.zeros((400, 400), dtype=bool)
     mask[201, 203] = True
     features = LocalFeatures(patches=few, max_side=40)
@@ -130,7 +130,7 @@ def test_images_come_in_order_and_few_are_read_ahead(n_jobs: int) -> None:
     assert not [t for t in threading.enumerate() if t.name.startswith("evergrow-prefetch")]
 
 
-def test_bad_images_and_masks_are_skipped_when_asked() -> None:
+def test_bad_images_and_masks_are_skipped_if_requested() -> None:
     images = [IMAGES[0], b"text", IMAGES[1], IMAGES[2]]
     masks = [None, None, np.zeros((61, 33), dtype=bool), np.ones((25, 25), dtype=bool)]
     features = LocalFeatures(patches=few)
@@ -212,7 +212,7 @@ def test_a_wrong_way_to_take_errors_is_refused() -> None:
         LocalFeatures().iterate(IMAGES, on_error="ignore")
 
 
-def test_one_image_is_no_list_of_images() -> None:
+def test_one_image_is_not_a_list_of_images() -> None:
     with pytest.raises(TypeError, match="put it into a list"):
         LocalFeatures().transform("picture.jpg")
 
@@ -285,7 +285,7 @@ def test_a_hostile_file_with_a_valid_checksum_is_refused(
         evergrow.load(path)
 
 
-def test_progress_is_shown_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_shown_if_requested(capsys: pytest.CaptureFixture[str]) -> None:
     LocalFeatures(patches=few, verbose=1).transform(IMAGES)
     assert "Describing images" in capsys.readouterr().err
 

@@ -1,4 +1,4 @@
-"""Where patches lie."""
+"""Positions and sizes of patches."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_several_sizes_give_a_grid_each() -> None:
     assert boxes.tolist() == [[0, 0, 20], [10, 0, 20], [0, 10, 20], [10, 10, 20], [0, 0, 30]]
 
 
-def test_a_choice_of_the_grid_keeps_its_order() -> None:
+def test_a_sample_of_the_grid_keeps_its_order() -> None:
     every = DensePatches(step=5).boxes((80, 90), 0).tolist()
     some = DensePatches(step=5).limited(30).boxes((80, 90), 3).tolist()
     assert len(some) == 30

@@ -1,4 +1,4 @@
-"""The named network: weights read without running them, converted as the NumPy twin computes."""
+"""EfficientNet-Lite0: weights read without running code, and the network compared with NumPy."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_truncated_weights_are_refused() -> None:
             read_torch_weights(io.BytesIO(content[: int(len(content) * share)]))
 
 
-def test_the_converted_network_is_kept_and_a_spoilt_one_made_again(tmp_path: Path) -> None:
+def test_the_converted_network_is_cached_and_a_damaged_one_replaced(tmp_path: Path) -> None:
     network = model_zoo.PRETRAINED["efficientnet-lite0"]
     content = network.onnx(tmp_path)
     (path,) = tmp_path.iterdir()
@@ -181,13 +181,13 @@ def test_a_pipe_in_the_cache_is_not_waited_for(tmp_path: Path) -> None:
     assert network.onnx(tmp_path) == content
 
 
-def test_a_network_that_is_not_the_known_one_is_not_kept(tmp_path: Path) -> None:
+def test_a_network_with_an_unknown_hash_is_not_cached(tmp_path: Path) -> None:
     network = replace(model_zoo.PRETRAINED["efficientnet-lite0"], onnx_sha256="other")
     assert network.onnx(tmp_path) == network.onnx(None)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_cannot_be_written_is_told_and_does_no_harm(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_warns_and_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     embedder = Embedder(cache=tmp_path / "file")
     with pytest.warns(CacheWarning, match="nothing is cached there") as told:

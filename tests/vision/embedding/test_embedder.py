@@ -1,4 +1,4 @@
-"""Images to vectors: right, in order, kept, and the same from every process."""
+"""The embedder: correct, in order, cached, and the same in every process."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def expected(images: list[Any]) -> np.ndarray[Any, Any]:
     return np.einsum("nchw,fc->nf", prepared, KERNEL[:, :, 0, 0]) / 64
 
 
-def test_vectors_are_what_the_network_says(model: Path) -> None:
+def test_vectors_equal_the_output_of_the_network(model: Path) -> None:
     found = Embedder(model, preprocessing=PLAIN, batch_size=3).fit_transform(IMAGES)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected(IMAGES), atol=1e-5)
@@ -129,7 +129,7 @@ BAD_CALLABLES: list[tuple[Callable[..., Any], str]] = [
 
 
 @pytest.mark.parametrize(("function", "message"), BAD_CALLABLES)
-def test_a_callable_that_gives_no_matrix_is_refused(function: Any, message: str) -> None:
+def test_a_callable_must_return_a_matrix(function: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Embedder(function).transform(IMAGES)
 
@@ -163,7 +163,7 @@ def test_the_limits_are_those_given(model: Path) -> None:
         Embedder(model, limits=ReadLimits(max_pixels=9)).transform(FILES)
 
 
-def test_the_limits_hold_for_images_whose_vectors_are_kept(model: Path) -> None:
+def test_limits_also_apply_to_cached_images(model: Path) -> None:
     Embedder(model).transform(FILES)
     with pytest.raises(ImageError, match="limit of 9"):
         Embedder(model, limits=ReadLimits(max_pixels=9)).transform(FILES)
@@ -216,7 +216,7 @@ def test_known_images_are_neither_decoded_nor_computed_again(
     np.testing.assert_array_equal(again, first)
 
 
-def test_another_preprocessing_or_network_is_computed_anew(
+def test_another_preprocessing_or_network_does_not_share_the_cache(
     model: Path, counted: list[int], tmp_path: Path
 ) -> None:
     onnx.save(onnx_model(scale=2.0), tmp_path / "other.onnx")
@@ -245,7 +245,7 @@ def test_a_cache_can_have_a_folder_of_its_own(model: Path, tmp_path: Path) -> No
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_cache_that_cannot_be_written_is_told_once_and_does_no_harm(
+def test_a_cache_that_cannot_be_written_warns_once_and_does_no_harm(
     model: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "cache").write_text("in the way")
@@ -424,7 +424,7 @@ def test_a_network_that_was_used_stays_whatever_becomes_of_its_file(
     np.testing.assert_array_equal(embedder.transform(FILES), first)
 
 
-def test_a_file_is_read_anew_by_fit(model: Path) -> None:
+def test_fit_reads_the_file_again(model: Path) -> None:
     embedder = Embedder(model, cache=False)
     first = embedder.transform(FILES)
     onnx.save(onnx_model(scale=2.0), model)
@@ -493,7 +493,7 @@ def test_one_array_of_pixels_is_not_taken_for_a_list_of_images() -> None:
         Embedder(lambda images: [[len(image)] for image in images]).transform(noise())
 
 
-def test_the_network_runs_without_telling_its_makers(tmp_path: Path) -> None:
+def test_the_runtime_sends_no_telemetry(tmp_path: Path) -> None:
     (tmp_path / "network.onnx").write_bytes(onnx_model().SerializeToString())
     code = (
         "import numpy as np; from evergrow.vision import Embedder;"

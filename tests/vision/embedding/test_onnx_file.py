@@ -1,4 +1,4 @@
-"""ONNX files from anywhere: what does not fit or reaches outside is refused with the reason."""
+"""ONNX files: invalid ones, and those that refer to other folders, are refused with a reason."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_file_beyond_the_limit_is_refused(tmp_path: Path, monkeypatch: Any) ->
         embed(tmp_path / "model.onnx")
 
 
-def test_weights_beside_the_model_are_read_and_saved_with_it(tmp_path: Path) -> None:
+def test_weights_next_to_the_model_are_read_and_saved_with_it(tmp_path: Path) -> None:
     (tmp_path / "weights").write_bytes(KERNEL.tobytes())
     onnx.save_model(with_outside_weights("weights"), tmp_path / "model.onnx")
     np.testing.assert_array_equal(embed(tmp_path / "model.onnx"), embed(onnx_model()))

@@ -1,4 +1,4 @@
-"""Folders of images into shards of their embeddings."""
+"""Shards of embeddings from folders of images."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_other_workers_write_the_same_shards(tmp_path: Path, photos: Path, netwo
 def test_an_interrupted_run_goes_on_where_it_was(
     tmp_path: Path, photos: Path, network: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evergrow.storage.shards.importers.commits._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("evergrow.storage.shards.importers.source._COMMIT_SECONDS", 0.0)
     plain = LocalEngine.run
 
     def interrupted(*arguments: Any, **options: Any) -> Iterator[tuple[int, Arrays]]:
@@ -137,7 +137,7 @@ def test_an_interrupted_run_goes_on_where_it_was(
 def test_a_bad_image_stops_the_run_and_what_was_finished_stays(
     tmp_path: Path, photos: Path, network: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evergrow.storage.shards.importers.commits._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("evergrow.storage.shards.importers.source._COMMIT_SECONDS", 0.0)
     (photos / "red" / "4.png").write_bytes(b"no image")
     with pytest.raises(ImageError, match=r"4\.png"):
         shard(tmp_path, photos, network)
@@ -159,7 +159,7 @@ def test_an_image_that_was_bad_is_added_once_it_is_mended(
     assert shard(tmp_path, photos, network) == Sharded(1, 14)
 
 
-def test_nothing_is_made_of_images_of_which_none_can_be_read(tmp_path: Path, network: Path) -> None:
+def test_an_error_if_no_image_can_be_read(tmp_path: Path, network: Path) -> None:
     photos = folder_of(tmp_path / "photos", "red", n=2)
     for file in (photos / "red").iterdir():
         file.write_bytes(b"x")
@@ -175,13 +175,11 @@ def test_vectors_of_another_network_do_not_go_into_one_folder(
     other = tmp_path / "other.onnx"
     other.write_bytes(onnx_model(scale=2.0).SerializeToString())
     folder_of(photos, "grey", n=1)
-    with pytest.raises(ShardError, match="made in another way"):
+    with pytest.raises(ShardError, match="computed by another network"):
         shard(tmp_path, photos, other)
 
 
-def test_half_precision_is_kept_where_it_is_asked_for(
-    tmp_path: Path, photos: Path, network: Path
-) -> None:
+def test_half_precision_is_stored_if_requested(tmp_path: Path, photos: Path, network: Path) -> None:
     shard(tmp_path, photos, network, dtype="float16")
     assert open_shards(tmp_path / "shards").dtype == np.float16
 

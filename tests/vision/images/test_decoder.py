@@ -1,4 +1,4 @@
-"""One image from any source: right colours, right way up, and never more than was allowed."""
+"""One image from any source: correct colours, upright, and within the limits."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_an_animation_is_its_first_frame() -> None:
 
 @pytest.mark.parametrize("orientation", range(1, 9))
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "TIFF", "WEBP"])
-def test_an_image_is_turned_as_its_camera_says(kind: str, orientation: int) -> None:
+def test_an_image_is_rotated_by_its_exif_orientation(kind: str, orientation: int) -> None:
     # What a camera stores for each orientation, the world being the upright picture.
     wide = np.repeat(PICTURE, 2, axis=1)
     turned = wide.swapaxes(0, 1)
@@ -184,7 +184,9 @@ BAD = [
 
 
 @pytest.mark.parametrize(("source", "reason"), BAD)
-def test_what_is_no_image_gets_an_error_with_the_reason(source: Any, reason: str) -> None:
+def test_content_that_is_not_an_image_gives_an_error_with_the_reason(
+    source: Any, reason: str
+) -> None:
     with pytest.raises(ImageError, match=reason):
         read_image(source)
 
@@ -276,7 +278,7 @@ def test_limits_must_be_positive_integers() -> None:
             ReadLimits(max_pixels=value)  # type: ignore[arg-type]
 
 
-def test_the_error_crosses_processes_whole() -> None:
+def test_the_error_survives_pickling() -> None:
     error = pickle.loads(pickle.dumps(ImageError("'a'", "because")))
     assert (error.source, error.reason, str(error)) == (
         "'a'",

@@ -1,4 +1,4 @@
-"""Folders: every image once, in one order, and nothing from outside."""
+"""Image folders: every image once, in a fixed order, and nothing from outside."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_pattern_means_what_glob_means(tmp_path: Path, pattern: str) -> None:
     assert set(find_images(f"{tmp_path}/{pattern}")) == expected
 
 
-def test_a_name_that_exists_is_no_pattern(tmp_path: Path) -> None:
+def test_an_existing_name_is_not_read_as_a_pattern(tmp_path: Path) -> None:
     put(tmp_path, "[1].jpg", "1.jpg")
     assert names(tmp_path, str(tmp_path / "[1].jpg")) == ["[1].jpg"]
 
@@ -178,7 +178,7 @@ def test_no_two_names_of_folders_become_one_class(tmp_path: Path) -> None:
 
 
 @needs_links
-def test_what_may_be_an_image_but_cannot_be_read_is_told_apart(tmp_path: Path) -> None:
+def test_unreadable_files_that_may_be_images_are_listed_separately(tmp_path: Path) -> None:
     put(tmp_path, "dog/1.jpg", "stray.jpg")
     (tmp_path / "dog" / "gone.jpg").symlink_to("nothing")
     (tmp_path / "dog" / "notes").symlink_to("nothing")
@@ -234,7 +234,7 @@ def test_a_folder_without_classes_says_what_to_do(tmp_path: Path) -> None:
         find_labelled(tmp_path)
 
 
-def test_a_missing_folder_and_a_file_are_no_folder(tmp_path: Path) -> None:
+def test_a_missing_folder_and_a_file_are_errors(tmp_path: Path) -> None:
     put(tmp_path, "a.jpg")
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         find_labelled(tmp_path / "no")

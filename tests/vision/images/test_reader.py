@@ -1,4 +1,4 @@
-"""Many images: in order, bounded, and with a word about every one that is left out."""
+"""Many images: in order, with bounded memory, and with a report of those left out."""
 
 from __future__ import annotations
 

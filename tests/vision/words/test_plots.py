@@ -1,4 +1,4 @@
-"""Pictures of words."""
+"""Plots of words."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_a_missing_matplotlib_is_named(tmp_path: Path, monkeypatch: pytest.Monke
         plot_roc({"a": CURVE}, tmp_path / "roc.png")
 
 
-def test_wrong_wishes_are_named(bag: BagOfWords, tmp_path: Path) -> None:
+def test_wrong_arguments_are_named(bag: BagOfWords, tmp_path: Path) -> None:
     unaware = RandomKDTrees(1, n_words=3).fit(features().transform(PICTURES))
     with pytest.raises(ValueError, match=r"unknown classes \['dog'\]"):
         word_map(PICTURES[0], bag, None, "dog")

@@ -1,4 +1,4 @@
-"""Codebooks learn from shards what they learn from arrays, and code by parts what they code."""
+"""Codebooks and bags give the same results from shards, in parts, and from arrays."""
 
 from __future__ import annotations
 
@@ -150,20 +150,20 @@ def test_images_in_memory_are_coded_part_by_part(monkeypatch: pytest.MonkeyPatch
         assert len(engine.sizes) > 3
 
 
-def test_training_descriptors_do_not_travel() -> None:
+def test_training_descriptors_are_not_sent_to_tasks() -> None:
     forest = ERCForest(3, n_words=15, random_state=0).fit(IMAGES, LABELS)
     assert forest._fitted.descriptors is not None
     assert forest._coding_copy()._fitted.descriptors is None
     assert forest._fitted.descriptors is not None
 
 
-def test_shards_are_no_images(ragged: Shards) -> None:
+def test_shards_are_not_images(ragged: Shards) -> None:
     bag = BagOfWords(features=LocalFeatures())
     with pytest.raises(TypeError, match="shards contain descriptors"):
         bag.fit(ragged, ragged.labels)
 
 
-def test_rows_that_stand_for_themselves_are_no_images(plain: Shards) -> None:
+def test_rows_without_images_are_not_images(plain: Shards) -> None:
     with pytest.raises(ValueError, match="stands for itself"):
         BagOfWords().fit(plain, plain.labels)
 

@@ -7,7 +7,8 @@ import pytest
 
 from evergrow import WorkspaceError
 from evergrow.workspace import ConflictError, NoSuchClassError, NoSuchExampleError, Workspace
-from tests.workspace.builders import counts, labels, lesson, made, picture
+from evergrow.workspace.changes import forget
+from tests.workspace.builders import counts, labels, made, new_example, picture
 
 
 @pytest.fixture
@@ -15,10 +16,10 @@ def workspace(tmp_path):
     with made(tmp_path) as workspace:
         workspace.teach(
             [
-                lesson("cup", 1, fine="red"),
-                lesson("cup", 2, fine="blue"),
-                lesson("cup", 3),
-                lesson("pen", 4, fine="red"),
+                new_example("cup", 1, fine="red"),
+                new_example("cup", 2, fine="blue"),
+                new_example("cup", 3),
+                new_example("pen", 4, fine="red"),
             ]
         )
         yield workspace
@@ -167,7 +168,7 @@ def test_a_split_needs_two_fine_names_with_two_examples_each(workspace):
 
 
 def test_a_split_class_is_split_until_it_is_joined(workspace):
-    workspace.teach([lesson("cup", 5, fine="red"), lesson("cup", 6, fine="blue")])
+    workspace.teach([new_example("cup", 5, fine="red"), new_example("cup", 6, fine="blue")])
     workspace.split("cup")
     assert workspace.class_named("cup").split
     with pytest.raises(ConflictError, match="'cup' is split already"):
@@ -181,7 +182,7 @@ def test_a_split_class_is_split_until_it_is_joined(workspace):
 def test_guesses_show_with_their_probability_and_are_counted(workspace):
     cup = workspace.class_named("cup")
     red = cup.fine[0].id
-    workspace.record_guesses(cup.id, [(3, red, 0.75)])
+    workspace._writer.record_guesses(cup.id, [(3, red, 0.75)])
     example = workspace.example(3)
     assert (example.fine, example.fine_kind, example.fine_probability) == ("red", "guessed", 0.75)
     assert workspace.class_named("cup").fine[0].n_guessed == 1
@@ -189,7 +190,7 @@ def test_guesses_show_with_their_probability_and_are_counted(workspace):
 
 def test_a_confirmed_guess_is_given(workspace):
     cup = workspace.class_named("cup")
-    workspace.record_guesses(cup.id, [(3, cup.fine[0].id, 0.75)])
+    workspace._writer.record_guesses(cup.id, [(3, cup.fine[0].id, 0.75)])
     workspace.relabel(3, fine="red")
     example = workspace.example(3)
     assert (example.fine, example.fine_kind, example.fine_probability) == ("red", "given", None)
@@ -198,7 +199,7 @@ def test_a_confirmed_guess_is_given(workspace):
 
 def test_a_guess_never_replaces_what_was_given_meanwhile(workspace):
     cup = workspace.class_named("cup")
-    workspace.record_guesses(cup.id, [(2, cup.fine[0].id, 0.9), (4, cup.fine[0].id, 0.9)])
+    workspace._writer.record_guesses(cup.id, [(2, cup.fine[0].id, 0.9), (4, cup.fine[0].id, 0.9)])
     assert labels(workspace)[2] == ("cup", "blue")
     assert workspace.example(4).fine == "red"
     assert workspace.check() == []
@@ -206,7 +207,7 @@ def test_a_guess_never_replaces_what_was_given_meanwhile(workspace):
 
 def test_guesses_of_a_fine_class_go_with_it(workspace):
     cup = workspace.class_named("cup")
-    workspace.record_guesses(cup.id, [(3, cup.fine[0].id, 0.75)])
+    workspace._writer.record_guesses(cup.id, [(3, cup.fine[0].id, 0.75)])
     workspace.remove(1)
     assert workspace.example(3).fine is None
     assert workspace.check() == []
@@ -214,40 +215,40 @@ def test_guesses_of_a_fine_class_go_with_it(workspace):
 
 def test_erasing_deletes_images_and_embeddings_for_good(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", n, picture=picture(n)) for n in range(2)])
-        workspace.teach([lesson("pen", 2, picture=picture(0))])
+        workspace.teach([new_example("cup", n, picture=picture(n)) for n in range(2)])
+        workspace.teach([new_example("pen", 2, picture=picture(0))])
         # What was taken out before is erased too.
         workspace.remove(2)
         workspace.forget("cup", erase=True)
         kept = [path for path in (tmp_path / "workspace" / "images").rglob("*") if path.is_file()]
         assert [path.read_bytes() for path in kept] == [picture(0).content]
-        rows = workspace.history.rows(workspace.history.examples().ids)
+        rows = workspace.log.rows(workspace.log.examples().ids)
         assert rows.any()
-        assert not workspace.history._shards().row(0).any()
-        assert not workspace.history._shards().row(1).any()
+        assert not workspace._store.vectors.row(0).any()
+        assert not workspace._store.vectors.row(1).any()
         assert workspace.check() == []
 
 
 def test_what_was_erased_cannot_be_undone(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup"), lesson("pen")])
+        workspace.teach([new_example("cup"), new_example("pen")])
         workspace.forget("cup", erase=True)
         with pytest.raises(ConflictError, match="nothing to undo"):
             workspace.undo()
         assert workspace.undoable() is None
-        workspace.teach([lesson("pen", 2)])
+        workspace.teach([new_example("pen", 2)])
         workspace.undo()
         assert counts(workspace) == {"pen": 1}
 
 
 def test_erasing_that_was_interrupted_is_finished_on_opening(tmp_path, monkeypatch):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", 1, picture=picture(1)), lesson("pen")])
-        monkeypatch.setattr(type(workspace), "_finish_erasing", lambda self: None)
+        workspace.teach([new_example("cup", 1, picture=picture(1)), new_example("pen")])
+        monkeypatch.setattr(forget, "finish_erasure", lambda store: None)
         workspace.forget("cup", erase=True)
         monkeypatch.undo()
     with Workspace.open(tmp_path / "workspace") as workspace:
-        assert not workspace.history._shards().row(0).any()
+        assert not workspace._store.vectors.row(0).any()
         assert not [p for p in (tmp_path / "workspace" / "images").rglob("*") if p.is_file()]
         assert workspace.check() == []
 
@@ -261,11 +262,11 @@ def kept_of(folder):
 
 def test_a_class_that_was_taught_forgotten_and_taught_again_is_erased_whole(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", n, picture=picture(n)) for n in range(3)])
+        workspace.teach([new_example("cup", n, picture=picture(n)) for n in range(3)])
         workspace.forget("cup")
-        workspace.teach([lesson("cup", 3, picture=picture(3))])
+        workspace.teach([new_example("cup", 3, picture=picture(3))])
         said = workspace.forget("cup", erase=True)
-        assert said.summary.endswith("with 1 example; erased with it: 3 examples that went before")
+        assert said.summary.endswith("with 1 example; 3 examples removed earlier erased as well")
         assert kept_of(tmp_path / "workspace") == (0, 0)
         assert workspace.check() == []
 
@@ -274,7 +275,7 @@ def test_what_was_taken_out_before_a_merge_is_erased(tmp_path):
     with made(tmp_path) as workspace:
         workspace.teach(
             [
-                lesson(label, n, picture=picture((label, n)))
+                new_example(label, n, picture=picture((label, n)))
                 for label in ("cup", "pen")
                 for n in range(2)
             ]
@@ -287,16 +288,16 @@ def test_what_was_taken_out_before_a_merge_is_erased(tmp_path):
 
 def test_a_class_that_was_forgotten_before_can_be_erased(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", 1, picture=picture(1)), lesson("pen", 2)])
+        workspace.teach([new_example("cup", 1, picture=picture(1)), new_example("pen", 2)])
         workspace.save_snapshot()
         workspace.forget("cup")
         said = workspace.forget("cup", erase=True)
-        assert said.summary == "there is no 'cup' any more; erased: 1 example that went"
+        assert said.summary == "'cup' was forgotten before; 1 removed example erased now"
         assert kept_of(tmp_path / "workspace") == (0, 1)
         assert not list((tmp_path / "workspace" / "models").iterdir())
         assert workspace.undoable() is None
         version = workspace.version
-        assert "nothing that went is left" in workspace.forget("cup", erase=True).summary
+        assert "no removed example is left to erase" in workspace.forget("cup", erase=True).summary
         assert workspace.version == version
         with pytest.raises(NoSuchClassError):
             workspace.forget("mug", erase=True)
@@ -305,8 +306,8 @@ def test_a_class_that_was_forgotten_before_can_be_erased(tmp_path):
 
 def test_the_image_of_an_example_whose_embedding_was_lost_can_be_erased(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", 1, picture=picture(1)), lesson("pen", 2)])
-        workspace._forget_lost([1])
-        workspace._open_follower()
+        workspace.teach([new_example("cup", 1, picture=picture(1)), new_example("pen", 2)])
+        workspace._writer.forget_lost([1])
+        workspace._writer.publisher.rebuild()
         workspace.forget("pen", erase=True)
         assert kept_of(tmp_path / "workspace") == (0, 0)

@@ -8,21 +8,23 @@ import numpy as np
 import pytest
 
 from evergrow import WorkspaceError
-from evergrow.workspace import ConflictError, Lesson, NoSuchExampleError, Workspace
-from tests.workspace.builders import Mirror, asked, counts, labels, lesson, made, picture, row
+from evergrow.workspace import ConflictError, NewExample, NoSuchExampleError, Workspace
+from tests.workspace.builders import Mirror, asked, counts, labels, made, new_example, picture, row
 
 
 def test_what_was_taught_is_there_after_opening_again(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", 1, fine="red"), lesson("pen", 2)])
+        workspace.teach([new_example("cup", 1, fine="red"), new_example("pen", 2)])
     with Workspace.open(tmp_path / "workspace") as workspace:
         assert labels(workspace) == {1: ("cup", "red"), 2: ("pen", None)}
         assert workspace.embedding(2).tobytes() == row(("pen", 2)).tobytes()
 
 
-def test_the_answer_says_what_became_of_the_lesson(tmp_path):
+def test_the_answer_says_what_became_of_the_example(tmp_path):
     with made(tmp_path) as workspace:
-        first, second = workspace.teach([lesson("cup", 1, request=asked(None)), lesson("cup", 2)])
+        first, second = workspace.teach(
+            [new_example("cup", 1, request=asked(None)), new_example("cup", 2)]
+        )
     assert (first.event, first.new_class, first.n_examples, first.duplicate) == (1, True, 1, False)
     assert (second.event, second.new_class, second.n_examples) == (2, False, 2)
     assert (first.example.actor, second.example.actor) == ("robot", "command line")
@@ -30,13 +32,13 @@ def test_the_answer_says_what_became_of_the_lesson(tmp_path):
 
 def test_an_answer_is_what_can_be_read_later(tmp_path):
     with made(tmp_path) as workspace:
-        (taught,) = workspace.teach([lesson("cup", 1, fine="red", picture=picture(1))])
+        (taught,) = workspace.teach([new_example("cup", 1, fine="red", picture=picture(1))])
         assert workspace.example(1) == taught.example
 
 
 def test_a_picture_is_kept_by_its_hash_as_it_came(tmp_path):
     with made(tmp_path) as workspace:
-        (taught,) = workspace.teach([lesson("cup", picture=picture(1))])
+        (taught,) = workspace.teach([new_example("cup", picture=picture(1))])
         name = hashlib.sha256(picture(1).content).hexdigest()
         assert taught.example.image == name
         kept = tmp_path / "workspace" / "images" / name[:2] / name
@@ -45,8 +47,8 @@ def test_a_picture_is_kept_by_its_hash_as_it_came(tmp_path):
 
 def test_a_picture_that_the_class_has_is_not_learnt_twice(tmp_path):
     with made(tmp_path) as workspace:
-        (first,) = workspace.teach([lesson("cup", 1, picture=picture(1))])
-        (again,) = workspace.teach([lesson("cup", 2, picture=picture(1))])
+        (first,) = workspace.teach([new_example("cup", 1, picture=picture(1))])
+        (again,) = workspace.teach([new_example("cup", 2, picture=picture(1))])
         assert again.duplicate
         assert again.example == first.example
         assert workspace.version == 1
@@ -54,29 +56,31 @@ def test_a_picture_that_the_class_has_is_not_learnt_twice(tmp_path):
 
 def test_a_picture_twice_in_one_call_is_learnt_once(tmp_path):
     with made(tmp_path) as workspace:
-        _, again = workspace.teach([lesson("cup", n, picture=picture(1)) for n in range(2)])
+        _, again = workspace.teach([new_example("cup", n, picture=picture(1)) for n in range(2)])
         assert again.duplicate
         assert counts(workspace) == {"cup": 1}
 
 
 def test_a_picture_taught_to_another_class_is_another_example(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", picture=picture(1)), lesson("mug", picture=picture(1))])
+        workspace.teach(
+            [new_example("cup", picture=picture(1)), new_example("mug", picture=picture(1))]
+        )
         assert counts(workspace) == {"cup": 1, "mug": 1}
 
 
 def test_a_picture_that_was_taken_out_can_be_taught_again(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", picture=picture(1))])
+        workspace.teach([new_example("cup", picture=picture(1))])
         workspace.remove(1)
-        (again,) = workspace.teach([lesson("cup", picture=picture(1))])
+        (again,) = workspace.teach([new_example("cup", picture=picture(1))])
         assert not again.duplicate
 
 
 def test_a_known_picture_takes_a_finer_name(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", n, picture=picture(n)) for n in range(2)])
-        (again,) = workspace.teach([lesson("cup", 1, picture=picture(1), fine="red")])
+        workspace.teach([new_example("cup", n, picture=picture(n)) for n in range(2)])
+        (again,) = workspace.teach([new_example("cup", 1, picture=picture(1), fine="red")])
         assert (again.duplicate, again.known_fine) == (True, "taken")
         assert (again.example.fine, again.example.fine_kind) == ("red", "given")
         assert again.event == workspace.version == 3
@@ -88,10 +92,10 @@ def test_a_known_picture_takes_a_finer_name(tmp_path):
 
 def test_a_known_picture_keeps_the_finer_name_that_it_was_given(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", picture=picture(1), fine="red")])
-        (other,) = workspace.teach([lesson("cup", picture=picture(1), fine="blue")])
+        workspace.teach([new_example("cup", picture=picture(1), fine="red")])
+        (other,) = workspace.teach([new_example("cup", picture=picture(1), fine="blue")])
         assert (other.known_fine, other.example.fine) == ("kept", "red")
-        (same,) = workspace.teach([lesson("cup", picture=picture(1), fine="red")])
+        (same,) = workspace.teach([new_example("cup", picture=picture(1), fine="red")])
         assert (same.duplicate, same.known_fine) == (True, None)
         assert workspace.version == 1
 
@@ -100,10 +104,10 @@ def test_a_finer_name_in_the_same_call_is_heeded_once(tmp_path):
     with made(tmp_path) as workspace:
         taught = workspace.teach(
             [
-                lesson("cup", 1, picture=picture(1)),
-                lesson("cup", 1, picture=picture(1), fine="red"),
-                lesson("cup", 1, picture=picture(1), fine="blue"),
-                lesson("cup", 2, fine="red"),
+                new_example("cup", 1, picture=picture(1)),
+                new_example("cup", 1, picture=picture(1), fine="red"),
+                new_example("cup", 1, picture=picture(1), fine="blue"),
+                new_example("cup", 2, fine="red"),
             ]
         )
         assert [one.known_fine for one in taught] == [None, "taken", "kept", None]
@@ -114,33 +118,37 @@ def test_a_finer_name_in_the_same_call_is_heeded_once(tmp_path):
 
 def test_a_guess_gives_way_to_a_finer_name_that_is_taught(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", n, fine="red") for n in range(2)])
-        workspace.teach([lesson("cup", n, fine="blue") for n in range(2, 4)])
-        workspace.teach([lesson("cup", 4, picture=picture(4))])
+        workspace.teach([new_example("cup", n, fine="red") for n in range(2)])
+        workspace.teach([new_example("cup", n, fine="blue") for n in range(2, 4)])
+        workspace.teach([new_example("cup", 4, picture=picture(4))])
         workspace.split("cup")
         assert workspace.example(5).fine_kind == "guessed"
-        (again,) = workspace.teach([lesson("cup", 4, picture=picture(4), fine="green")])
+        (again,) = workspace.teach([new_example("cup", 4, picture=picture(4), fine="green")])
         assert again.known_fine == "taken"
         assert workspace.example(5).fine == "green"
         assert workspace.check() == []
 
 
-def test_followers_hear_of_finer_names_as_a_replay_tells_them(tmp_path):
+def test_projections_hear_of_finer_names_as_a_replay_tells_them(tmp_path):
     with made(tmp_path) as workspace:
-        workspace._follower = live = Mirror()
-        workspace.teach([lesson("cup", n, picture=picture(n)) for n in range(3)])
+        workspace._writer.publisher.projection = live = Mirror()
+        workspace.teach([new_example("cup", n, picture=picture(n)) for n in range(3)])
         workspace.teach(
-            [lesson("cup", 1, picture=picture(1), fine="red"), lesson("pen", 5), lesson("cup", 6)]
+            [
+                new_example("cup", 1, picture=picture(1), fine="red"),
+                new_example("pen", 5),
+                new_example("cup", 6),
+            ]
         )
         replayed = Mirror()
-        replayed.opened(workspace.history)
+        replayed.rebuild(workspace.log)
         assert (live.places, live.rows) == (replayed.places, replayed.rows)
 
 
 @pytest.mark.parametrize("damage", [b"", b"pictuRe 1", None])
 def test_an_image_file_that_was_lost_comes_back_by_teaching_it_again(tmp_path, damage):
     with made(tmp_path) as workspace:
-        (taught,) = workspace.teach([lesson("cup", picture=picture(1))])
+        (taught,) = workspace.teach([new_example("cup", picture=picture(1))])
         name = taught.example.image
         path = tmp_path / "workspace" / "images" / name[:2] / name
         if damage is None:
@@ -149,14 +157,14 @@ def test_an_image_file_that_was_lost_comes_back_by_teaching_it_again(tmp_path, d
             path.write_bytes(damage)
         (finding,) = workspace.check()
         assert "teach the same images again" in finding.mend
-        assert workspace.teach([lesson("cup", picture=picture(1))])[0].duplicate
+        assert workspace.teach([new_example("cup", picture=picture(1))])[0].duplicate
         assert workspace.check() == []
 
 
-def test_one_wrong_lesson_and_none_is_taught(tmp_path):
+def test_one_wrong_example_and_none_is_taught(tmp_path):
     with made(tmp_path) as workspace:
-        with pytest.raises(WorkspaceError, match="lesson 2 of 2: label must not be empty"):
-            workspace.teach([lesson("cup", picture=picture(1)), lesson("")])
+        with pytest.raises(WorkspaceError, match="example 2 of 2: label must not be empty"):
+            workspace.teach([new_example("cup", picture=picture(1)), new_example("")])
         assert (workspace.version, counts(workspace)) == (0, {})
         assert not list((tmp_path / "workspace" / "images").rglob("*"))
 
@@ -174,29 +182,29 @@ def test_one_wrong_lesson_and_none_is_taught(tmp_path):
 )
 def test_a_wrong_embedding_is_refused(tmp_path, embedding, said):
     with made(tmp_path, n_features=3) as workspace, pytest.raises(WorkspaceError, match=said):
-        workspace.teach([Lesson(embedding, "cup")])
+        workspace.teach([NewExample(embedding, "cup")])
 
 
 def test_the_first_example_says_how_long_embeddings_are(tmp_path):
     with made(tmp_path) as workspace:
         assert workspace.n_features is None
-        workspace.teach([Lesson(np.ones(5), "cup")])
+        workspace.teach([NewExample(np.ones(5), "cup")])
         with pytest.raises(WorkspaceError, match="must have 5 numbers, got 4"):
-            workspace.teach([Lesson(np.ones(4), "cup")])
+            workspace.teach([NewExample(np.ones(4), "cup")])
     with Workspace.open(tmp_path / "workspace") as workspace:
         assert workspace.n_features == 5
 
 
-def test_lessons_of_one_call_must_agree_on_the_length(tmp_path):
+def test_examples_of_one_call_must_agree_on_the_length(tmp_path):
     with made(tmp_path) as workspace:
-        with pytest.raises(WorkspaceError, match=r"lesson 2 of 2: .* must have 5 numbers, got 4"):
-            workspace.teach([Lesson(np.ones(5), "cup"), Lesson(np.ones(4), "cup")])
+        with pytest.raises(WorkspaceError, match=r"example 2 of 2: .* must have 5 numbers, got 4"):
+            workspace.teach([NewExample(np.ones(5), "cup"), NewExample(np.ones(4), "cup")])
         assert workspace.n_features is None
 
 
 def test_embeddings_beyond_one_file_go_to_the_next(tmp_path):
     with made(tmp_path, rows_per_shard=2) as workspace:
-        workspace.teach([lesson("cup", n) for n in range(5)])
+        workspace.teach([new_example("cup", n) for n in range(5)])
         assert [workspace.embedding(n + 1).tobytes() for n in range(5)] == [
             row(("cup", n)).tobytes() for n in range(5)
         ]
@@ -205,19 +213,19 @@ def test_embeddings_beyond_one_file_go_to_the_next(tmp_path):
 
 def test_files_of_embeddings_are_ordinary_matrices(tmp_path):
     with made(tmp_path, rows_per_shard=2) as workspace:
-        workspace.teach([lesson("cup", n) for n in range(3)])
+        workspace.teach([new_example("cup", n) for n in range(3)])
     matrix = np.load(tmp_path / "workspace" / "embeddings" / "000001.npy")
     assert matrix.tolist() == [row(("cup", 2)).tolist(), [0.0, 0.0, 0.0]]
 
 
 def test_there_are_no_more_classes_than_allowed(tmp_path):
     with made(tmp_path, max_classes=2) as workspace:
-        workspace.teach([lesson("a"), lesson("b")])
+        workspace.teach([new_example("a"), new_example("b")])
         with pytest.raises(ConflictError, match="there are 2 classes already"):
-            workspace.teach([lesson("c")])
-        workspace.teach([lesson("a", 2)])
+            workspace.teach([new_example("c")])
+        workspace.teach([new_example("a", 2)])
         workspace.forget("b")
-        workspace.teach([lesson("c")])
+        workspace.teach([new_example("c")])
         assert counts(workspace) == {"a": 2, "c": 1}
 
 
@@ -230,24 +238,24 @@ def test_an_example_that_is_not_there_is_said_so(tmp_path):
 
 def test_a_picture_of_an_example_without_one_is_said_so(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup")])
-        with pytest.raises(NoSuchExampleError, match="example 1 came without an image"):
+        workspace.teach([new_example("cup")])
+        with pytest.raises(NoSuchExampleError, match="example 1 has no image"):
             workspace.picture(1)
 
 
 def test_a_missing_image_file_is_said_with_what_to_do(tmp_path):
     with made(tmp_path) as workspace:
-        (taught,) = workspace.teach([lesson("cup", picture=picture(1))])
+        (taught,) = workspace.teach([new_example("cup", picture=picture(1))])
         name = taught.example.image
         (tmp_path / "workspace" / "images" / name[:2] / name).unlink()
-        with pytest.raises(WorkspaceError, match="is missing: put it back from a backup"):
+        with pytest.raises(WorkspaceError, match="is missing: restore it from a backup"):
             workspace.picture(1)
 
 
 def test_a_class_that_went_and_is_taught_again_is_a_new_one(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup"), lesson("pen")])
+        workspace.teach([new_example("cup"), new_example("pen")])
         before = workspace.class_named("cup").id
         workspace.forget("cup")
-        workspace.teach([lesson("cup")])
+        workspace.teach([new_example("cup")])
         assert workspace.class_named("cup").id > before

@@ -6,12 +6,12 @@ import pytest
 
 from evergrow import WorkspaceError
 from evergrow.workspace import ConflictError
-from tests.workspace.builders import Mirror, counts, labels, lesson, made
+from tests.workspace.builders import Mirror, counts, labels, made, new_example
 
-FOUR = [lesson("cup", n, fine=f) for n in range(2) for f in ("red", "blue")]
+FOUR = [new_example("cup", n, fine=f) for n in range(2) for f in ("red", "blue")]
 
 CHANGES = {
-    "teach": lambda workspace: workspace.teach([lesson("mug", 9, fine="tall")])[0],
+    "teach": lambda workspace: workspace.teach([new_example("mug", 9, fine="tall")])[0],
     "relabel": lambda workspace: workspace.relabel([1, 2, 5], label="mug", fine="tall"),
     "remove": lambda workspace: workspace.remove([1, 3, 5]),
     "forget": lambda workspace: workspace.forget("cup"),
@@ -28,7 +28,7 @@ def state(workspace):
 @pytest.fixture
 def workspace(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([*FOUR, lesson("pen", fine="red")])
+        workspace.teach([*FOUR, new_example("pen", fine="red")])
         yield workspace
 
 
@@ -76,7 +76,7 @@ def test_an_undone_change_is_not_done_again(workspace):
 def test_only_the_named_change_is_undone(workspace):
     named = workspace.remove(1).event
     workspace.remove(2)
-    with pytest.raises(ConflictError, match=rf"that is {named + 1} \(remove\), not {named}"):
+    with pytest.raises(ConflictError, match=rf"event {named + 1} \(remove\), not {named}"):
         workspace.undo(event=named)
     workspace.undo(event=named + 1)
     workspace.undo(event=named)
@@ -99,7 +99,7 @@ def test_undoing_an_event_that_is_not_there_is_refused(workspace, event):
 def test_what_the_model_wrote_down_is_not_in_the_way_of_undoing(workspace):
     workspace.remove(1)
     cup = workspace.class_named("cup")
-    workspace.record_guesses(cup.id, [])
+    workspace._writer.record_guesses(cup.id, [])
     with pytest.raises(ConflictError, match=r"event 7 \(guess\) cannot be undone"):
         workspace.undo(event=7)
     assert workspace.undo().summary.startswith("undid remove")
@@ -140,14 +140,14 @@ def test_so_many_changes_are_taken_back(workspace):
     assert workspace.undoable().kind == "rename"
 
 
-def test_followers_hear_of_all_that_is_taken_back(workspace):
-    workspace._follower = live = Mirror()
-    live.opened(workspace.history)
+def test_projections_hear_of_all_that_is_taken_back(workspace):
+    workspace._writer.publisher.projection = live = Mirror()
+    live.rebuild(workspace.log)
     workspace.relabel(1, label="mug")
-    workspace.teach([lesson("mug", 8), lesson("mug", 9)])
+    workspace.teach([new_example("mug", 8), new_example("mug", 9)])
     workspace.undo(since=6)
     replayed = Mirror()
-    replayed.opened(workspace.history)
+    replayed.rebuild(workspace.log)
     assert live.places == replayed.places
 
 
@@ -170,6 +170,6 @@ def test_several_changes_are_taken_back_all_or_none(workspace, options, said):
 def test_what_was_erased_stands_in_the_way_of_all_before_it(workspace):
     workspace.forget("pen", erase=True)
     workspace.rename("cup", "mug")
-    with pytest.raises(ConflictError, match=r"event 6 \(forget\) cannot be undone"):
+    with pytest.raises(ConflictError, match=r"event 6 \(forget\) erased examples"):
         workspace.undo(since=1)
     assert "mug" in counts(workspace)

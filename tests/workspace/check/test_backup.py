@@ -11,15 +11,16 @@ import threading
 import pytest
 
 from evergrow import WorkspaceError
-from evergrow.workspace import Workspace, WorkspaceFullError, backing_up, check_workspace
+from evergrow.workspace import Workspace, WorkspaceFullError, check_workspace
+from evergrow.workspace.check import backup
 from evergrow.workspace.tokens import Tokens
-from tests.workspace.builders import counts, labels, lesson, made, picture
+from tests.workspace.builders import counts, labels, made, new_example, picture
 
 
 @pytest.fixture
 def workspace(tmp_path):
     with made(tmp_path, rows_per_shard=4) as workspace:
-        workspace.teach([lesson("cup", n, picture=picture(n)) for n in range(6)])
+        workspace.teach([new_example("cup", n, picture=picture(n)) for n in range(6)])
         yield workspace
 
 
@@ -36,7 +37,7 @@ def test_a_copy_opens_checks_clean_and_says_the_same(workspace, tmp_path):
 def test_a_copy_goes_on_by_itself(workspace, tmp_path):
     workspace.backup(tmp_path / "copy")
     with Workspace.open(tmp_path / "copy") as copy:
-        copy.teach([lesson("pen")])
+        copy.teach([new_example("pen")])
         assert counts(copy) == {"cup": 6, "pen": 1}
     assert counts(workspace) == {"cup": 6}
 
@@ -57,7 +58,7 @@ def test_a_copy_made_while_another_thread_teaches_is_whole(workspace, tmp_path):
         number = 0
         while not stop.is_set():
             number += 1
-            workspace.teach([lesson("pen", number, picture=picture(("more", number)))])
+            workspace.teach([new_example("pen", number, picture=picture(("more", number)))])
 
     thread = threading.Thread(target=teach)
     thread.start()
@@ -80,15 +81,15 @@ def test_a_copy_can_be_made_by_a_reader(workspace, tmp_path):
 
 
 def test_what_is_erased_during_the_copy_is_not_in_it(workspace, tmp_path, monkeypatch):
-    workspace.teach([lesson("pen", picture=picture("pen"))])
-    copy_database = backing_up._copy_database
+    workspace.teach([new_example("pen", picture=picture("pen"))])
+    copy_database = backup._copy_database
     erase = iter([lambda: workspace.forget("cup", erase=True)])
 
     def copy_and_erase(store, target):
         copy_database(store, target)
         next(erase, lambda: None)()
 
-    monkeypatch.setattr(backing_up, "_copy_database", copy_and_erase)
+    monkeypatch.setattr(backup, "_copy_database", copy_and_erase)
     workspace.backup(tmp_path / "copy")
     assert check_workspace(tmp_path / "copy") == []
     with Workspace.open(tmp_path / "copy") as copy:
@@ -125,7 +126,7 @@ def test_a_copy_is_one_file_of_database(workspace, tmp_path):
 def test_a_copy_does_not_go_among_other_files(workspace, tmp_path):
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / "letter.txt").write_text("dear")
-    with pytest.raises(WorkspaceError, match="is not empty: name a new folder"):
+    with pytest.raises(WorkspaceError, match="is not empty: choose a new folder"):
         workspace.backup(tmp_path / "copy")
 
 
@@ -135,7 +136,7 @@ def test_nothing_is_left_of_a_copy_that_had_no_room(workspace, tmp_path, monkeyp
         error.sqlite_errorcode = sqlite3.SQLITE_FULL
         raise error
 
-    monkeypatch.setattr(backing_up, "_copy_file", refuse)
+    monkeypatch.setattr(backup, "_copy_file", refuse)
     with pytest.raises(WorkspaceFullError):
         workspace.backup(tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
@@ -144,7 +145,7 @@ def test_nothing_is_left_of_a_copy_that_had_no_room(workspace, tmp_path, monkeyp
 @pytest.mark.parametrize("inside", ["", "copy", "models/copy", "../workspace/copy"])
 def test_a_copy_does_not_go_into_the_workspace_itself(workspace, inside):
     folder = workspace.layout.folder
-    with pytest.raises(WorkspaceError, match="lies in the workspace itself"):
+    with pytest.raises(WorkspaceError, match="is inside the workspace itself"):
         workspace.backup(folder / inside)
     assert not (folder / "copy").exists()
 

@@ -13,24 +13,24 @@ import pytest
 from evergrow import WorkspaceError
 from evergrow.vision import Embedder
 from evergrow.workspace import (
-    Lesson,
+    NewExample,
     Picture,
     Workspace,
     WorkspaceLockedError,
     check_workspace,
-    mending,
 )
+from evergrow.workspace.check import integrity
 from evergrow.workspace.check.files import FileCheck
 from evergrow.workspace.tokens import Tokens
 from tests.vision.embedding.models import onnx_model
-from tests.workspace.builders import Mirror, counts, labels, lesson, made, picture
+from tests.workspace.builders import Mirror, counts, labels, made, new_example, picture
 
 
 @pytest.fixture
 def folder(tmp_path):
     with made(tmp_path, rows_per_shard=4) as workspace:
-        workspace.teach([lesson("cup", n, fine="red", picture=picture(n)) for n in range(3)])
-        workspace.teach([lesson("pen", n) for n in range(3)])
+        workspace.teach([new_example("cup", n, fine="red", picture=picture(n)) for n in range(3)])
+        workspace.teach([new_example("pen", n) for n in range(3)])
         workspace.remove(6)
     return tmp_path / "workspace"
 
@@ -62,18 +62,18 @@ def test_a_workspace_in_order_has_no_findings(folder):
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("UPDATE class SET n_examples = 7 WHERE name = 'pen'", "1 classes are counted wrongly"),
-        ("UPDATE class SET n_pictures = 0 WHERE name = 'cup'", "counted wrongly ('cup')"),
-        ("UPDATE class SET n_guessed = 1 WHERE name = 'red'", "counted wrongly ('red')"),
-        ("UPDATE example SET class_id = 3 WHERE id = 1", "not where their moves lead"),
-        ("UPDATE example SET class_id = NULL WHERE id = 1", "not where their moves lead"),
-        ("UPDATE example SET class_id = 3 WHERE id = 6", "not where their moves lead"),
+        ("UPDATE class SET n_examples = 7 WHERE name = 'pen'", "1 classes have wrong counts"),
+        ("UPDATE class SET n_pictures = 0 WHERE name = 'cup'", "have wrong counts ('cup')"),
+        ("UPDATE class SET n_guessed = 1 WHERE name = 'red'", "have wrong counts ('red')"),
+        ("UPDATE example SET class_id = 3 WHERE id = 1", "not in the class of their last move"),
+        ("UPDATE example SET class_id = NULL WHERE id = 1", "not in the class of their last move"),
+        ("UPDATE example SET class_id = 3 WHERE id = 6", "not in the class of their last move"),
     ],
 )
 def test_wrong_counts_and_places_are_found_and_mended(folder, statement, said):
     damage(folder, statement)
     assert any(kind == "damage" and said in what for kind, what in found(folder))
-    assert all(one.mended for one in check_workspace(folder, mend=True))
+    assert all(one.mended for one in check_workspace(folder, repair=True))
     assert check_workspace(folder) == []
     with Workspace.open(folder) as workspace:
         assert counts(workspace) == {"cup": 3, "pen": 2}
@@ -82,18 +82,18 @@ def test_wrong_counts_and_places_are_found_and_mended(folder, statement, said):
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("UPDATE event SET at = '2000' WHERE seq = 5", "time of events goes backwards at 5"),
-        ("UPDATE event SET undone_by = 7 WHERE seq = 5", "what undid it disagree at events 5"),
-        ("UPDATE event SET undoes = 5 WHERE seq = 7", "what undid it disagree at events 7"),
+        ("UPDATE event SET at = '2000' WHERE seq = 5", "time goes backwards at events 5"),
+        ("UPDATE event SET undone_by = 7 WHERE seq = 5", "the undone change disagree at events 5"),
+        ("UPDATE event SET undoes = 5 WHERE seq = 7", "the undone change disagree at events 7"),
         (
             "INSERT INTO event (seq, kind, at, actor, body) VALUES (70, 'choose', '9', '', '{}')",
             "events are not numbered",
         ),
-        ("UPDATE event SET seq = 70 WHERE seq = 7", "points nowhere: move to event"),
-        ("UPDATE move SET from_class = 3 WHERE event = 1", "do not begin where their last"),
+        ("UPDATE event SET seq = 70 WHERE seq = 7", "broken references: move to event"),
+        ("UPDATE move SET from_class = 3 WHERE event = 1", "moves do not start where"),
         ("UPDATE example SET fine_id = 3, class_id = 1 WHERE id = 1", "belong to another class"),
-        ("DELETE FROM class WHERE name = 'pen'", "points nowhere"),
-        ("DELETE FROM picture", "points nowhere: example to picture"),
+        ("DELETE FROM class WHERE name = 'pen'", "broken references"),
+        ("DELETE FROM picture", "broken references: example to picture"),
     ],
 )
 def test_what_contradicts_itself_is_found(folder, statement, said):
@@ -106,7 +106,7 @@ def test_a_damaged_embedding_is_found_and_its_example_taken_out_for_good(folder)
     said = ("damage", "the embeddings of 1 example are lost (2)")
     assert found(folder) == [said]
     assert check_workspace(folder)[0].mended is False
-    assert check_workspace(folder, mend=True)[0].mended is True
+    assert check_workspace(folder, repair=True)[0].mended is True
     assert check_workspace(folder) == []
     with Workspace.open(folder) as workspace:
         assert 2 not in labels(workspace)
@@ -119,7 +119,7 @@ def test_a_damaged_embedding_is_found_and_its_example_taken_out_for_good(folder)
 def test_a_damaged_embedding_of_a_removed_example_is_found_too(folder):
     flip(folder / "embeddings" / "000001.npy", 128 + 12 + 3)
     assert found(folder) == [("damage", "the embeddings of 1 example are lost (6)")]
-    check_workspace(folder, mend=True)
+    check_workspace(folder, repair=True)
     assert check_workspace(folder) == []
 
 
@@ -134,7 +134,7 @@ def test_a_damaged_file_of_embeddings_is_found_and_mended(folder, how):
         flip(path, 20)
     assert "000000.npy" in found(folder)[0][1]
     assert "are lost (1, 2, 3, 4)" in found(folder)[1][1]
-    check_workspace(folder, mend=True)
+    check_workspace(folder, repair=True)
     assert check_workspace(folder) == []
     with Workspace.open(folder) as workspace:
         assert labels(workspace) == {5: ("pen", None)}
@@ -148,9 +148,9 @@ def test_a_damaged_embedding_is_made_again_from_its_image(tmp_path):
     folder = tmp_path / "w"
     with Workspace.create(folder, features=embedder) as workspace:
         row = embedder.transform([content])[0]
-        workspace.teach([Lesson(row, "cup", picture=Picture(content, "image/png", 8, 8))])
+        workspace.teach([NewExample(row, "cup", picture=Picture(content, "image/png", 8, 8))])
     flip(folder / "embeddings" / "000000.npy", 130)
-    assert "1 example are damaged (1); their images are there" in found(folder, mend=True)[0][1]
+    assert "1 example are damaged (1); their images are intact" in found(folder, repair=True)[0][1]
     assert check_workspace(folder) == []
     with Workspace.open(folder) as workspace:
         assert np.allclose(workspace.embedding(1), row, atol=1e-6)
@@ -169,9 +169,9 @@ def _png(pixels):
 def test_the_model_learns_again_what_was_mended(folder):
     flip(folder / "embeddings" / "000000.npy", 128 + 12 + 3)
     with Workspace.open(folder) as workspace:
-        workspace._follower = Mirror()
-        workspace.check(mend=True)
-        assert sorted(workspace._follower.places) == [1, 3, 4, 5]
+        workspace._writer.publisher.projection = Mirror()
+        workspace.check(repair=True)
+        assert sorted(workspace._writer.publisher.projection.places) == [1, 3, 4, 5]
 
 
 @pytest.mark.parametrize("how", ["missing", "damaged"])
@@ -183,13 +183,13 @@ def test_missing_and_damaged_images_are_found(folder, how):
         flip(path, 0)
     (finding,) = check_workspace(folder)
     assert finding.what == f"1 image file {how}: {path.name}"
-    assert "put them back from a backup" in finding.mend
+    assert "restore them from a backup" in finding.mend
 
 
 def test_teaching_a_lost_image_again_mends_it(folder):
     os.truncate(images(folder)[0], 3)
     with Workspace.open(folder) as workspace:
-        workspace.teach([lesson("mug", n, picture=picture(n)) for n in range(3)])
+        workspace.teach([new_example("mug", n, picture=picture(n)) for n in range(3)])
         assert workspace.check() == []
 
 
@@ -207,15 +207,15 @@ def test_leftovers_are_harmless_and_removed(folder):
     findings = check_workspace(folder)
     assert {one.severity for one in findings} == {"harmless"}
     assert len(findings) == 5
-    check_workspace(folder, mend=True)
+    check_workspace(folder, repair=True)
     assert check_workspace(folder) == []
     assert len(images(folder)) == 3
 
 
-def test_embeddings_of_lessons_that_were_interrupted_are_harmless(folder):
+def test_embeddings_of_examples_that_were_interrupted_are_harmless(folder):
     flip(folder / "embeddings" / "000001.npy", 128 + 2 * 12)
-    assert found(folder) == [("harmless", "1 embedding of lessons that were interrupted")]
-    check_workspace(folder, mend=True)
+    assert found(folder) == [("harmless", "1 embedding of examples that were not taught")]
+    check_workspace(folder, repair=True)
     assert check_workspace(folder) == []
 
 
@@ -224,8 +224,8 @@ def test_tokens_that_others_can_read_are_found_and_mended(folder):
     Tokens(folder).add("robot", "teach")
     assert check_workspace(folder) == []
     (folder / "tokens.json").chmod(0o644)
-    assert found(folder) == [("damage", "tokens.json can be read by others")]
-    check_workspace(folder, mend=True)
+    assert found(folder) == [("damage", "tokens.json can be read by other users")]
+    check_workspace(folder, repair=True)
     assert check_workspace(folder) == []
 
 
@@ -243,12 +243,12 @@ def test_a_damaged_database_is_found_with_what_to_do(folder, content):
         path.write_bytes(content)
     (finding,) = check_workspace(folder)
     assert finding.severity == "damage"
-    assert finding.mend == "put a backup of the workspace in its place"
+    assert finding.mend == "restore a backup of the workspace"
 
 
 def test_a_page_of_the_database_that_is_damaged_is_found(folder):
     with Workspace.open(folder) as workspace:
-        workspace.teach([lesson("pen", f"more {n}") for n in range(200)])
+        workspace.teach([new_example("pen", f"more {n}") for n in range(200)])
     path = folder / "examples.sqlite"
     content = bytearray(path.read_bytes())
     for page in range(4, len(content) // 4096 - 1):
@@ -276,12 +276,12 @@ def test_snapshots_that_cannot_be_used_are_harmless_and_removed(folder, how):
     ((severity, what),) = found(folder)
     assert severity == "harmless"
     assert "of the model cannot be used" in what
-    check_workspace(folder, mend=True)
+    check_workspace(folder, repair=True)
     assert check_workspace(folder) == []
 
 
 def test_a_folder_that_is_no_workspace_cannot_be_checked(tmp_path):
-    with pytest.raises(WorkspaceError, match="is no workspace"):
+    with pytest.raises(WorkspaceError, match="is not a workspace"):
         check_workspace(tmp_path)
 
 
@@ -289,7 +289,7 @@ def test_a_workspace_in_use_can_be_checked_and_not_mended(folder):
     with Workspace.open(folder):
         assert check_workspace(folder) == []
         with pytest.raises(WorkspaceLockedError):
-            check_workspace(folder, mend=True)
+            check_workspace(folder, repair=True)
 
 
 class Served:
@@ -309,7 +309,7 @@ class Served:
 
 def test_what_is_taught_while_it_is_checked_is_nothing_left_over(folder, monkeypatch):
     with Workspace.open(folder) as workspace:
-        Served(monkeypatch, lambda: workspace.teach([lesson("pen", n) for n in range(10, 20)]))
+        Served(monkeypatch, lambda: workspace.teach([new_example("pen", n) for n in range(10, 20)]))
         assert check_workspace(folder) == []
 
 
@@ -331,13 +331,15 @@ def test_what_another_process_is_writing_is_nothing_left_over(folder):
 
 def test_snapshots_that_come_while_they_are_checked_are_of_no_other_future(folder, monkeypatch):
     with Workspace.open(folder) as workspace:
-        acts = iter([lambda: workspace.teach([lesson("pen", 9)]) and workspace.save_snapshot()])
-        look = mending.unusable
+        acts = iter(
+            [lambda: workspace.teach([new_example("pen", 9)]) and workspace.save_snapshot()]
+        )
+        look = integrity.find_unusable
 
         def act_and_look(*values, **options):
             next(acts, lambda: None)()
             return look(*values, **options)
 
-        monkeypatch.setattr(mending, "unusable", act_and_look)
+        monkeypatch.setattr(integrity, "find_unusable", act_and_look)
         assert check_workspace(folder) == []
         assert workspace.status().snapshot_event == workspace.version

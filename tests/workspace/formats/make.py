@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 
 from evergrow.workspace.store.layout import FORMAT
-from tests.workspace.builders import asked, counts, labels, lesson, made, picture
+from tests.workspace.builders import asked, counts, labels, made, new_example, picture
 
 HERE = Path(__file__).parent
 DATABASE = "examples.sqlite"
@@ -24,10 +24,12 @@ EXPECTED = "expected.json"
 
 def live(workspace):
     """A life in which everything happens once."""
-    workspace.teach([lesson("cup", n, fine="red", picture=picture(n)) for n in range(2)])
-    workspace.teach([lesson("cup", n, fine="blue") for n in range(2, 4)])
-    workspace.teach([lesson("cup", 4, request=asked("key"))])
-    workspace.teach([lesson("mug", 5), lesson("pen", 6), lesson("secret", 7, picture=picture(7))])
+    workspace.teach([new_example("cup", n, fine="red", picture=picture(n)) for n in range(2)])
+    workspace.teach([new_example("cup", n, fine="blue") for n in range(2, 4)])
+    workspace.teach([new_example("cup", 4, request=asked("key"))])
+    workspace.teach(
+        [new_example("mug", 5), new_example("pen", 6), new_example("secret", 7, picture=picture(7))]
+    )
     workspace.forget("secret", erase=True)
     workspace.merge("mug", "pen")
     workspace.rename("pen", "pencil")
@@ -36,8 +38,13 @@ def live(workspace):
     workspace.undo()
     cup = workspace.class_named("cup")
     workspace.split("cup")
-    workspace.record_guesses(cup.id, [(5, cup.fine[0].id, 0.75)])
+    workspace._writer.record_guesses(cup.id, [(5, cup.fine[0].id, 0.75)])
     workspace.assess(force=True)
+
+
+def guessed(workspace):
+    """Examples with a guessed fine name, the least certain first."""
+    return [one.example for one in workspace.review() if one.reason == "guess"]
 
 
 def expected(workspace):
@@ -46,7 +53,7 @@ def expected(workspace):
         "labels": {str(number): list(place) for number, place in labels(workspace).items()},
         "counts": counts(workspace),
         "pictures": {one.name: one.n_pictures for one in workspace.classes().items},
-        "guesses": [[one.id, one.fine, one.fine_probability] for one in workspace.unsure()],
+        "guesses": [[one.id, one.fine, one.fine_probability] for one in guessed(workspace)],
         "version": workspace.version,
         "split": [one.name for one in workspace.classes().items if one.split],
     }

@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 
 import evergrow
+from evergrow import InvalidInputError
 from evergrow.vision import Embedder
-from evergrow.workspace import ConflictError, Lesson, Workspace
+from evergrow.workspace import ConflictError, NewExample, Workspace
 from evergrow.workspace.model.fine_classes import PRECISION, FineModel
-from evergrow.workspace.model.least_squares import Choice, Learnt
-from evergrow.workspace.model.novelty import Limits
+from evergrow.workspace.model.least_squares import Hyperparameters, TrainedModel
+from evergrow.workspace.model.novelty import NoveltyLimits
 from evergrow.workspace.model.snapshot import Snapshot, best_columns
 from tests.vision.embedding.models import onnx_model
-from tests.workspace.random_changes import answers, assert_same, lessons, new_workspace
+from tests.workspace.random_changes import answers, assert_same, new_examples, new_workspace
 
 Array = np.ndarray[Any, Any]
 NAMES = ("ant", "bee", "cat")
@@ -34,15 +35,15 @@ def cones(n: int, *, seed: int = 0, classes: int = 3, d: int = 12) -> tuple[Arra
 def taught(folder: Path, n: int = 240, **options: Any) -> Workspace:
     workspace = Workspace.create(folder, features=None, **options)
     X, codes = cones(n)
-    workspace.teach([Lesson(x, NAMES[k]) for x, k in zip(X, codes, strict=True)])
+    workspace.teach([NewExample(x, NAMES[k]) for x, k in zip(X, codes, strict=True)])
     return workspace
 
 
 def test_the_first_example_of_the_first_class_can_be_asked_about(tmp_path: Path) -> None:
     with Workspace.create(tmp_path / "w", features=None) as workspace:
-        with pytest.raises(ConflictError, match="nothing was taught yet"):
+        with pytest.raises(ConflictError, match="has no examples yet"):
             workspace.predict([[1.0, 2.0]])
-        workspace.teach([Lesson(np.array([1.0, 2.0]), "ant")])
+        workspace.teach([NewExample(np.array([1.0, 2.0]), "ant")])
         (answer,) = workspace.predict([[1.0, 2.0]])
         assert (answer.label, answer.probability, answer.known) == ("ant", 1.0, True)
         assert answer.novelty is None
@@ -86,7 +87,7 @@ def test_a_class_newer_than_the_assessment_is_known_at_once(tmp_path: Path) -> N
         X, codes = cones(400, seed=4, classes=4)
         new = X[codes == 3]
         assert not any(answer.known for answer in workspace.predict(new[20:]))
-        workspace.teach([Lesson(x, "dog") for x in new[:20]])
+        workspace.teach([NewExample(x, "dog") for x in new[:20]])
         found = workspace.predict(new[20:])
         assert np.mean([answer.known and answer.label == "dog" for answer in found]) > 0.8
 
@@ -105,7 +106,7 @@ def test_a_rename_changes_nothing_but_the_name(tmp_path: Path) -> None:
 def test_columns_never_move(tmp_path: Path) -> None:
     with taught(tmp_path / "w") as workspace:
         first = workspace.snapshot.class_ids.tolist()
-        workspace.teach([Lesson(np.ones(12), "aardvark")])
+        workspace.teach([NewExample(np.ones(12), "aardvark")])
         assert workspace.snapshot.class_ids.tolist()[:3] == first
         workspace.forget("bee")
         assert workspace.snapshot.class_ids.tolist()[:2] == [first[0], first[2]]
@@ -120,7 +121,7 @@ def test_merged_classes_are_as_if_taught_as_one(tmp_path: Path) -> None:
         labels = ["ant" if NAMES[k] == "bee" else NAMES[k] for k in codes]
         for name in NAMES:
             other.forget(name)
-        other.teach([Lesson(x, label) for x, label in zip(X, labels, strict=True)])
+        other.teach([NewExample(x, label) for x, label in zip(X, labels, strict=True)])
         queries, _ = cones(20, seed=6)
         found, expected = workspace.snapshot.scores(queries), other.snapshot.scores(queries)
         np.testing.assert_allclose(found, expected, atol=1e-9)
@@ -128,19 +129,19 @@ def test_merged_classes_are_as_if_taught_as_one(tmp_path: Path) -> None:
 
 def test_wrong_embeddings_are_refused_in_words(tmp_path: Path) -> None:
     with taught(tmp_path / "w") as workspace:
-        with pytest.raises(ValueError, match="rows of 12 numbers"):
+        with pytest.raises(InvalidInputError, match="rows of 12 numbers"):
             workspace.predict([[1.0, 2.0]])
-        with pytest.raises(ValueError, match="finite"):
+        with pytest.raises(InvalidInputError, match="finite"):
             workspace.predict([[np.nan] * 12])
-        with pytest.raises(ValueError, match="top"):
+        with pytest.raises(InvalidInputError, match="top"):
             workspace.predict(np.ones((1, 12)), top=0)
-        with pytest.raises(ValueError, match="model"):
+        with pytest.raises(InvalidInputError, match="model"):
             workspace.predict(np.ones((1, 12)), model="oracle")
-        with pytest.raises(ConflictError, match="no forest"):
+        with pytest.raises(ConflictError, match="no trained forest"):
             workspace.predict(np.ones((1, 12)), model="forest")
 
 
-def fine_lessons(n: int, spread: float, seed: int = 0) -> tuple[Array, Array]:
+def fine_examples(n: int, spread: float, seed: int = 0) -> tuple[Array, Array]:
     rng = np.random.default_rng(seed)
     codes = np.arange(n) % 2
     X = np.zeros((n, 12), dtype=np.float32)
@@ -150,10 +151,10 @@ def fine_lessons(n: int, spread: float, seed: int = 0) -> tuple[Array, Array]:
 
 def test_a_split_class_answers_with_finer_names_and_guesses_the_rest(tmp_path: Path) -> None:
     with taught(tmp_path / "w") as workspace:
-        X, codes = fine_lessons(60, 0.2)
+        X, codes = fine_examples(60, 0.2)
         names = ["red", "blue"]
         for i, (x, k) in enumerate(zip(X, codes, strict=True)):
-            workspace.teach([Lesson(x, "ant", names[k] if i < 20 else None)])
+            workspace.teach([NewExample(x, "ant", names[k] if i < 20 else None)])
         assert workspace.predict(X[:1])[0].fine is None
         workspace.split("ant")
         found = workspace.predict(X)
@@ -170,7 +171,7 @@ def test_what_is_not_known_has_no_finer_name_either(tmp_path: Path) -> None:
     with Workspace.create(tmp_path / "w", features=None) as workspace:
         workspace.teach(
             [
-                Lesson(x, "pet" if k else "ant", NAMES[k] if k else None)
+                NewExample(x, "pet" if k else "ant", NAMES[k] if k else None)
                 for x, k in zip(X, codes, strict=True)
             ]
         )
@@ -187,15 +188,15 @@ def test_what_is_not_known_has_no_finer_name_either(tmp_path: Path) -> None:
 
 def test_guesses_follow_what_is_given_later(tmp_path: Path) -> None:
     with taught(tmp_path / "w", 30) as workspace:
-        X, codes = fine_lessons(8, 0.2)
+        X, codes = fine_examples(8, 0.2)
         workspace.teach(
-            [Lesson(x, "ant", ["red", "blue"][k]) for x, k in zip(X, codes, strict=True)]
+            [NewExample(x, "ant", ["red", "blue"][k]) for x, k in zip(X, codes, strict=True)]
         )
         workspace.split("ant")
-        before = workspace.history.guessed_at(1)
-        workspace.teach([Lesson(X[0], "ant")])
+        before = workspace.log.guessed_at(1)
+        workspace.teach([NewExample(X[0], "ant")])
         assert workspace.update_guesses() == 1
-        assert workspace.history.guessed_at(1) > before
+        assert workspace.log.guessed_at(1) > before
         assert workspace.update_guesses() == 0
         (newest,) = workspace.examples(label="ant", newest_first=True, limit=1).items
         assert (newest.fine, newest.fine_kind) == ("red", "guessed")
@@ -203,9 +204,9 @@ def test_guesses_follow_what_is_given_later(tmp_path: Path) -> None:
 
 def test_undoing_a_join_brings_back_guesses(tmp_path: Path) -> None:
     with taught(tmp_path / "w", 30) as workspace:
-        X, codes = fine_lessons(8, 0.2)
+        X, codes = fine_examples(8, 0.2)
         workspace.teach(
-            [Lesson(x, "ant", ["red", "blue"][k]) for x, k in zip(X, codes, strict=True)]
+            [NewExample(x, "ant", ["red", "blue"][k]) for x, k in zip(X, codes, strict=True)]
         )
         workspace.split("ant")
         workspace.unsplit("ant")
@@ -215,8 +216,8 @@ def test_undoing_a_join_brings_back_guesses(tmp_path: Path) -> None:
 
 
 def test_unsure_fine_answers_back_off_to_the_coarse_name() -> None:
-    X, codes = fine_lessons(120, 2.0)
-    X_test, codes_test = fine_lessons(4000, 2.0, seed=1)
+    X, codes = fine_examples(120, 2.0)
+    X_test, codes_test = fine_examples(4000, 2.0, seed=1)
     model = FineModel.of(X, codes + 10)
     fine_ids, sure = model.guess(X_test)
     given = sure >= model.threshold
@@ -260,7 +261,7 @@ def test_an_exported_model_has_the_level_of_the_workspace(
 ) -> None:
     X, class_ids = cones(700, seed=3)
     with Workspace.create(tmp_path / "w", features=None, false_alarms=false_alarms) as workspace:
-        workspace.teach([Lesson(x, NAMES[k]) for x, k in zip(X, class_ids, strict=True)])
+        workspace.teach([NewExample(x, NAMES[k]) for x, k in zip(X, class_ids, strict=True)])
         assessment = workspace.assess()
         assert assessment is not None
         assert assessment.limits is not None
@@ -280,7 +281,7 @@ def test_the_model_of_a_workspace_of_images_takes_images(tmp_path: Path) -> None
     ]
     X = embedder.transform(images)
     with Workspace.create(tmp_path / "w", features=embedder) as workspace:
-        workspace.teach([Lesson(x, NAMES[i % 3]) for i, x in enumerate(X)])
+        workspace.teach([NewExample(x, NAMES[i % 3]) for i, x in enumerate(X)])
         workspace.assess()
         expected = workspace.predict(X)
         workspace.export(tmp_path / "model.evergrow")
@@ -313,7 +314,7 @@ def test_the_forest_answers_when_asked_and_says_what_it_lacks(tmp_path: Path) ->
         assert workspace.status().forest_lacks == 240
         assert workspace.update_forest()
         assert workspace.status().forest_lacks == 0
-        workspace.teach([Lesson(cones(4)[0][3], "ant")])
+        workspace.teach([NewExample(cones(4)[0][3], "ant")])
         assert workspace.status().forest_lacks == 1
         assert not workspace.update_forest()
         X, codes = cones(60, seed=8)
@@ -327,9 +328,9 @@ def test_the_forest_answers_when_asked_and_says_what_it_lacks(tmp_path: Path) ->
 
 def test_a_forest_that_learns_while_examples_come_learns_those_next(tmp_path: Path) -> None:
     with new_workspace(tmp_path / "w", forest=True) as workspace:
-        n_changes = workspace._model.prepare_forest(workspace.history, force=True)
-        workspace.teach(lessons(np.random.default_rng(4), 5))
-        workspace.record("forest", {"n_changes": n_changes})
+        n_changes = workspace._model.prepare_forest(workspace.log, force=True)
+        workspace.teach(new_examples(np.random.default_rng(4), 5))
+        workspace._writer.record("forest", {"n_changes": n_changes})
         assert workspace.status().forest_lacks == 5
         undisturbed = answers(workspace)
     with Workspace.open(tmp_path / "w") as again:
@@ -359,9 +360,9 @@ def test_an_erased_class_is_not_in_the_forest_that_is_saved(tmp_path: Path) -> N
 
 def test_a_forest_that_learns_while_a_class_is_erased_does_not_know_it(tmp_path: Path) -> None:
     with taught(tmp_path / "w", forest=True) as workspace:
-        n_changes = workspace._model.prepare_forest(workspace.history, force=True)
+        n_changes = workspace._model.prepare_forest(workspace.log, force=True)
         workspace.forget("bee", erase=True)
-        workspace.record("forest", {"n_changes": n_changes})
+        workspace._writer.record("forest", {"n_changes": n_changes})
         assert len(workspace.snapshot.forest.stored_ids_) == 160  # type: ignore[union-attr]
 
 
@@ -375,9 +376,9 @@ def snapshot_of(n_classes: int, n_features: int) -> tuple[Snapshot, Array]:
     rng = np.random.default_rng(0)
     class_ids = np.arange(1, n_classes + 1)
     X = rng.normal(size=(n_classes, n_features)).astype(np.float32)
-    learnt = Learnt(choice=Choice(penalty=1.0)).add(X, class_ids)
+    learnt = TrainedModel(hyperparameters=Hyperparameters(penalty=1.0)).add(X, class_ids)
     ones = np.ones(n_classes + 1)
-    limits = Limits(class_ids, ones, ones, np.zeros(1), 1.0)
+    limits = NoveltyLimits(class_ids, ones, ones, np.zeros(1), 1.0)
     names = {int(k): f"class {k}" for k in class_ids}
     return Snapshot.of(1, learnt, names, limits=limits), X
 

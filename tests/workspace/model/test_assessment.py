@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from evergrow.foundation.errors import WorkspaceError
-from evergrow.workspace import Lesson, Workspace
-from evergrow.workspace.events import Block
+from evergrow.workspace import NewExample, Workspace
+from evergrow.workspace.events import ExampleBlock
 from evergrow.workspace.model.assessment import Assessment, sign_of, wilson
 from evergrow.workspace.model.evaluation import assess, is_due
-from evergrow.workspace.model.least_squares import Choice, Learnt
+from evergrow.workspace.model.least_squares import Hyperparameters, TrainedModel
 
 Array = np.ndarray[Any, Any]
 
@@ -29,14 +29,14 @@ def mixture(n: int, *, noise: float = 1.0, seed: int = 0, d: int = 8) -> tuple[A
     return X.astype(np.float32), class_ids
 
 
-def block(X: Array, class_ids: Array) -> Block:
+def block(X: Array, class_ids: Array) -> ExampleBlock:
     ids = np.arange(1, len(X) + 1)
-    return Block(ids, X, class_ids, np.zeros(len(X), dtype=np.int64))
+    return ExampleBlock(ids, X, class_ids, np.zeros(len(X), dtype=np.int64))
 
 
 def assessed(X: Array, class_ids: Array, **options: Any) -> Assessment:
     settings = {"event": 7, "false_alarms": 0.1, "seed": 0, **options}
-    found = assess(Learnt().add(X, class_ids), block(X, class_ids), **settings)
+    found = assess(TrainedModel().add(X, class_ids), block(X, class_ids), **settings)
     assert found is not None
     return found
 
@@ -47,7 +47,9 @@ def test_accuracies_are_those_of_learning_anew_without_each_example() -> None:
     right = np.zeros(len(X), dtype=bool)
     for i in range(len(X)):
         others = np.arange(len(X)) != i
-        learnt = Learnt(choice=found.choice).add(X[others], class_ids[others])
+        learnt = TrainedModel(hyperparameters=found.hyperparameters).add(
+            X[others], class_ids[others]
+        )
         weights, offsets = learnt.scoring()
         best = learnt.class_ids[(weights @ X[i] + offsets).argmax()]
         right[i] = best == class_ids[i]
@@ -80,8 +82,8 @@ def test_wrong_labels_are_doubted_the_surest_first() -> None:
 
 def test_probabilities_mean_what_they_say() -> None:
     X, class_ids = mixture(400)
-    choice = assessed(X, class_ids).choice
-    weights, offsets = (learnt := Learnt(choice=choice).add(X, class_ids)).scoring()
+    choice = assessed(X, class_ids).hyperparameters
+    weights, offsets = (learnt := TrainedModel(hyperparameters=choice).add(X, class_ids)).scoring()
     X_test, ids_test = mixture(4000, seed=1)
     logits = (X_test @ weights.T + offsets) / choice.temperature
     shares = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -92,9 +94,15 @@ def test_probabilities_mean_what_they_say() -> None:
 
 def test_few_examples_choose_only_how_sure_to_be_and_call_nothing_unknown() -> None:
     found = assessed(*mixture(8))
-    assert (found.choice.penalty, found.choice.recoding) == (None, Choice().recoding)
-    assert found.choice.temperature > assessed(*mixture(8, noise=0.01)).choice.temperature
-    assert assessed(*mixture(4)).choice == Choice()
+    assert (found.hyperparameters.penalty, found.hyperparameters.recoding) == (
+        None,
+        Hyperparameters().recoding,
+    )
+    assert (
+        found.hyperparameters.temperature
+        > assessed(*mixture(8, noise=0.01)).hyperparameters.temperature
+    )
+    assert assessed(*mixture(4)).hyperparameters == Hyperparameters()
     assert found.limits is None
     assert found.measured_false_alarms is None
     assert {seen.n for seen in found.recognised.values()} == {2}
@@ -147,7 +155,7 @@ def test_the_log_grows_no_faster_with_many_classes(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     with Workspace.create(tmp_path / "w", features=None) as workspace:
         for k in range(30):
-            workspace.teach([Lesson(rng.normal(size=4), f"class {k}") for _ in range(2)])
+            workspace.teach([NewExample(rng.normal(size=4), f"class {k}") for _ in range(2)])
             workspace.assess(force=True)
         choices = [event for event in workspace.events(limit=200).items if event.kind == "choose"]
         lengths = [len(json.dumps(event.body)) for event in choices]
@@ -166,7 +174,7 @@ def test_what_an_event_holds_is_the_assessment() -> None:
     body = json.loads(json.dumps(found.to_json()))
     again = Assessment.from_json(body)
     assert again.to_json() == body
-    assert again.choice == found.choice
+    assert again.hyperparameters == found.hyperparameters
     with pytest.raises(WorkspaceError, match="damaged"):
         Assessment.from_json({"seen": 3})
 
@@ -174,7 +182,7 @@ def test_what_an_event_holds_is_the_assessment() -> None:
 def test_a_workspace_shows_what_was_found_out(tmp_path: Path) -> None:
     X, class_ids = mixture(240, noise=0.8)
     with Workspace.create(tmp_path / "w", features=None) as workspace:
-        workspace.teach([Lesson(x, f"class {k}") for x, k in zip(X, class_ids, strict=True)])
+        workspace.teach([NewExample(x, f"class {k}") for x, k in zip(X, class_ids, strict=True)])
         assert workspace.assess() is not None
         assert workspace.assess() is None
         status, entry = workspace.status(), workspace.class_named("class 3")
@@ -200,7 +208,7 @@ def test_a_label_that_was_confirmed_is_not_doubted_again(tmp_path: Path) -> None
         return {one.example.id for one in workspace.review()}
 
     with Workspace.create(tmp_path / "w", features=None) as workspace:
-        workspace.teach([Lesson(x, f"class {k}") for x, k in zip(X, class_ids, strict=True)])
+        workspace.teach([NewExample(x, f"class {k}") for x, k in zip(X, class_ids, strict=True)])
         workspace.assess()
         one = workspace.review()[0].example
         change = workspace.relabel(one.id, label=one.label)
@@ -217,11 +225,13 @@ def test_after_a_confirmed_label_the_model_goes_on_from_where_it_was(
 ) -> None:
     X, class_ids = mixture(80)
     with Workspace.create(tmp_path / "w", features=None) as workspace:
-        workspace.teach([Lesson(x, f"class {k}") for x, k in zip(X, class_ids, strict=True)])
-        monkeypatch.setattr(workspace, "_open_follower", lambda: pytest.fail("begun anew"))
+        workspace.teach([NewExample(x, f"class {k}") for x, k in zip(X, class_ids, strict=True)])
+        monkeypatch.setattr(
+            workspace._writer.publisher, "rebuild", lambda: pytest.fail("begun anew")
+        )
         workspace.relabel(1, label=workspace.example(1).label)
         workspace.undo()
-        (taught,) = workspace.teach([Lesson(X[0], "another")])
+        (taught,) = workspace.teach([NewExample(X[0], "another")])
         assert workspace.snapshot.event == taught.event
 
 
@@ -230,21 +240,21 @@ def test_examples_that_come_while_an_assessment_runs_are_left_out_of_it(
 ) -> None:
     X, class_ids = mixture(80)
     with Workspace.create(tmp_path / "w", features=None) as workspace:
-        workspace.teach([Lesson(x, f"class {k}") for x, k in zip(X, class_ids, strict=True)])
-        real = workspace.history.examples
+        workspace.teach([NewExample(x, f"class {k}") for x, k in zip(X, class_ids, strict=True)])
+        real = workspace.log.examples
 
-        def meanwhile(**options: Any) -> Block:
+        def meanwhile(**options: Any) -> ExampleBlock:
             monkeypatch.undo()
-            workspace.teach([Lesson(X[0], "class 9"), Lesson(X[1], "class 1")])
+            workspace.teach([NewExample(X[0], "class 9"), NewExample(X[1], "class 1")])
             workspace.relabel(2, label="class 3")
             workspace.remove(3)
             return real(**options)
 
-        monkeypatch.setattr(workspace.history, "examples", meanwhile)
+        monkeypatch.setattr(workspace.log, "examples", meanwhile)
         found = workspace.assess()
         assert found is not None
         assert sum(seen.n for seen in found.recognised.values()) == 78
-        assert workspace.snapshot.temperature == found.choice.temperature
+        assert workspace.snapshot.temperature == found.hyperparameters.temperature
 
 
 def test_teaching_one_example_costs_little_however_many_are_known() -> None:
@@ -253,7 +263,9 @@ def test_teaching_one_example_costs_little_however_many_are_known() -> None:
     class_ids = 1 + np.arange(4000) % 50
     times = []
     for n in (200, 4000):
-        learnt = Learnt(choice=Choice(penalty=10.0)).add(X[:n], class_ids[:n])
+        learnt = TrainedModel(hyperparameters=Hyperparameters(penalty=10.0)).add(
+            X[:n], class_ids[:n]
+        )
         learnt.scoring()
         best = np.inf
         for i in range(40):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evergrow import RLSClassifier
-from evergrow.workspace.model.least_squares import Choice, Learnt
+from evergrow.workspace.model.least_squares import Hyperparameters, TrainedModel
 
 Array = np.ndarray[Any, Any]
 
@@ -19,13 +19,13 @@ def examples(n: int = 60, d: int = 7, seed: int = 0) -> tuple[Array, Array]:
     return (rng.normal(size=(n, d)) + class_ids[:, None]).astype(np.float32), class_ids
 
 
-def scores(learnt: Learnt, X: Array) -> dict[int, Array]:
+def scores(learnt: TrainedModel, X: Array) -> dict[int, Array]:
     weights, offsets = learnt.scoring()
     columns = (X.astype(np.float64) @ weights.T + offsets).T
     return dict(zip(learnt.class_ids.tolist(), columns, strict=True))
 
 
-def assert_same(found: Learnt, expected: Learnt) -> None:
+def assert_same(found: TrainedModel, expected: TrainedModel) -> None:
     X, _ = examples(20, seed=9)
     here, there = scores(found, X), scores(expected, X)
     assert here.keys() == there.keys()
@@ -36,46 +36,53 @@ def assert_same(found: Learnt, expected: Learnt) -> None:
 
 def test_one_by_one_is_all_at_once() -> None:
     X, class_ids = examples()
-    learnt = Learnt()
+    learnt = TrainedModel()
     for i in range(len(X)):
         learnt = learnt.add(X[i : i + 1], class_ids[i : i + 1])
         learnt.scoring()
-    assert_same(learnt, Learnt().add(X, class_ids))
+    assert_same(learnt, TrainedModel().add(X, class_ids))
 
 
 def test_what_goes_was_never_there() -> None:
     X, class_ids = examples()
-    learnt = Learnt().add(X, class_ids)
+    learnt = TrainedModel().add(X, class_ids)
     learnt.scoring()
-    assert_same(learnt.remove(X[:9], class_ids[:9]), Learnt().add(X[9:], class_ids[9:]))
+    assert_same(learnt.remove(X[:9], class_ids[:9]), TrainedModel().add(X[9:], class_ids[9:]))
 
 
 def test_a_class_that_goes_whole_leaves_nothing() -> None:
     X, class_ids = examples()
     mine = class_ids == 2
-    learnt = Learnt().add(X, class_ids).remove(X[mine], class_ids[mine])
-    assert_same(learnt, Learnt().add(X[~mine], class_ids[~mine]))
-    assert_same(learnt.add(X[mine], class_ids[mine]), Learnt().add(X, class_ids))
+    learnt = TrainedModel().add(X, class_ids).remove(X[mine], class_ids[mine])
+    assert_same(learnt, TrainedModel().add(X[~mine], class_ids[~mine]))
+    assert_same(learnt.add(X[mine], class_ids[mine]), TrainedModel().add(X, class_ids))
 
 
 def test_what_moves_was_always_there() -> None:
     X, class_ids = examples()
-    learnt = Learnt().add(X, class_ids)
+    learnt = TrainedModel().add(X, class_ids)
     learnt.scoring()
     to = np.where(np.arange(len(X)) < 9, 7, class_ids)
-    assert_same(learnt.move(X, class_ids, to), Learnt().add(X, to))
+    assert_same(learnt.move(X, class_ids, to), TrainedModel().add(X, to))
 
 
 def test_nothing_is_left_of_everything() -> None:
     X, class_ids = examples()
-    learnt = Learnt(choice=Choice(penalty=2.0)).add(X, class_ids).remove(X, class_ids)
+    learnt = (
+        TrainedModel(hyperparameters=Hyperparameters(penalty=2.0))
+        .add(X, class_ids)
+        .remove(X, class_ids)
+    )
     assert learnt.n_examples == 0
-    assert_same(learnt.add(X, class_ids), Learnt(choice=Choice(penalty=2.0)).add(X, class_ids))
+    assert_same(
+        learnt.add(X, class_ids),
+        TrainedModel(hyperparameters=Hyperparameters(penalty=2.0)).add(X, class_ids),
+    )
 
 
 def test_a_step_that_fails_changes_nothing() -> None:
     X, class_ids = examples()
-    learnt = Learnt().add(X, class_ids)
+    learnt = TrainedModel().add(X, class_ids)
     before = scores(learnt, X)
     with pytest.raises(ValueError, match="not the examples that were learnt"):
         learnt.remove(X[:1] + 100, class_ids[:1])
@@ -87,7 +94,9 @@ def test_a_step_that_fails_changes_nothing() -> None:
 
 def test_scores_are_those_of_the_classifier_with_the_same_numbers() -> None:
     X, class_ids = examples()
-    learnt = Learnt(choice=Choice(penalty=3.0, recoding=0.4)).add(X, class_ids)
+    learnt = TrainedModel(hyperparameters=Hyperparameters(penalty=3.0, recoding=0.4)).add(
+        X, class_ids
+    )
     model = RLSClassifier(regularization=3.0, recoding=0.4).fit(X, class_ids)
     found = np.array([scores(learnt, X)[k] for k in model.classes_.tolist()]).T
     expected = model.decision_function(X)
@@ -95,10 +104,10 @@ def test_scores_are_those_of_the_classifier_with_the_same_numbers() -> None:
     np.testing.assert_allclose(ratio, ratio[0, 0], rtol=1e-9)
 
 
-def test_sums_that_shrank_by_much_are_worn() -> None:
+def test_sums_that_shrank_by_much_are_stale() -> None:
     X, class_ids = examples()
-    learnt = Learnt().add(X, class_ids)
-    assert not learnt.is_worn
-    assert not learnt.remove(X[:50], class_ids[:50]).is_worn
+    learnt = TrainedModel().add(X, class_ids)
+    assert not learnt.is_stale
+    assert not learnt.remove(X[:50], class_ids[:50]).is_stale
     huge = learnt.add(X[:1] * np.float32(1e6), class_ids[:1])
-    assert huge.remove(X[:1] * np.float32(1e6), class_ids[:1]).is_worn
+    assert huge.remove(X[:1] * np.float32(1e6), class_ids[:1]).is_stale

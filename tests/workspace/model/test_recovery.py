@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from evergrow.workspace import Workspace, WorkspaceFullError
-from evergrow.workspace.model.projection import Model
+from evergrow.workspace.model.projection import ModelProjection
 from evergrow.workspace.model.snapshot_files import newest_event
 from tests.budget import budget
 from tests.workspace.random_changes import (
@@ -24,8 +24,8 @@ from tests.workspace.random_changes import (
     Step,
     answers,
     assert_same,
-    lessons,
     live,
+    new_examples,
     new_workspace,
     steps,
     take,
@@ -90,7 +90,7 @@ def test_what_is_undone_never_happened(life: list[Step], kind: str, seed: int) -
         live(workspace, life)
         expected, version = answers(workspace), workspace.version
         take(workspace, Step(kind, seed))
-        # Every lesson is an event of its own.
+        # Every example is an event of its own.
         while (newest := workspace.undoable()) is not None and newest.seq > version:
             workspace.undo()
         assert_same(answers(workspace), expected)
@@ -101,9 +101,11 @@ def test_what_is_undone_never_happened(life: list[Step], kind: str, seed: int) -
 @given(life=steps())
 def test_following_never_fails_and_begins_anew(life: list[Step]) -> None:
     opened: list[int] = []
-    real = Model.opened
+    real = ModelProjection.rebuild
     with scratch() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Model, "opened", lambda self, history: opened.append(real(self, history)))
+        patch.setattr(
+            ModelProjection, "rebuild", lambda self, history: opened.append(real(self, history))
+        )
         workspace = new_workspace(folder, forest=True)
         live(workspace, life)
         workspace.close()
@@ -113,7 +115,7 @@ def test_following_never_fails_and_begins_anew(life: list[Step]) -> None:
 def test_a_damaged_snapshot_is_passed_over(tmp_path: Path) -> None:
     workspace = new_workspace(tmp_path / "w")
     workspace.save_snapshot()
-    workspace.teach(lessons(np.random.default_rng(5), 3))
+    workspace.teach(new_examples(np.random.default_rng(5), 3))
     workspace.save_snapshot()
     expected = answers(workspace)
     workspace.close()
@@ -132,7 +134,7 @@ def test_a_damaged_snapshot_is_passed_over(tmp_path: Path) -> None:
 def test_a_snapshot_of_other_events_is_not_believed(tmp_path: Path) -> None:
     for name, seed in (("here", 1), ("there", 2)):
         with new_workspace(tmp_path / name) as workspace:
-            workspace.teach(lessons(np.random.default_rng(seed), 7))
+            workspace.teach(new_examples(np.random.default_rng(seed), 7))
             workspace.save_snapshot()
             expected = answers(workspace)
     shutil.rmtree(tmp_path / "there" / "models")
@@ -147,7 +149,7 @@ def two_lives(folder: Path) -> Workspace:
         workspace.save_snapshot()
     backup = (folder / "examples.sqlite").read_bytes()
     with Workspace.open(folder) as workspace:
-        workspace.teach(lessons(np.random.default_rng(1), 7))
+        workspace.teach(new_examples(np.random.default_rng(1), 7))
         workspace.save_snapshot()
     (folder / "examples.sqlite").write_bytes(backup)
     return Workspace.open(folder)
@@ -158,8 +160,8 @@ def test_a_snapshot_from_before_a_backup_was_put_back_is_not_believed(tmp_path: 
         # The same number of examples per class as the other life had.
         workspace.teach(
             [
-                type(lesson)(lesson.embedding + np.float32(1), lesson.label)
-                for lesson in lessons(np.random.default_rng(1), 7)
+                type(new_example)(new_example.embedding + np.float32(1), new_example.label)
+                for new_example in new_examples(np.random.default_rng(1), 7)
             ]
         )
         expected = answers(workspace)
@@ -176,13 +178,13 @@ def test_a_snapshot_of_another_history_is_found_while_someone_looks_on(tmp_path:
     with Workspace.open(tmp_path / "there", read_only=True) as again:
         (finding,) = again.check()
     assert finding.severity == "harmless"
-    assert "is of another history" in finding.what
+    assert "belongs to another history" in finding.what
 
 
 def test_a_snapshot_of_what_is_yet_to_come_is_in_nobodys_way(tmp_path: Path) -> None:
     with two_lives(tmp_path / "w") as workspace:
         assert workspace.status().snapshot_event == workspace.version
-        workspace.teach(lessons(np.random.default_rng(2), 2))
+        workspace.teach(new_examples(np.random.default_rng(2), 2))
         assert workspace.save_snapshot()
         assert workspace.status().snapshot_event == workspace.version
 
@@ -191,7 +193,7 @@ def test_the_newest_two_snapshots_are_kept(tmp_path: Path) -> None:
     with new_workspace(tmp_path / "w") as workspace:
         events = []
         for seed in range(4):
-            workspace.teach(lessons(np.random.default_rng(seed), 1))
+            workspace.teach(new_examples(np.random.default_rng(seed), 1))
             assert workspace.save_snapshot()
             events.append(workspace.version)
         assert not workspace.save_snapshot()
@@ -211,8 +213,8 @@ def test_huge_examples_that_went_leave_no_trace(tmp_path: Path) -> None:
     with new_workspace(tmp_path / "w") as workspace:
         expected = answers(workspace)
         huge = [
-            type(lesson)(lesson.embedding * np.float32(1e12), lesson.label)
-            for lesson in lessons(np.random.default_rng(1), 3)
+            type(new_example)(new_example.embedding * np.float32(1e12), new_example.label)
+            for new_example in new_examples(np.random.default_rng(1), 3)
         ]
         workspace.teach(huge)
         for _ in huge:
@@ -227,10 +229,10 @@ def test_a_snapshot_is_due_after_many_events(
     with new_workspace(tmp_path / "w") as workspace:
         workspace.maintain()
         assert workspace.status().snapshot_event is None
-        workspace.teach(lessons(np.random.default_rng(1), 10))
+        workspace.teach(new_examples(np.random.default_rng(1), 10))
         workspace.maintain()
         assert workspace.status().snapshot_event == workspace.version
-        workspace.teach(lessons(np.random.default_rng(2), 10))
+        workspace.teach(new_examples(np.random.default_rng(2), 10))
         assert not workspace.save_snapshot(force=False)
 
 
@@ -254,7 +256,7 @@ def test_hundreds_of_mixed_events_are_replayed_in_no_time() -> None:
         workspace = new_workspace(folder)
         rng = np.random.default_rng(0)
         for i in range(1, 81):
-            workspace.teach(lessons(rng, 1))
+            workspace.teach(new_examples(rng, 1))
             workspace.relabel(i, label=str(rng.choice(("ant", "bee"))), fine="red")
             workspace.remove(i)
             workspace.undo()

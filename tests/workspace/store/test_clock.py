@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 
 from evergrow.workspace import Workspace
-from evergrow.workspace.store.clock import Clock, text_of
-from tests.workspace.builders import lesson, made
+from evergrow.workspace.store.clock import Clock, format_time
+from tests.workspace.builders import made, new_example
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -23,19 +23,19 @@ def test_time_stands_still_while_the_clock_is_behind():
 
 def test_times_of_other_zones_are_written_in_utc():
     there = datetime(2026, 1, 1, 14, tzinfo=timezone(timedelta(hours=2)))
-    assert text_of(there) == text_of(NOON)
+    assert format_time(there) == format_time(NOON)
 
 
 def test_years_of_few_digits_keep_the_length():
-    assert text_of(datetime(1, 1, 1, tzinfo=UTC)) == "0001-01-01T00:00:00.000Z"
+    assert format_time(datetime(1, 1, 1, tzinfo=UTC)) == "0001-01-01T00:00:00.000Z"
 
 
 def test_events_after_the_clock_was_set_back_are_not_earlier(tmp_path):
     with made(tmp_path) as workspace:
-        workspace._clock = Clock(read=lambda: NOON + timedelta(days=36500))
-        workspace.teach([lesson("cup", 1)])
+        workspace._writer.clock = Clock(read=lambda: NOON + timedelta(days=36500))
+        workspace.teach([new_example("cup", 1)])
     with Workspace.open(tmp_path / "workspace") as workspace:
-        workspace.teach([lesson("cup", 2)])
+        workspace.teach([new_example("cup", 2)])
         later, earlier = workspace.events().items
         assert later.at == earlier.at
         assert [one.seq for one in (earlier, later)] == [1, 2]

@@ -11,8 +11,8 @@ from PIL import Image
 from evergrow import ImageError
 from evergrow.vision.images.thumbnails import THUMBNAIL_SIDE, make_thumbnail
 from evergrow.workspace import Picture, Workspace
-from evergrow.workspace.store.images import Images
-from tests.workspace.builders import lesson, made, picture
+from evergrow.workspace.store.images import ImageStore
+from tests.workspace.builders import made, new_example, picture
 
 
 def drawn(width, height, kind="PNG", **options):
@@ -40,7 +40,7 @@ def test_a_thumbnail_is_turned_as_the_camera_says():
 
 def test_a_thumbnail_that_came_with_the_picture_is_kept(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", picture=picture(1))])
+        workspace.teach([new_example("cup", picture=picture(1))])
         assert workspace.thumbnail(1) == b"small"
 
 
@@ -48,8 +48,8 @@ def test_a_thumbnail_that_came_with_the_picture_is_kept(tmp_path):
 def test_a_missing_or_empty_thumbnail_is_made_again(tmp_path, left):
     content = drawn(300, 200)
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", picture=Picture(content, "image/png", 300, 200))])
-        path = Images(tmp_path / "workspace").thumbnail_path(workspace.example(1).image)
+        workspace.teach([new_example("cup", picture=Picture(content, "image/png", 300, 200))])
+        path = ImageStore(tmp_path / "workspace").thumbnail_path(workspace.example(1).image)
         if left is not None:
             path.parent.mkdir()
             path.write_bytes(left)
@@ -60,7 +60,7 @@ def test_a_missing_or_empty_thumbnail_is_made_again(tmp_path, left):
 
 def test_a_reader_makes_thumbnails_and_writes_none(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", picture=Picture(drawn(9, 9), "image/png", 9, 9))])
+        workspace.teach([new_example("cup", picture=Picture(drawn(9, 9), "image/png", 9, 9))])
     with Workspace.open(tmp_path / "workspace", read_only=True) as workspace:
         assert workspace.thumbnail(1)
     assert not list((tmp_path / "workspace" / "thumbnails").rglob("*.jpg"))
@@ -68,6 +68,6 @@ def test_a_reader_makes_thumbnails_and_writes_none(tmp_path):
 
 def test_a_picture_that_is_no_image_has_no_thumbnail(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", picture=Picture(b"no image", "image/png", 9, 9))])
+        workspace.teach([new_example("cup", picture=Picture(b"no image", "image/png", 9, 9))])
         with pytest.raises(ImageError):
             workspace.thumbnail(1)

@@ -9,9 +9,10 @@ from contextlib import closing
 import pytest
 
 from evergrow import WorkspaceError
-from evergrow.workspace import NewerWorkspaceError, Workspace, check_workspace, migrations
+from evergrow.workspace import NewerWorkspaceError, Workspace, check_workspace
+from evergrow.workspace.store import migrations
 from evergrow.workspace.store.layout import FORMAT
-from tests.workspace.builders import asked, lesson, made
+from tests.workspace.builders import asked, made, new_example
 from tests.workspace.formats.make import EXPECTED, HERE, expected, restore
 
 FORMATS = list(range(1, FORMAT + 1))
@@ -44,7 +45,7 @@ def columns_and_indices(folder):
         return columns, set(indices.fetchall())
 
 
-def version_of(folder):
+def newest_event_number(folder):
     with closing(sqlite3.connect(folder / "examples.sqlite")) as connection:
         return connection.execute("PRAGMA user_version").fetchone()[0]
 
@@ -64,11 +65,11 @@ def test_a_workspace_of_every_format_is_in_order_afterwards(kept):
 def test_a_workspace_of_every_format_goes_on(kept):
     folder, said = kept
     with Workspace.open(folder) as workspace:
-        workspace.teach([lesson("new", 1)])
+        workspace.teach([new_example("new", 1)])
         workspace.undo()
         assert expected(workspace)["labels"] == said["labels"]
         # Keys of before are known.
-        assert workspace.teach([lesson("cup", 4, request=asked("key"))])[0].example.id == 5
+        assert workspace.teach([new_example("cup", 4, request=asked("key"))])[0].example.id == 5
 
 
 def test_a_migrated_database_has_the_tables_of_a_new_one(kept, tmp_path):
@@ -88,7 +89,7 @@ def test_the_sizes_of_pictures_are_found_out(first):
 
 def test_assessments_of_the_second_format_become_small_but_for_the_last(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson(name, n) for name in ("cup", "pen") for n in range(12)])
+        workspace.teach([new_example(name, n) for name in ("cup", "pen") for n in range(12)])
         found = workspace.assess()
     restore(HERE / "format2", tmp_path / "second")
     bodies = [{**found.to_json(), "penalty": penalty} for penalty in (1.0, 2.0)]
@@ -108,11 +109,11 @@ def test_assessments_of_the_second_format_become_small_but_for_the_last(tmp_path
 def test_an_older_workspace_is_not_changed_by_reading(first):
     with pytest.raises(WorkspaceError, match="of an earlier version of Evergrow: open it once"):
         Workspace.open(first, read_only=True)
-    assert version_of(first) == 1
+    assert newest_event_number(first) == 1
 
 
 def test_mending_brings_an_older_workspace_to_the_newest_format(first):
-    assert check_workspace(first, mend=True) == []
+    assert check_workspace(first, repair=True) == []
     with Workspace.open(first, read_only=True) as workspace:
         assert workspace.manifest.format == FORMAT
 
@@ -126,10 +127,10 @@ def test_a_migration_that_fails_changes_nothing(first, monkeypatch):
     monkeypatch.setitem(migrations._TABLES, 1, fail)
     with pytest.raises(RuntimeError, match="power"):
         Workspace.open(first)
-    assert version_of(first) == 1
+    assert newest_event_number(first) == 1
     monkeypatch.undo()
     Workspace.open(first).close()
-    assert version_of(first) == FORMAT
+    assert newest_event_number(first) == FORMAT
 
 
 def test_a_migration_interrupted_before_the_manifest_goes_on(first, monkeypatch):
@@ -139,7 +140,7 @@ def test_a_migration_interrupted_before_the_manifest_goes_on(first, monkeypatch)
     monkeypatch.setattr(migrations, "write_manifest", fail)
     with pytest.raises(RuntimeError, match="power"):
         Workspace.open(first)
-    assert version_of(first) == FORMAT
+    assert newest_event_number(first) == FORMAT
     monkeypatch.undo()
     with Workspace.open(first) as workspace:
         assert workspace.manifest.format == FORMAT
@@ -151,7 +152,7 @@ def test_a_database_of_a_newer_version_is_refused(tmp_path, read_only):
     made(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / "workspace" / "examples.sqlite")) as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(NewerWorkspaceError, match="has format 99, made by a newer version"):
+    with pytest.raises(NewerWorkspaceError, match="has format 99 of a newer version"):
         Workspace.open(tmp_path / "workspace", read_only=read_only)
 
 

@@ -20,11 +20,11 @@ from evergrow.workspace import (
     WorkspaceLockedError,
     check_workspace,
     is_workspace,
-    model,
 )
-from evergrow.workspace.store.creation import size_of
+from evergrow.workspace.model import projection
+from evergrow.workspace.store.creation import folder_size
 from tests.vision.embedding.models import onnx_model
-from tests.workspace.builders import counts, lesson, made
+from tests.workspace.builders import counts, made, new_example
 
 
 def change_manifest(folder, **values):
@@ -35,7 +35,7 @@ def change_manifest(folder, **values):
 @pytest.fixture
 def folder(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup", 1), lesson("pen", 2)])
+        workspace.teach([new_example("cup", 1), new_example("pen", 2)])
     return tmp_path / "workspace"
 
 
@@ -51,20 +51,20 @@ def test_a_workspace_is_made_in_an_empty_folder(tmp_path):
 
 
 def test_a_workspace_is_not_made_over_another(folder):
-    with pytest.raises(WorkspaceError, match="is a workspace already"):
+    with pytest.raises(WorkspaceError, match="is already a workspace"):
         Workspace.create(folder, features=None)
 
 
 def test_a_workspace_is_not_made_among_other_files(tmp_path):
     (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(WorkspaceError, match=r"is not empty: it has 'letter\.txt'"):
+    with pytest.raises(WorkspaceError, match=r"is not empty, it contains 'letter\.txt'"):
         Workspace.create(tmp_path, features=None)
     assert (tmp_path / "letter.txt").read_text() == "dear"
 
 
 def test_a_workspace_is_not_made_in_place_of_a_file(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(WorkspaceError, match="is a file: name a folder"):
+    with pytest.raises(WorkspaceError, match="is a file: choose a folder"):
         Workspace.create(tmp_path / "file", features=None)
 
 
@@ -72,7 +72,7 @@ def test_a_workspace_is_made_where_making_one_was_interrupted(tmp_path):
     made(tmp_path).close()
     (tmp_path / "workspace" / "workspace.json").unlink()
     with made(tmp_path) as workspace:
-        workspace.teach([lesson("cup")])
+        workspace.teach([new_example("cup")])
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,9 @@ def test_wrong_options_stop_at_the_door(tmp_path, options, said):
 
 
 def test_a_folder_that_is_no_workspace_says_how_to_make_one(tmp_path):
-    with pytest.raises(WorkspaceError, match=r"no workspace\.json; 'evergrow init' makes one"):
+    with pytest.raises(
+        WorkspaceError, match=r"no workspace\.json; create one with 'evergrow init'"
+    ):
         Workspace.open(tmp_path)
     assert not list(tmp_path.iterdir())
 
@@ -154,7 +156,7 @@ def test_closing_twice_is_closing_once(folder):
 def test_a_closed_workspace_says_that_it_is_closed(folder):
     workspace = Workspace.open(folder)
     workspace.close()
-    for ask in (workspace.classes, lambda: workspace.teach([lesson("cup")])):
+    for ask in (workspace.classes, lambda: workspace.teach([new_example("cup")])):
         with pytest.raises(WorkspaceError, match="is closed"):
             ask()
 
@@ -162,7 +164,7 @@ def test_a_closed_workspace_says_that_it_is_closed(folder):
 def test_a_reader_sees_what_is_taught_meanwhile(folder):
     with Workspace.open(folder) as writing, Workspace.open(folder, read_only=True) as reading:
         assert reading.read_only
-        writing.teach([lesson("cup", 3)])
+        writing.teach([new_example("cup", 3)])
         assert counts(reading) == {"cup": 2, "pen": 1}
         assert reading.version == 3
 
@@ -173,7 +175,7 @@ def test_a_reader_from_before_the_first_example_sees_it(tmp_path):
         Workspace.open(tmp_path / "workspace", read_only=True) as reading,
     ):
         assert reading.n_features is None
-        writing.teach([lesson("cup")])
+        writing.teach([new_example("cup")])
         assert reading.embedding(1).tobytes() == writing.embedding(1).tobytes()
         assert reading.status().n_features == 3
 
@@ -206,7 +208,7 @@ def test_a_folder_that_one_may_not_write_to_can_be_read(folder, tmp_path):
 def test_a_workspace_of_a_newer_version_is_refused(folder):
     change_manifest(folder, format=99, unheard_of=True)
     for ask in (Workspace.open, check_workspace):
-        with pytest.raises(NewerWorkspaceError, match="has format 99, made by a newer version"):
+        with pytest.raises(NewerWorkspaceError, match="has format 99 of a newer version"):
             ask(folder)
 
 
@@ -214,16 +216,16 @@ def test_a_workspace_of_a_newer_version_is_refused(folder):
     ("content", "said"),
     [
         ("", "is damaged"),
-        ("[]", "it holds no object"),
-        ("{}", "it names no format"),
-        ('{"format": 0}', "it names no format"),
-        ('{"format": true}', "it names no format"),
-        ('{"format": 2}', "it lacks"),
+        ("[]", "it is not a JSON object"),
+        ("{}", "it has no valid format number"),
+        ('{"format": 0}', "it has no valid format number"),
+        ('{"format": true}', "it has no valid format number"),
+        ('{"format": 2}', "missing fields"),
     ],
 )
 def test_a_damaged_manifest_says_to_take_that_of_a_backup(folder, content, said):
     (folder / "workspace.json").write_text(content)
-    with pytest.raises(WorkspaceError, match=f"{said}.*; put the one of a backup in its place"):
+    with pytest.raises(WorkspaceError, match=f"{said}.*; restore it from a backup"):
         Workspace.open(folder)
 
 
@@ -247,14 +249,14 @@ def test_a_lock_is_not_kept_by_an_opening_that_fails(folder):
 
 def test_a_missing_database_says_to_take_that_of_a_backup(folder):
     (folder / "examples.sqlite").unlink()
-    with pytest.raises(WorkspaceError, match=r"has no examples\.sqlite: put a backup in its place"):
+    with pytest.raises(WorkspaceError, match=r"has no examples\.sqlite: restore a backup"):
         Workspace.open(folder)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a database, but long enough" * 100])
 def test_a_database_that_is_none_says_to_take_that_of_a_backup(folder, content):
     (folder / "examples.sqlite").write_bytes(content)
-    with pytest.raises(WorkspaceError, match="put a backup in its place"):
+    with pytest.raises(WorkspaceError, match="restore a backup"):
         Workspace.open(folder)
 
 
@@ -283,7 +285,7 @@ def test_the_state_can_be_asked_for_while_snapshots_come_and_go(folder):
 
         def write():
             while not stop.is_set():
-                workspace.teach([lesson("cup", workspace.version)])
+                workspace.teach([new_example("cup", workspace.version)])
                 workspace.save_snapshot()
 
         thread = threading.Thread(target=write)
@@ -307,7 +309,7 @@ def test_files_that_go_while_they_are_counted_do_not_matter(folder, monkeypatch)
         return nullcontext(entries)
 
     monkeypatch.setattr("os.scandir", scan_and_remove)
-    assert size_of(folder / "embeddings") == 0
+    assert folder_size(folder / "embeddings") == 0
 
 
 @pytest.mark.parametrize("name", ["embeddings", "models", "images", "thumbnails"])
@@ -321,7 +323,7 @@ def test_an_empty_folder_that_is_missing_is_made_again(tmp_path, name):
         assert workspace.status().n_examples == 0
     with Workspace.open(folder) as workspace:
         assert (folder / name).is_dir()
-        workspace.teach([lesson("cup")])
+        workspace.teach([new_example("cup")])
         assert workspace.check() == []
 
 
@@ -331,18 +333,18 @@ def test_missing_folders_are_found_and_mended(folder, tmp_path):
     with pytest.raises(WorkspaceError, match=r"000000\.npy is missing; 'evergrow check --mend'"):
         Workspace.open(folder)
     assert "000000.npy is missing" in check_workspace(folder)[0].what
-    assert all(one.mended for one in check_workspace(folder, mend=True))
+    assert all(one.mended for one in check_workspace(folder, repair=True))
     assert check_workspace(folder) == []
 
 
 def test_snapshots_that_an_erasing_left_when_it_was_interrupted_go_on_opening(folder, monkeypatch):
     with Workspace.open(folder) as workspace:
         workspace.save_snapshot()
-        monkeypatch.setattr(model, "drop_before", lambda *_: None)
+        monkeypatch.setattr(projection, "delete_before", lambda *_: None)
         workspace.forget("cup", erase=True)
         monkeypatch.undo()
     (finding,) = check_workspace(folder)
-    assert "it holds what was erased" in finding.what
+    assert "it contains erased examples" in finding.what
     Workspace.open(folder).close()
     assert not list((folder / "models").iterdir())
     assert check_workspace(folder) == []

@@ -6,13 +6,13 @@ import pytest
 
 from evergrow import WorkspaceError
 from evergrow.workspace import NoSuchClassError
-from tests.workspace.builders import lesson, made
+from tests.workspace.builders import made, new_example
 
 
 @pytest.fixture
 def workspace(tmp_path):
     with made(tmp_path) as workspace:
-        workspace.teach([lesson(f"class {n % 5}", n, fine=f"fine {n % 2}") for n in range(20)])
+        workspace.teach([new_example(f"class {n % 5}", n, fine=f"fine {n % 2}") for n in range(20)])
         yield workspace
 
 
@@ -53,7 +53,7 @@ def test_examples_of_one_fine_name_are_given_and_guessed_ones(workspace):
     entry = workspace.class_named("class 2")
     workspace.relabel(3, clear_fine=True)
     fine = {one.name: one.id for one in entry.fine}
-    workspace.record_guesses(entry.id, [(3, fine["fine 1"], 0.5)])
+    workspace._writer.record_guesses(entry.id, [(3, fine["fine 1"], 0.5)])
     listed = {
         guessed: [
             one.id
@@ -70,7 +70,7 @@ def test_examples_of_one_fine_name_are_given_and_guessed_ones(workspace):
 def test_examples_can_be_asked_for_by_whether_they_are_guessed(workspace, label):
     entry = workspace.class_named("class 2")
     workspace.relabel(3, clear_fine=True)
-    workspace.record_guesses(entry.id, [(3, entry.fine[0].id, 0.5)])
+    workspace._writer.record_guesses(entry.id, [(3, entry.fine[0].id, 0.5)])
     assert [one.id for one in workspace.examples(label=label, guessed=True).items] == [3]
     assert 3 not in [one.id for one in workspace.examples(label=label, guessed=False).items]
 
@@ -78,7 +78,7 @@ def test_examples_can_be_asked_for_by_whether_they_are_guessed(workspace, label)
 def test_an_example_taught_between_two_pages_comes_at_the_end(workspace):
     page = workspace.examples(limit=10)
     workspace.remove(10)
-    workspace.teach([lesson("class 0", "new")])
+    workspace.teach([new_example("class 0", "new")])
     rest = workspace.examples(after=page.next, limit=100)
     assert [one.id for one in rest.items] == list(range(11, 22))
 

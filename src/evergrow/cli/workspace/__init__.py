@@ -1,1 +1,1 @@
-"""Commands for workspaces: folders that keep all that was taught, and a model that follows."""
+"""Commands for workspaces, the folders that store everything that was taught."""

@@ -1,4 +1,4 @@
-"""Making a workspace."""
+"""``evergrow init``: make a workspace."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ import click
 
 from evergrow.cli.options import QUIET, examples
 from evergrow.cli.output import write_fields, write_json
-from evergrow.cli.workspace.expiry import EXPIRES
-from evergrow.cli.workspace.opening import DIR
-from evergrow.cli.workspace.token_files import TOKEN_FILE, token_file
-
-__all__ = ["init"]
+from evergrow.cli.workspace.access import DIR
+from evergrow.cli.workspace.token_options import EXPIRES, TOKEN_FILE, token_file
 
 _NETWORK = "efficientnet-lite0"
 # Names by which the audit log knows them, and what they allow.
@@ -47,28 +44,29 @@ def _checked_features(ctx: click.Context, param: click.Parameter, value: str) ->
     default=_NETWORK,
     show_default=True,
     callback=_checked_features,
-    help="What makes numbers of images: the network that comes along, an .onnx file of yours, or "
-    "none if you send embeddings instead of images.",
+    help="What turns images into features: the included network, your own .onnx file, or none if "
+    "you send embeddings instead of images.",
 )
 @click.option(
     "--n-features",
     type=click.IntRange(1, 1 << 20),
-    help="Length of embeddings, with --features none; else the first one taught says it.",
+    help="Length of embeddings, with --features none; by default that of the first example.",
 )
-@click.option("--forest", is_flag=True, help="Let an NCM forest learn beside least squares.")
+@click.option("--forest", is_flag=True, help="Train an NCM forest in addition to least squares.")
 @click.option(
     "--false-alarms",
     type=click.FloatRange(0, 0.5, min_open=True),
     default=0.1,
     show_default=True,
-    help="Share of known things that may be called unknown; less notices fewer unknown things.",
+    help="Share of known objects that may be called unknown; a lower share detects fewer unknown "
+    "objects.",
 )
 @click.option(
     "--max-classes",
     type=click.IntRange(1, 1_000_000),
     default=10_000,
     show_default=True,
-    help="Classes there may be at a time.",
+    help="Maximum number of classes.",
 )
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Random seed."
@@ -88,10 +86,10 @@ def init(
 ) -> None:
     """Make a workspace in the new folder DIR.
 
-    A workspace keeps all you teach, and a model that follows: teach it with 'evergrow learn', or
-    with 'evergrow serve' over HTTP and on a page. Two tokens for the service are made, one that may
-    teach and one that may only ask. They are printed once, or written to --token-file (first the
-    teaching one, then the read-only one), and only their hashes are kept.
+    A workspace stores everything you teach and keeps its model up to date. Teach it with 'evergrow
+    learn', or over HTTP and on a web page with 'evergrow serve'. Two tokens for the service are
+    made, one to teach and one to read. They are printed once, or written to --token-file (the
+    teaching token first), and only their hashes are stored.
     """
     if features is not None and choices["n_features"] is not None:
         raise click.UsageError("--n-features is for --features none")
@@ -111,13 +109,13 @@ def init(
     if as_json:
         write_json({"folder": folder, **({} if write_tokens else made)})
     if not quiet:
-        _say(folder, token_file_path)
+        _report(folder, token_file_path)
 
 
-def _say(folder: str, token_file_path: str | None) -> None:
+def _report(folder: str, token_file_path: str | None) -> None:
     name = click.format_filename(folder)
     if token_file_path is None:
-        click.echo("Keep the tokens: they are shown only this once.", err=True)
+        click.echo("Keep the tokens: they are shown only once.", err=True)
     else:
         click.echo(f"The tokens are in {click.format_filename(token_file_path)}.", err=True)
     click.echo(f"{name}: ready. Next: evergrow serve {name}", err=True)

@@ -1,39 +1,41 @@
-"""Teaching a workspace folders of images."""
+"""``evergrow learn``: teach a workspace the images of a folder."""
 
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from evergrow.cli.options import FOLDER, JOBS, ON_ERROR, QUIET, examples, verbosity
-from evergrow.cli.said import several
-from evergrow.cli.workspace.opening import changed_workspace, say_workspace, shielded
+from evergrow.cli.summaries import pluralize
+from evergrow.cli.workspace.access import delay_interrupt, open_workspace, report_workspace
 
 if TYPE_CHECKING:
-    from evergrow.workspace import Workspace
-
-__all__ = ["learn"]
+    from evergrow.workspace import TaughtImages
 
 
 @dataclass
 class _Tally:
-    """What became of the images so far."""
+    """Counts of the images so far."""
 
     taught: int = 0
     known: int = 0
-    # Of the known ones: those that got a finer name now, and those that keep another.
+    # Of the known images: those that got a finer class now, and those that keep another.
     finer: int = 0
     kept: int = 0
-    left_out: int = 0
+    skipped: int = 0
 
-    @property
-    def done(self) -> int:
-        return self.taught + self.known + self.left_out
+    def add(self, batch: TaughtImages) -> None:
+        """Count a batch, and list the images that were skipped."""
+        self.known += sum(one.duplicate for one in batch.results)
+        self.taught += sum(not one.duplicate for one in batch.results)
+        self.finer += sum(one.known_fine == "taken" for one in batch.results)
+        self.kept += sum(one.known_fine == "kept" for one in batch.results)
+        self.skipped += len(batch.problems)
+        for problem in batch.problems:
+            click.echo(f"Warning: skipped {problem}", err=True)
 
 
 @click.command(
@@ -48,7 +50,7 @@ class _Tally:
 @click.option(
     "--fine",
     is_flag=True,
-    help="Folders within a class folder are finer names: dog/beagle/1.jpg is a beagle.",
+    help="Folders within a class folder are finer classes: dog/beagle/1.jpg is a beagle.",
 )
 @ON_ERROR
 @JOBS
@@ -56,97 +58,58 @@ class _Tally:
 def learn(workspace: str, folder: str, fine: bool, on_error: str, jobs: int, quiet: bool) -> None:
     """Teach the workspace DIR the images of FOLDER.
 
-    FOLDER holds one folder of images per class; classes may be new or known. Pictures that a class
-    has already are not learnt again, so that the command can be run again after an interruption or
-    when more pictures came; with --fine they get finer names that they lack. What was taught when
-    it is interrupted stays taught.
+    FOLDER contains one folder of images per class; classes may be new or known. Images that a class
+    already has are not taught again, so the command can be run again after an interruption or with
+    more images; with --fine, known images get the finer class that they lack. Images taught before
+    an interruption stay taught.
     """
-    from evergrow.cli.workspace.lessons import labelled_paths
-
     began = time.monotonic()
-    labelled = labelled_paths(folder, fine=fine, on_error=on_error)
     tally = _Tally()
-    with changed_workspace(workspace) as opened:
-        embedder = _embedder(opened, workspace, jobs)
+    with open_workspace(workspace) as opened:
         first = opened.version + 1
         try:
-            _teach_all(opened, embedder, labelled, tally, on_error, verbosity(quiet))
+            opened.teach_images(
+                folder,
+                fine_folders=fine,
+                on_error=on_error,
+                n_jobs=jobs,
+                verbose=verbosity(quiet),
+                on_batch=tally.add,
+                guard=delay_interrupt,
+            )
         finally:
             if not quiet:
-                _say(tally, time.monotonic() - began)
+                _report(tally, time.monotonic() - began)
                 if tally.taught or tally.finer:
-                    _say_way_back(workspace, first)
-        with shielded():
+                    _report_undo(workspace, first)
+        with delay_interrupt():
             opened.maintain()
             opened.save_snapshot()
         if not quiet:
-            say_workspace(opened, workspace)
+            report_workspace(opened, workspace)
 
 
-def _embedder(workspace: Workspace, path: str, jobs: int) -> Any:
-    embedder = workspace.embedder
-    if embedder is None:
-        raise click.ClickException(
-            f"{click.format_filename(path)!r} takes embeddings, not images: send them with "
-            "evergrow.Client"
-        )
-    return embedder.set_params(n_jobs=jobs, verbose=0)
-
-
-def _teach_all(
-    workspace: Workspace,
-    embedder: Any,
-    labelled: Sequence[Any],
-    tally: _Tally,
-    on_error: str,
-    verbose: int,
-) -> None:
-    from joblib import effective_n_jobs
-
-    from evergrow import BadImageWarning
-    from evergrow.cli.workspace.lessons import lessons_of
-    from evergrow.foundation.progress import progress_bar
-
-    threads = effective_n_jobs(embedder.n_jobs)
-    with progress_bar("Learning", len(labelled), verbose) as show, warnings.catch_warnings():
-        # Each is named below, a warning of the embedder names its number of bytes.
-        warnings.simplefilter("ignore", BadImageWarning)
-        for lessons in lessons_of(labelled, embedder, on_error=on_error, n_threads=threads):
-            with shielded():
-                taught = workspace.teach(lessons.ready) if lessons.ready else []
-                tally.known += sum(one.duplicate for one in taught)
-                tally.taught += sum(not one.duplicate for one in taught)
-                tally.finer += sum(one.known_fine == "taken" for one in taught)
-                tally.kept += sum(one.known_fine == "kept" for one in taught)
-            tally.left_out += len(lessons.problems)
-            for problem in lessons.problems:
-                click.echo(f"Warning: left out {problem}", err=True)
-            if show is not None:
-                show(tally.done)
-
-
-def _say(tally: _Tally, seconds: float) -> None:
-    parts = [f"Taught {several(tally.taught, 'image')} in {seconds:.1f} s"]
+def _report(tally: _Tally, seconds: float) -> None:
+    parts = [f"Taught {pluralize(tally.taught, 'image')} in {seconds:.1f} s"]
     if tally.known:
-        parts.append(f"{tally.known} known already")
+        parts.append(f"{tally.known} already known")
     if tally.finer:
-        parts.append(f"{tally.finer} of them with a finer name now")
-    if tally.left_out:
-        parts.append(f"{tally.left_out} left out")
+        parts.append(f"{tally.finer} of them with a new finer class")
+    if tally.skipped:
+        parts.append(f"{tally.skipped} skipped")
     click.echo(", ".join(parts) + ".", err=True)
     if tally.kept:
-        keep = "keeps the other finer name it was" if tally.kept == 1 else "keep other finer names"
-        given = "given before" if tally.kept == 1 else "that they were given before"
         click.echo(
-            f"Warning: {several(tally.kept, 'image')} {keep} {given}: correct examples on the page",
+            f"Warning: {pluralize(tally.kept, 'image')} already had another finer class and kept "
+            "it: correct examples on the page",
             err=True,
         )
 
 
-def _say_way_back(path: str, first: int) -> None:
+def _report_undo(path: str, first: int) -> None:
     import shlex
 
     from evergrow.foundation.naming import printable
 
     command = f"evergrow undo {shlex.quote(printable(path))} --since {first}"
-    click.echo(f"To take all of it back: {command}", err=True)
+    click.echo(f"To undo all of it: {command}", err=True)

@@ -1,4 +1,4 @@
-"""Serving a workspace over HTTP."""
+"""``evergrow serve``: serve a workspace over HTTP."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Any
 import click
 
 from evergrow.cli.options import QUIET, examples
-from evergrow.cli.workspace.opening import DIR
-
-__all__ = ["serve"]
+from evergrow.cli.workspace.access import DIR
 
 _MEGABYTE = 1_000_000
 
@@ -26,8 +24,8 @@ _MEGABYTE = 1_000_000
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Address to listen at. Others than this computer reach it only with another one, and "
-    "that needs --certfile.",
+    help="Address to listen at. Other computers need an address other than the default, which "
+    "requires --certfile.",
 )
 @click.option(
     "--port",
@@ -41,7 +39,8 @@ _MEGABYTE = 1_000_000
 @click.option(
     "--insecure",
     is_flag=True,
-    help="Allow other addresses without https: whoever listens then reads tokens and images.",
+    help="Allow other addresses without https: anyone on the network can then read tokens and "
+    "images.",
 )
 @click.option("--json-logs", is_flag=True, help="Write logs as one JSON object per line.")
 @click.option(
@@ -74,19 +73,19 @@ def serve(
 ) -> None:
     """Serve the workspace DIR over HTTP, with a page to teach it.
 
-    Open the address in a browser and enter the teaching token that 'evergrow init' printed. Ends
-    with Ctrl-C or SIGTERM after what was acknowledged is finished. Phones give their camera only to
-    pages over https.
+    Open the address in a browser and enter the teaching token that 'evergrow init' printed. Stop it
+    with Ctrl-C or SIGTERM; acknowledged requests are finished first. Phones allow the camera only
+    on pages served over https.
     """
     try:
-        from evergrow.service.http.serving import serve as serve_folder
+        from evergrow.service.http.server import serve as serve_folder
     except ImportError as error:
         raise click.ClickException(
-            f'{error}: install what a service needs with pip install "evergrow[service]"'
+            f'{error}: install the service with pip install "evergrow[service]"'
         ) from error
 
     def announce(url: str) -> None:
-        # Logs for programs say so in their own way.
+        # JSON logs contain the address as a field.
         if not quiet and not json_logs:
             name = click.format_filename(folder)
             click.echo(f"{name}: serving at {url} (end with Ctrl-C).", err=True)

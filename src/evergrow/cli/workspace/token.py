@@ -1,4 +1,4 @@
-"""Who may use the service of a workspace."""
+"""``evergrow token``: access to the service of a workspace."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ import click
 
 from evergrow.cli.options import QUIET, examples
 from evergrow.cli.output import write_fields, write_json
-from evergrow.cli.workspace.expiry import EXPIRES
-from evergrow.cli.workspace.opening import DIR
-from evergrow.cli.workspace.token_files import TOKEN_FILE, token_file
+from evergrow.cli.workspace.access import DIR
+from evergrow.cli.workspace.token_options import EXPIRES, TOKEN_FILE, token_file
 
 if TYPE_CHECKING:
     from evergrow.workspace.tokens import TokenRecord, Tokens
 
-__all__ = ["token"]
 
 _NAME = click.argument("name")
 
@@ -32,7 +30,7 @@ _NAME = click.argument("name")
 def token() -> None:
     """Make, list and revoke tokens for the service of a workspace.
 
-    All of it works while the workspace is served, and counts from the next request on.
+    Changes apply to a running service from the next request on.
     """
 
 
@@ -40,7 +38,7 @@ def _tokens(folder: str) -> Tokens:
     from evergrow.workspace.store.layout import Layout, read_manifest
     from evergrow.workspace.tokens import Tokens
 
-    # An error that says so for a folder that is no workspace.
+    # Raises an error if the folder is not a workspace.
     read_manifest(Layout(Path(folder)))
     return Tokens(folder)
 
@@ -58,7 +56,7 @@ def _tokens(folder: str) -> Tokens:
     type=click.Choice(["read", "teach"]),
     default="read",
     show_default=True,
-    help="What it allows: to ask, or to change as well.",
+    help="Permissions: to predict and read, or to teach and change as well.",
 )
 @EXPIRES
 @TOKEN_FILE
@@ -73,7 +71,7 @@ def add(
 ) -> None:
     """Make a token called NAME for the workspace DIR, and print it once.
 
-    Its name stands beside every change that is made with it.
+    The audit log records the name with every change made with it.
     """
     tokens = _tokens(folder)
     with token_file(token_file_path) as write_tokens:
@@ -83,7 +81,7 @@ def add(
     if write_tokens is None:
         write_fields([secret])
         if not quiet:
-            click.echo("Keep the token: it is shown only this once.", err=True)
+            click.echo("Keep the token: it is shown only once.", err=True)
 
 
 @token.command("list", epilog=examples("evergrow token list things"))
@@ -92,8 +90,8 @@ def add(
 def list_tokens(folder: str, as_json: bool) -> None:
     """List the tokens of the workspace DIR, never the secrets.
 
-    Writes one line per token, with tabs between: name, scope, state (valid, expired or revoked),
-    when it was made and when it ends.
+    Writes one tab-separated line per token: name, scope, state (valid, expired or revoked), time of
+    creation and time of expiry.
     """
     for record in _tokens(folder).list():
         shown = _shown(record)
@@ -104,12 +102,12 @@ def list_tokens(folder: str, as_json: bool) -> None:
 
 
 def _shown(record: TokenRecord) -> dict[str, Any]:
-    from evergrow.workspace.store.clock import now, text_of
+    from evergrow.workspace.store.clock import format_time, now
 
     return {
         "name": record.name,
         "scope": record.scope,
-        "state": record.refusal(text_of(now())) or "valid",
+        "state": record.refusal(format_time(now())) or "valid",
         "created": record.created,
         "expires": record.expires,
     }
@@ -120,7 +118,7 @@ def _shown(record: TokenRecord) -> dict[str, Any]:
 @_NAME
 @QUIET
 def revoke(folder: str, name: str, quiet: bool) -> None:
-    """Let the token called NAME end now."""
+    """Revoke the token called NAME."""
     from evergrow.foundation.naming import printable
 
     _tokens(folder).revoke(name)

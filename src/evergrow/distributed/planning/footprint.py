@@ -99,7 +99,7 @@ def _growth_of(spec: EstimatorSpec, work: Workload, n_threads: int = 1) -> Memor
         half=False,
         n_classes=work.classes,
         n_threads=n_threads,
-        rules=spec.make(work)._split_rules(work.classes, work.features),
+        rules=spec.make(work)._request().splits.rules(work.classes, work.features),
         evicts=False,
     )
 

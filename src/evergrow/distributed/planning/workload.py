@@ -27,7 +27,7 @@ from evergrow.foundation.params import (
     Rule,
     check_parameters,
 )
-from evergrow.storage.shards.writing import SHARD_BYTES
+from evergrow.storage.shards.writer import SHARD_BYTES
 from evergrow.vision.words import ERCForest
 
 __all__ = ["CLUSTER_RULES", "ESTIMATORS", "Cluster", "EstimatorSpec", "Workload", "this_machine"]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from evergrow.estimators.classifier.learner import GrowingClassifier
 from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.foundation.params import Integer, check_parameters
-from evergrow.storage.shards.row_parts import RowPart, gathered, row_parts
+from evergrow.storage.shards.parts import RowPart, row_parts, run_and_stack
 
 Floats = npt.NDArray[np.float64]
 
@@ -53,7 +53,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
             portable = self._portable_scores() if scores is None else scores
             if portable is not None:
                 values = (portable, function)
-                return gathered(engine, parts, predict_part, X, values, what="predicting")
+                return run_and_stack(engine, parts, predict_part, X, values, what="predicting")
         blocks = self._score_blocks(X) if scores is None else scores.blocks(X)
         return _fill(X.shape[0], blocks, function)
 

@@ -1,5 +1,5 @@
 from .axis_forest import AxisForestClassifier
-from .explanation import AxisStep, Explanation, LinearStep, Step, TreePath
+from .explanation import AxisDecision, Explanation, LinearDecision, NCMDecision, TreePath
 from .linear_forest import LinearForestClassifier
 from .ncm_forest import NCMForestClassifier
 from .strategies import IGT, RTST, RUST, ULS
@@ -11,14 +11,14 @@ __all__ = [
     "RTST",
     "RUST",
     "ULS",
+    "AxisDecision",
     "AxisForestClassifier",
-    "AxisStep",
     "Explanation",
+    "LinearDecision",
     "LinearForestClassifier",
-    "LinearStep",
+    "NCMDecision",
     "NCMForestClassifier",
     "SVMForestClassifier",
-    "Step",
     "TreePath",
     "UpdateReport",
 ]

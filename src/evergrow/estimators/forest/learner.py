@@ -1,9 +1,12 @@
-"""Training a forest: from scratch, with new samples and classes, and without old ones."""
+"""Fit, update, forget and rename: what changes a forest.
+
+Each call checks its input, asks :mod:`evergrow.estimators.forest.change` for the next fitted value
+and replaces the old one. A call that fails or is interrupted changes nothing.
+"""
 
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
@@ -12,19 +15,18 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from evergrow.estimators.forest.change.addition import begin, extend
-from evergrow.estimators.forest.change.removal import as_ids, forget, rename
+from evergrow.estimators.forest.change.addition import add_samples
+from evergrow.estimators.forest.change.growth import grow_forest
+from evergrow.estimators.forest.change.relabeling import rename_classes
+from evergrow.estimators.forest.change.removal import as_ids, forget
 from evergrow.estimators.forest.cluster.driver_grow import resumed_seed
+from evergrow.estimators.forest.parameters import complete_class
 from evergrow.estimators.forest.predictor import ForestPredictor
-from evergrow.estimators.forest.request import (
-    ForestRequest,
-    check_growable,
-    check_has_rows,
-    check_updates,
-)
+from evergrow.estimators.forest.request import ForestRequest, check_growable, check_has_rows
+from evergrow.estimators.forest.splits import BasicSplits
 from evergrow.estimators.forest.storage.compaction import gather_files
-from evergrow.estimators.forest.storage.placement import ForestBatch
 from evergrow.estimators.forest.strategies import NodeSampling, Strategy
+from evergrow.estimators.forest.value.batch import ForestBatch
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.report import UpdateReport
 from evergrow.foundation.labels import ClassList, as_classes
@@ -32,31 +34,41 @@ from evergrow.foundation.turns import one_at_a_time
 
 
 class ForestLearner(ForestPredictor):
-    """Training and updating; subclasses add parameters and the way nodes are split."""
+    """Training and updating; a subclass says how nodes are split.
 
-    # Names of the update strategies that make sense for this kind of split.
-    _strategies: ClassVar[tuple[str, ...]]
+    A subclass sets ``_splits`` and what :class:`ForestPredictor` asks for. Its constructor lists
+    its own parameters and takes the others as ``**common``.
+    """
+
+    # Parameters of the splits, as a frozen value.
+    _splits: ClassVar[type[BasicSplits]]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Complete the signature and docstring of a subclass."""
+        super().__init_subclass__(**options)
+        has_class_means = cls._splits.has_class_means
+        complete_class(cls, ForestLearner.__init__, has_class_means=has_class_means)
 
     def __init__(
         self,
         n_estimators: int,
         *,
-        min_samples_leaf: int,
-        min_gain: float,
-        max_samples: float | int | None,
-        bootstrap: bool,
-        standardize: bool,
         update: str | Strategy,
-        update_fraction: float,
-        node_sampling: NodeSampling,
-        refresh: float,
-        sample_dtype: Literal["float32", "float16"],
-        memory: str | os.PathLike[str] | None,
-        memory_limit: str | int | None,
-        keep_per_class: int | None,
-        n_jobs: int | None,
-        random_state: int | np.random.RandomState | None,
-        verbose: int,
+        min_samples_leaf: int = 10,
+        min_gain: float = 1e-7,
+        max_samples: float | int | None = None,
+        bootstrap: bool = False,
+        standardize: bool = True,
+        update_fraction: float = 0.8,
+        node_sampling: NodeSampling = "size",
+        refresh: float = 0.0,
+        sample_dtype: Literal["float32", "float16"] = "float32",
+        memory: str | os.PathLike[str] | None = None,
+        memory_limit: str | int | None = None,
+        keep_per_class: int | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
     ) -> None:
         self.n_estimators = n_estimators
         self.min_samples_leaf = min_samples_leaf
@@ -76,13 +88,9 @@ class ForestLearner(ForestPredictor):
         self.random_state = random_state
         self.verbose = verbose
 
-    @abstractmethod
-    def _split_rules(self, n_classes: int, n_features: int) -> dict[str, Any]:
-        """What the core is told about splitting nodes."""
-
     @one_at_a_time
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Train on samples and their classes, forgetting whatever was learnt before.
+        """Train on samples and their classes; anything learnt before is replaced.
 
         Parameters
         ----------
@@ -105,10 +113,9 @@ class ForestLearner(ForestPredictor):
         >>> forest.fit(X, ["cat", "cat", "dog", "dog"]).predict([[8, 8]])
         array(['dog'], dtype='<U3')
         """
-        self._check_parameters()
+        request = self._request()
         X, y, names = self._checked_first(X, y, min_samples=2)
-        labels, codes = ClassList.of(y)
-        self._start(X, labels, codes, names)
+        self._grow(X, *ClassList.of(y), names, request)
         return self
 
     @one_at_a_time
@@ -143,18 +150,18 @@ class ForestLearner(ForestPredictor):
         >>> forest.classes_, forest.predict([[1, 9]])
         (array(['b', 'c', 'a'], dtype='<U1'), array(['a'], dtype='<U1'))
         """
-        self._check_parameters()
+        request = self._request()
         if not self.__sklearn_is_fitted__():
             X, y, names = self._checked_first(X, y, min_samples=1)
-            self._start(X, *self._first_labels(y, classes), names, few=True)
+            request = request.limited_to(X.shape[0])
+            self._grow(X, *self._first_labels(y, classes), names, request)
             return self
         known = self._fitted
         X, y = self._checked_more(X, y)
         labels, codes = known.labels.extend_with(y, as_classes(classes))
-        request = self._recipe()
         check_growable(known, request)
         ids = known.history.n_seen + np.arange(X.shape[0], dtype=np.int64)
-        fitted, report = extend(known, labels, ForestBatch(X, codes, ids), request)
+        fitted, report = add_samples(known, labels, ForestBatch(X, codes, ids), request)
         self._trained(fitted, ids, report)
         return self
 
@@ -164,9 +171,9 @@ class ForestLearner(ForestPredictor):
     ) -> Self:
         """Take classes or single samples out of the forest.
 
-        Leaves count what is left, and leaves that became too small are joined with their
-        neighbours and grown again. A forgotten class loses its column and every mean of it; the
-        other columns keep their order. A forgotten sample goes from memory and from nodes that
+        Leaves count the samples that are left; leaves that became too small are merged with their
+        siblings and grown again. A forgotten class loses its column and its means; the other
+        columns keep their order. A forgotten sample is removed from storage and from nodes that
         compare with it alone; means of several samples stay as they are until their node changes.
 
         Parameters
@@ -192,14 +199,14 @@ class ForestLearner(ForestPredictor):
         >>> forest.forget(samples=[0]).predict([[1]])
         array(['a'], dtype='<U1')
         """
-        self._check_parameters()
+        request = self._request()
         known = self._learnt("samples to forget")
         if classes is None and samples is None:
             raise ValueError("forget needs classes, samples, or both")
         check_has_rows(known, "forget")
         codes = sorted(set(known.labels.columns_of(as_classes(classes).tolist())))
         ids = as_ids([] if samples is None else samples)
-        fitted, report = forget(known, codes, ids, self._recipe())
+        fitted, report = forget(known, codes, ids, request)
         latest = getattr(self, "sample_ids_", None)
         if latest is not None:
             latest = latest[np.isin(latest, fitted.stored_ids)]
@@ -208,14 +215,14 @@ class ForestLearner(ForestPredictor):
 
     @one_at_a_time
     def rename_classes(self, names: Mapping[Any, Any]) -> Self:
-        """Give classes other names; classes that get one name become one class.
+        """Rename classes; classes that get the same name are merged.
 
         Parameters
         ----------
         names : mapping
-            From old to new names. A class that takes the name of another one joins it. The joint
-            class has the first of their columns; if it has more samples than ``keep_per_class``,
-            the next update lets some go.
+            From old to new names. Classes that get the same name, or the name of an existing
+            class, are merged into the first of their columns. If the merged class has more samples
+            than ``keep_per_class``, the next update evicts some.
 
         Returns
         -------
@@ -231,16 +238,15 @@ class ForestLearner(ForestPredictor):
         array(['x', 'b'], dtype='<U1')
         """
         known = self._learnt("classes to rename")
-        self._replace(rename(known, names))
+        self._replace(rename_classes(known, names))
         return self
 
     @one_at_a_time
     def compact(self) -> Self:
-        """Free what updates have left behind; answers stay the same.
+        """Free memory that updates left unused; predictions stay the same.
 
-        Trees tidy themselves when about a quarter of them is left behind. This tidies all of them
-        now, and gives back the memory of samples that were forgotten; with a ``memory_limit`` also
-        their places on the disk.
+        Updates compact a tree once about a quarter of it is unused. This compacts all trees now and
+        frees the memory of forgotten samples, and with a ``memory_limit`` their disk space.
 
         Examples
         --------
@@ -250,9 +256,9 @@ class ForestLearner(ForestPredictor):
         >>> forest.compact().predict([[8]])
         array([1])
         """
-        self._check_parameters()
-        known = self._learnt("trees to tidy")
-        forest = gather_files(known.forest, self._recipe().memory_limit).compact()
+        request = self._request()
+        known = self._learnt("trees to compact")
+        forest = gather_files(known.forest, request.memory_limit).compact()
         self._replace(replace(known, forest=forest))
         return self
 
@@ -270,28 +276,25 @@ class ForestLearner(ForestPredictor):
         names = getattr(self, "feature_names_in_", None)
         self._become(fitted, names, sample_ids_=ids, update_report_=report)
 
-    def _start(
+    def _grow(
         self,
         X: npt.NDArray[Any],
         labels: ClassList,
         codes: npt.NDArray[np.int32],
         names: npt.NDArray[Any] | None,
-        *,
-        few: bool = False,
+        request: ForestRequest,
     ) -> None:
-        request = self._recipe()
-        if few:
-            request = request.for_few(X.shape[0])
         seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
         if self.random_state is None:
             seed = resumed_seed(seed, X, codes, request, len(labels))
         ids = np.arange(X.shape[0], dtype=np.int64)
-        fitted, report = begin(labels, ForestBatch(X, codes, ids), seed, request)
+        fitted, report = grow_forest(labels, ForestBatch(X, codes, ids), seed, request)
         self._become(fitted, names, sample_ids_=ids, update_report_=report)
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_updates(self, self._strategies)
+        self._request()
 
-    def _recipe(self) -> ForestRequest:
-        return ForestRequest.of(self, self._proposer, self._split_rules)
+    def _request(self) -> ForestRequest:
+        """The parameters of one call; a ``ValueError`` if they are not valid."""
+        super()._check_parameters()
+        return ForestRequest.of(self, self._splits.of(self, self._proposer))

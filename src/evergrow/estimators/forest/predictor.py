@@ -1,10 +1,10 @@
-"""What all forests have in common: predicting, inspecting, saving."""
+"""Predict with a forest, explain its predictions, and save it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,31 +12,36 @@ from joblib import effective_n_jobs
 from scipy.sparse import issparse
 
 from evergrow.estimators.classifier.predictor import ScoringClassifier
-from evergrow.estimators.forest.explanation import Explanation, explain_row
+from evergrow.estimators.forest.explanation import Decision, Explanation, explain_sample
 from evergrow.estimators.forest.value.fitted import FittedForest
-from evergrow.estimators.forest.value.serialization import forest_from_file, forest_to_file
+from evergrow.estimators.forest.value.serialization import (
+    parameters_from_json,
+    parameters_to_json,
+)
 from evergrow.foundation.errors import ModelFileError
 from evergrow.foundation.params import check_parameters
 from evergrow.foundation.turns import turn_of_file
 from evergrow.storage.files import write_model
-from evergrow.storage.modelfile import Build
+from evergrow.storage.modelfile import Build, class_list, common_header, feature_names
 
 
 class ForestPredictor(ScoringClassifier):
-    """A fitted forest as an estimator; subclasses add parameters and a way to fit."""
+    """A fitted forest as an estimator; :class:`ForestLearner` adds training."""
 
-    # Name of what proposes splits, in the core's table.
+    # Name of what finds the splits, in the table of the core and in model files.
     _proposer: ClassVar[str]
+    # Describes what a node of this kind of forest did with a sample.
+    _decision: ClassVar[type[Decision]]
 
     n_jobs: int | None
     _fitted: FittedForest
 
     @property
     def nbytes(self) -> int:
-        """Bytes the trees hold: nodes, centroids, class counts and training row numbers.
+        """Bytes of the trees: nodes, centroids, class counts and training row numbers.
 
-        The training samples they refer to are not counted: 4 bytes per sample and feature, the
-        features rounded up to a multiple of 16.
+        The training samples are not counted. They take 4 bytes per sample and feature, with the
+        number of features rounded up to a multiple of 16.
 
         Examples
         --------
@@ -49,7 +54,7 @@ class ForestPredictor(ScoringClassifier):
 
     @property
     def stored_ids_(self) -> npt.NDArray[np.int64]:
-        """Ids of all samples that the forest keeps; :meth:`forget` takes them.
+        """Ids of all samples that the forest stores; :meth:`forget` takes them.
 
         Examples
         --------
@@ -58,15 +63,14 @@ class ForestPredictor(ScoringClassifier):
         >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).forget(samples=[2]).stored_ids_.tolist()
         [0, 1, 3]
         """
-        fitted: FittedForest = self._learnt("stored_ids_")
-        return fitted.stored_ids
+        return cast(FittedForest, self._learnt("stored_ids_")).stored_ids
 
     def _checked(self, X: npt.ArrayLike) -> tuple[FittedForest, npt.NDArray[Any], int]:
         reader, X = self._checked_query(X)
         return reader._fitted, X, effective_n_jobs(self.n_jobs)
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Class probabilities: the mean class frequencies of the leaves (Eq. 4).
+        """Class probabilities: the mean class frequencies of the leaves [Ristin2014 Eq. 4].
 
         Parameters
         ----------
@@ -89,8 +93,7 @@ class ForestPredictor(ScoringClassifier):
         return fitted.probabilities(X, n_threads)
 
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
-        fitted: FittedForest = self._fitted
-        return fitted.probability_blocks(X, effective_n_jobs(self.n_jobs))
+        return self._fitted.probability_blocks(X, effective_n_jobs(self.n_jobs))
 
     def apply(self, X: npt.ArrayLike) -> npt.NDArray[np.int32]:
         """Leaf that each sample reaches in each tree.
@@ -135,10 +138,10 @@ class ForestPredictor(ScoringClassifier):
         Returns
         -------
         explanation : Explanation
-            Per tree the path and the class counts of the leaf. A step of the path says what the
-            node looked at: the classes whose means it compared with, which was nearest and how
-            far; the feature and its threshold; or the distance from the plane. ``print`` shows
-            it as text.
+            Per tree the path and the class counts of the leaf. A decision on the path says what
+            the node compared: the classes whose means it compared with, which was nearest and how
+            far; the feature and its threshold; or the distance from the hyperplane. ``print``
+            shows it as text.
 
         Examples
         --------
@@ -157,21 +160,21 @@ class ForestPredictor(ScoringClassifier):
         if X.shape[0] != 1:
             raise ValueError(f"explain takes one sample, got {X.shape[0]}")
         row = np.ascontiguousarray(X[0], dtype=np.float64)
-        return explain_row(fitted, row)
+        return explain_sample(fitted, row, self._decision)
 
     def save(self, path: str | os.PathLike[str], *, inference_only: bool = False) -> None:
         """Write the model to a file that :func:`evergrow.load` reads.
 
-        The file is written aside, synced and renamed: whatever happens, the old or the new one
-        is there whole.
+        The file is replaced atomically: if writing fails, the old file stays.
 
         Parameters
         ----------
         path : path
             File to write; an existing one is replaced.
         inference_only : bool, default=False
-            Leave out the training samples that predicting does not need. The file is smaller and
-            predicts the same, but the model cannot be updated after loading.
+            Leave out the training samples that prediction does not need. The file is smaller and
+            the predictions are the same, but the loaded model can only be updated with
+            ``update="uls"``.
 
         Examples
         --------
@@ -185,7 +188,7 @@ class ForestPredictor(ScoringClassifier):
         array([1])
         """
         samples = self._learnt("model to save").forest.samples
-        # Rows in a file are read while they are written, and must not change meanwhile.
+        # Samples in a memory-mapped file are read while saving and must not change meanwhile.
         with turn_of_file(samples.path):
             write_model(path, *self._to_file(inference_only=inference_only))
 
@@ -194,7 +197,15 @@ class ForestPredictor(ScoringClassifier):
     ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Header and arrays of a model file, or of a part of another model's file."""
         reader = self._checked_to_save()
-        return forest_to_file(reader, reader._fitted, inference_only=inference_only)
+        fitted = reader._fitted
+        learnt, tensors = fitted.to_tensors(inference_only=inference_only)
+        parameters = parameters_to_json(reader.get_params(deep=False))
+        header = {
+            **learnt,
+            **common_header(reader, parameters, fitted.labels),
+            "inference_only": bool(inference_only) or not fitted.has_training_rows,
+        }
+        return header, tensors
 
     @classmethod
     def _from_file(
@@ -203,12 +214,14 @@ class ForestPredictor(ScoringClassifier):
         tensors: dict[str, npt.NDArray[Any]],
         build: Build,  # noqa: ARG003
     ) -> Self:
-        fitted, parameters, names = forest_from_file(header, tensors)
+        fitted = FittedForest.from_tensors(class_list(header), header, tensors)
         if fitted.proposer != cls._proposer:
             raise ModelFileError(
-                f"the file says it holds a {cls.__name__} but its trees were grown by another"
+                f"the file says it holds a {cls.__name__}, but its trees are those of another kind "
+                "of forest"
             )
+        parameters = parameters_from_json(header)
         check_parameters({**cls().get_params(), **parameters}, cls._rules)
         forest = cls(**parameters)
-        forest._become(fitted, names)
+        forest._become(fitted, feature_names(header, fitted.n_features))
         return forest

@@ -1,37 +1,87 @@
-"""An estimator's parameters in the form that training needs them."""
+"""The parameters of one call, checked and frozen."""
 
 from __future__ import annotations
 
 import numbers
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from joblib import effective_n_jobs
 
-from evergrow.estimators.forest.strategies import NodeSampling, resolve_strategy
+from evergrow.estimators.forest.splits import SplitParameters
+from evergrow.estimators.forest.strategies import (
+    NODE_RULES,
+    STRATEGIES,
+    NodeSampling,
+    Strategy,
+    strategy_of,
+    usable_strategies,
+)
 from evergrow.estimators.forest.value.fitted import FittedForest
-from evergrow.foundation.params import bytes_of
+from evergrow.foundation.params import (
+    Choice,
+    FilePath,
+    Flag,
+    Fraction,
+    Integer,
+    MemorySize,
+    Nothing,
+    Number,
+    RandomState,
+    Rule,
+    bytes_of,
+)
 
-SplitRules = Callable[[int, int], dict[str, Any]]
+_MAX_JOBS = 2**15
+
+
+@dataclass(frozen=True)
+class StrategyValue:
+    """Rule of a parameter that takes an update strategy as a value."""
+
+    def admits(self, value: object) -> bool:
+        """Whether the value is allowed."""
+        return isinstance(value, tuple(STRATEGIES.values()))
+
+    def __str__(self) -> str:
+        """Describe the allowed values."""
+        return "a value such as RTST(share=0.5)"
+
+
+# Rules of the parameters that all forests have.
+FOREST_RULES: dict[str, list[Rule]] = {
+    "n_estimators": [Integer(1, 2**16)],
+    "min_samples_leaf": [Integer(1, 2**28)],
+    "min_gain": [Number(0.0)],
+    "max_samples": [Nothing(), Fraction(), Integer(1, 2**28)],
+    "bootstrap": [Flag()],
+    "standardize": [Flag()],
+    "update": [Choice(tuple(STRATEGIES)), StrategyValue()],
+    "update_fraction": NODE_RULES["share"],
+    "node_sampling": NODE_RULES["nodes"],
+    "refresh": [Number(0.0, 1.0)],
+    "sample_dtype": [Choice(("float32", "float16"))],
+    "memory": [Nothing(), FilePath()],
+    "memory_limit": [Nothing(), MemorySize()],
+    "keep_per_class": [Nothing(), Integer(1, 2**28)],
+    "n_jobs": [Nothing(), Integer(-_MAX_JOBS, -1), Integer(1, _MAX_JOBS)],
+    "random_state": [Nothing(), RandomState()],
+    "verbose": [Integer(0, 2**31 - 1), Flag()],
+}
 
 
 @dataclass(frozen=True)
 class ForestRequest:
-    """How to grow and update a forest, fixed for one call.
+    """How to grow and update a forest, fixed for one call."""
 
-    ``split_rules`` takes the numbers of classes and features and gives what the core is told
-    about splitting nodes.
-    """
-
-    proposer: str
     n_estimators: int
-    split_rules: SplitRules
+    splits: SplitParameters
     max_samples: float | int | None
     bootstrap: bool
     standardize: bool
-    strategy: str
+    strategy: Strategy
     share: float
     node_sampling: NodeSampling
     refresh: float
@@ -43,16 +93,20 @@ class ForestRequest:
     verbose: int
 
     @classmethod
-    def of(cls, estimator: Any, proposer: str, split_rules: SplitRules) -> ForestRequest:
-        """The parameters that all forests have."""
-        strategy, share, nodes = resolve_strategy(
-            estimator.update, estimator.update_fraction, estimator.node_sampling
-        )
+    def of(cls, estimator: Any, splits: SplitParameters) -> ForestRequest:
+        """Copy the parameters from an estimator.
+
+        Raises a ``ValueError`` if parameters that are each valid do not go together.
+        """
+        strategy = strategy_of(estimator.update)
+        share, nodes = strategy.chosen_nodes(estimator.update_fraction, estimator.node_sampling)
+        if strategy.needs_class_means and not splits.has_class_means:
+            raise ValueError(_without_means(strategy, type(estimator).__name__))
+        _check_eviction(estimator.keep_per_class, estimator.min_samples_leaf)
         limit = estimator.memory_limit
         return cls(
-            proposer=proposer,
             n_estimators=estimator.n_estimators,
-            split_rules=split_rules,
+            splits=splits,
             max_samples=estimator.max_samples,
             bootstrap=bool(estimator.bootstrap),
             standardize=bool(estimator.standardize),
@@ -68,29 +122,39 @@ class ForestRequest:
             verbose=estimator.verbose,
         )
 
-    def for_few(self, n_samples: int) -> ForestRequest:
-        """The same where more samples may come: a tree cannot draw more than there are yet."""
+    def limited_to(self, n_samples: int) -> ForestRequest:
+        """The same, with trees that draw at most as many samples as there are so far."""
         if isinstance(self.max_samples, numbers.Integral):
             return replace(self, max_samples=min(int(self.max_samples), n_samples))
         return self
 
+    def rows_per_tree(self, n_rows: int) -> int:
+        """Number of training rows that each tree sees."""
+        if self.max_samples is None:
+            return n_rows
+        if isinstance(self.max_samples, (float, np.floating)):
+            return max(1, round(self.max_samples * n_rows))
+        if self.max_samples > n_rows:
+            raise ValueError(
+                f"max_samples must be at most the number of samples, {n_rows}, "
+                f"got {self.max_samples}"
+            )
+        return int(self.max_samples)
 
-def check_updates(estimator: Any, strategies: tuple[str, ...]) -> None:
-    """Raise a ``ValueError`` if parameters that are right each do not go together."""
-    strategy, _, _ = resolve_strategy(
-        estimator.update, estimator.update_fraction, estimator.node_sampling
+
+def _without_means(strategy: Strategy, estimator: str) -> str:
+    usable = sorted(usable_strategies(has_class_means=False))
+    return (
+        f"update={strategy.name!r} adds class means to nodes, which {estimator} does not have; "
+        f"use one of {usable}"
     )
-    if strategy not in strategies:
+
+
+def _check_eviction(keep_per_class: int | None, min_samples_leaf: int) -> None:
+    if keep_per_class is not None and keep_per_class < min_samples_leaf:
         raise ValueError(
-            f"update={strategy!r} adds class means to nodes, which {type(estimator).__name__} does "
-            f"not have; use one of {sorted(strategies)}"
-        )
-    if estimator.keep_per_class is not None and (
-        estimator.keep_per_class < estimator.min_samples_leaf
-    ):
-        raise ValueError(
-            "keep_per_class must be at least min_samples_leaf, "
-            f"{estimator.min_samples_leaf}, got {estimator.keep_per_class}"
+            f"keep_per_class must be at least min_samples_leaf, {min_samples_leaf}, "
+            f"got {keep_per_class}"
         )
 
 
@@ -104,17 +168,17 @@ def check_growable(known: FittedForest, request: ForestRequest) -> None:
     if known.has_training_rows and known.forest.samples.half != request.half_samples:
         wanted = "float16" if request.half_samples else "float32"
         raise ValueError(
-            f"sample_dtype is {wanted!r} but the forest keeps samples of another "
+            f"sample_dtype is {wanted!r} but the forest stores samples of another "
             "precision: fit again to change it"
         )
-    if request.strategy != "uls" or request.refresh > 0:
+    if request.strategy.needs_rows or request.refresh > 0:
         check_has_rows(known, "update")
 
 
-def check_has_rows(known: FittedForest, what: str) -> None:
+def check_has_rows(known: FittedForest, action: str) -> None:
     """Raise a ``ValueError`` if a forest has no training samples."""
     if not known.has_training_rows:
         raise ValueError(
-            f"cannot {what}: the forest was saved with inference_only=True and has no training "
+            f"cannot {action}: the forest was saved with inference_only=True and has no training "
             "samples; update='uls' with refresh=0 needs none"
         )

@@ -1,71 +1,42 @@
-"""From an estimator's parameters to what the core is told to grow."""
+"""How nodes are split: the parameters as frozen values, and the rules that the core follows.
+
+:class:`SplitParameters` is a frozen copy of those parameters of an estimator that concern splits.
+For given numbers of classes and features, it yields the rules for the core.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from evergrow.estimators.forest.strategies import STRATEGIES
-from evergrow.foundation.params import (
-    Choice,
-    FilePath,
-    Flag,
-    Fraction,
-    Integer,
-    MemorySize,
-    Nothing,
-    Number,
-    RandomState,
-    Rule,
-)
+from evergrow.foundation.params import Choice, Fraction, Integer, Nothing, Number, Rule
 
-# A centroid's place in its node is a 16-bit number.
+SplitRules: TypeAlias = dict[str, Any]
+
+# The position of a centroid in its node is a 16-bit number.
 _MAX_CENTROIDS = 65535
-_MAX_JOBS = 2**15
 _MAX_CANDIDATES = 2**20
 # A node counts samples for all its subsets at the same time.
 _MAX_SUBSETS = 2**14
 # With few features their square root is too small a choice to find a split worth making.
 _FEW_CANDIDATES = 10
 
+# Assignments tried for a single subset of the classes, and for each of several subsets.
+_ASSIGNMENTS_OF_ONE, _ASSIGNMENTS_OF_EACH = 1024, 50
+# A node tries at most one of this many possible subsets.
+_POSSIBLE_PER_SUBSET = 100
+# With this many samples to compare subsets on, a forest is as accurate as with all samples
+# (docs/benchmarks.md).
+_SCORED_PER_CLASS, _FEWEST_SCORED = 3, 256
 
-@dataclass(frozen=True)
-class StrategyValue:
-    """An update strategy as a value."""
+_SIZES = {"sqrt": math.sqrt, "log2": math.log2}
 
-    def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
-        return isinstance(value, tuple(STRATEGIES.values()))
-
-    def __str__(self) -> str:
-        """Say what is allowed."""
-        return "a value such as RTST(share=0.5)"
-
-
-# What every forest takes.
-FOREST_RULES: dict[str, list[Rule]] = {
-    "n_estimators": [Integer(1, 2**16)],
-    "min_samples_leaf": [Integer(1, 2**28)],
-    "min_gain": [Number(0.0)],
-    "max_samples": [Nothing(), Fraction(), Integer(1, 2**28)],
-    "bootstrap": [Flag()],
-    "standardize": [Flag()],
-    "update": [Choice(tuple(STRATEGIES)), StrategyValue()],
-    "update_fraction": [Number(0.0, 1.0)],
-    "node_sampling": [Choice(("size", "uniform", "quality"))],
-    "refresh": [Number(0.0, 1.0)],
-    "sample_dtype": [Choice(("float32", "float16"))],
-    "memory": [Nothing(), FilePath()],
-    "memory_limit": [Nothing(), MemorySize()],
-    "keep_per_class": [Nothing(), Integer(1, 2**28)],
-    "n_jobs": [Nothing(), Integer(-_MAX_JOBS, -1), Integer(1, _MAX_JOBS)],
-    "random_state": [Nothing(), RandomState()],
-    "verbose": [Integer(0, 2**31 - 1), Flag()],
-}
-
-# What a forest of class means takes besides.
+# Rules of the parameters, in addition to those that all forests have.
 NCM_RULES: dict[str, list[Rule]] = {
     "n_centroids": [Choice(("sqrt", "log2")), Fraction(), Integer(2, _MAX_CENTROIDS)],
     "n_assignments": [Choice(("auto",)), Integer(1, _MAX_CANDIDATES)],
@@ -74,30 +45,134 @@ NCM_RULES: dict[str, list[Rule]] = {
     "cost_weight": [Number(0.0)],
     "max_scoring_samples": [Choice(("auto",)), Nothing(), Integer(1, 2**28)],
 }
-
-# What a forest of random thresholds takes besides.
 CANDIDATE_RULES: dict[str, list[Rule]] = {
     "n_candidates": [Choice(("sqrt", "log2")), Fraction(), Integer(1, _MAX_CANDIDATES)],
 }
-
-# What a forest of support vector machines takes besides.
 SVM_RULES: dict[str, list[Rule]] = {
     "n_candidates": [Integer(1, _MAX_CANDIDATES)],
     "regularization": [Number(0.0, open_low=True)],
 }
 
-# Assignments that are tried of one subset of the classes, and of each of many.
-_ASSIGNMENTS_OF_ONE, _ASSIGNMENTS_OF_EACH = 1024, 50
 
-# How many subsets there must be for each that a node tries.
-_POSSIBLE_PER_SUBSET = 100
+class SplitParameters(Protocol):
+    """Parameters that decide how nodes are split.
 
-# Fewer samples of each class would say little about how a subset separates them. With so many a
-# forest is as accurate as with all (docs/benchmarks.md).
-_SCORED_PER_CLASS = 3
-_FEWEST_SCORED = 256
+    Attributes
+    ----------
+    proposer : str
+        Name of what finds the splits, in the table of the core and in model files.
+    has_class_means : bool
+        Nodes compare with class means.
+    """
 
-_SIZES = {"sqrt": math.sqrt, "log2": math.log2}
+    has_class_means: ClassVar[bool]
+
+    @property
+    def proposer(self) -> str:
+        """Name of what finds the splits."""
+
+    def rules(self, n_classes: int, n_features: int) -> SplitRules:
+        """The rules that the core follows for these numbers of classes and features."""
+
+
+@dataclass(frozen=True)
+class BasicSplits:
+    """Parameters that all kinds of splits have."""
+
+    has_class_means: ClassVar[bool] = False
+
+    proposer: str
+    min_samples_leaf: int
+    min_gain: float
+
+    @classmethod
+    def of(cls, estimator: Any, proposer: str) -> Self:
+        """Copy the parameters from an estimator; ``proposer`` names what finds the splits."""
+        names = [field.name for field in fields(cls) if field.name != "proposer"]
+        return cls(proposer=proposer, **{name: getattr(estimator, name) for name in names})
+
+    @abstractmethod
+    def rules(self, n_classes: int, n_features: int) -> SplitRules:
+        """The rules that the core follows for these numbers of classes and features."""
+
+    def _rules(self, **rules: Any) -> SplitRules:
+        common = {
+            "proposer": self.proposer,
+            "n_centroids": 0,
+            "min_samples_leaf": self.min_samples_leaf,
+            "min_gain": self.min_gain,
+            "regularization": 0.0,
+        }
+        return common | rules
+
+
+@dataclass(frozen=True)
+class ClassMeanSplits(BasicSplits):
+    """Splits by the nearest of several class means."""
+
+    has_class_means = True
+
+    n_centroids: str | float | int
+    n_assignments: str | int
+    n_subsets: int
+    subset_scale: float
+    cost_weight: float
+    max_scoring_samples: str | int | None
+
+    def rules(self, n_classes: int, n_features: int) -> SplitRules:  # noqa: ARG002
+        """The rules that the core follows for these numbers of classes and features."""
+        largest = largest_subset(self.n_centroids, self.subset_scale, n_classes)
+        n_subsets = subsets_per_node(self.n_subsets, largest, n_classes)
+        n_candidates = assignments_per_subset(self.n_assignments, n_subsets)
+        if n_subsets == 1:
+            n_centroids = centroids_per_node(self.n_centroids, n_classes)
+            return self._rules(n_centroids=n_centroids, n_candidates=n_candidates)
+        # The nodes are the same as with one subset; only their splits are found in another way.
+        return self._rules(
+            proposer="regularised",
+            n_centroids=largest,
+            n_candidates=n_candidates,
+            n_subsets=n_subsets,
+            cost_weight=self.cost_weight,
+            max_scoring_samples=scoring_samples(self.max_scoring_samples, n_classes),
+        )
+
+
+@dataclass(frozen=True)
+class CandidateSplits(BasicSplits):
+    """Splits by the best of several random candidates."""
+
+    n_candidates: str | float | int
+
+    def rules(self, n_classes: int, n_features: int) -> SplitRules:  # noqa: ARG002
+        """The rules that the core follows for these numbers of classes and features."""
+        return self._rules(n_candidates=candidates_per_node(self.n_candidates, n_features))
+
+
+@dataclass(frozen=True)
+class SVMSplits(BasicSplits):
+    """Splits by the best of several support vector machines."""
+
+    n_candidates: int
+    regularization: float
+
+    def rules(self, n_classes: int, n_features: int) -> SplitRules:  # noqa: ARG002
+        """The rules that the core follows for these numbers of classes and features."""
+        return self._rules(n_candidates=self.n_candidates, regularization=self.regularization)
+
+
+@dataclass(frozen=True)
+class FixedSplits:
+    """Splits by class means with given rules, by the number of classes."""
+
+    has_class_means: ClassVar[bool] = True
+
+    by_n_classes: Mapping[int, SplitRules]
+    proposer: str = "ncm"
+
+    def rules(self, n_classes: int, n_features: int) -> SplitRules:  # noqa: ARG002
+        """The rules that the core follows for this number of classes."""
+        return self.by_n_classes[n_classes]
 
 
 def centroids_per_node(n_centroids: str | float | int, n_classes: int) -> int:
@@ -127,7 +202,7 @@ def assignments_per_subset(n_assignments: str | int, n_subsets: int) -> int:
 
 
 def subsets_per_node(n_subsets: int, largest: int, n_classes: int) -> int:
-    """Number of subsets a node tries: no more than a hundredth of all there are.
+    """Number of subsets a node tries: at most a hundredth of all possible ones.
 
     With few classes every tree would otherwise try all subsets, and all trees would be the same.
 
@@ -176,20 +251,3 @@ def candidates_per_node(n_candidates: str | float | int, n_features: int) -> int
     if isinstance(n_candidates, (float, np.floating)):
         return min(math.ceil(n_candidates * n_features), _MAX_CANDIDATES)
     return int(n_candidates)
-
-
-def rows_per_tree(max_samples: float | int | None, n_rows: int) -> int:
-    """Number of training rows that each tree sees.
-
-    >>> rows_per_tree(None, 40), rows_per_tree(0.5, 40), rows_per_tree(7, 40)
-    (40, 20, 7)
-    """
-    if max_samples is None:
-        return n_rows
-    if isinstance(max_samples, (float, np.floating)):
-        return max(1, round(max_samples * n_rows))
-    if max_samples > n_rows:
-        raise ValueError(
-            f"max_samples must be at most the number of samples, {n_rows}, got {max_samples}"
-        )
-    return int(max_samples)

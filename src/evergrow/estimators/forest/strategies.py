@@ -1,9 +1,13 @@
-"""How a forest takes new samples: the update strategies and their options."""
+"""How a forest takes new samples: the update strategies [Ristin2014 Sec. 4].
+
+To add a strategy, write a class here and list it in ``STRATEGIES``. What it does to a tree is in
+the core, ``cpp/update/``.
+"""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -11,17 +15,49 @@ from evergrow.foundation.params import Choice, Number, Rule, check_parameters
 
 NodeSampling: TypeAlias = Literal["size", "uniform", "quality"]
 
-CHOICE_RULES: dict[str, list[Rule]] = {
+NODE_RULES: dict[str, list[Rule]] = {
     "share": [Number(0.0, 1.0)],
     "nodes": [Choice(("size", "uniform", "quality"))],
 }
 
 
 @dataclass(frozen=True)
-class ULS:
+class Strategy:
+    """What a forest must know about an update strategy.
+
+    Attributes
+    ----------
+    name : str
+        Name of the strategy in the core and in model files.
+    needs_rows : bool
+        It reads stored training samples.
+    needs_class_means : bool
+        It works only on nodes that compare with class means.
+    grows_again : bool
+        It computes much for what it changes. Only then is it faster to update on remote workers:
+        otherwise sending the changes takes as long as making them here.
+    """
+
+    name: ClassVar[str]
+    needs_rows: ClassVar[bool] = True
+    needs_class_means: ClassVar[bool] = False
+    grows_again: ClassVar[bool] = False
+
+    def chosen_nodes(
+        self,
+        update_fraction: float,  # noqa: ARG002
+        node_sampling: NodeSampling,  # noqa: ARG002
+    ) -> tuple[float, NodeSampling]:
+        """Share of the splitting nodes to choose, and how; by default none."""
+        return 0.0, "size"
+
+
+@dataclass(frozen=True)
+class ULS(Strategy):
     """Update leaf statistics: new samples only change the class counts of leaves.
 
-    The fastest and least accurate way, and the only one that needs no stored samples.
+    The fastest and least accurate strategy, and the only one that needs no stored samples
+    [Ristin2014 Sec. 4 a].
 
     Examples
     --------
@@ -30,10 +66,13 @@ class ULS:
     ULS()
     """
 
+    name = "uls"
+    needs_rows = False
+
 
 @dataclass(frozen=True)
-class IGT:
-    """Incrementally grow tree: leaves that receive samples may split.
+class IGT(Strategy):
+    """Incrementally grow tree: leaves that receive samples may split [Ristin2014 Sec. 4 b].
 
     Examples
     --------
@@ -42,10 +81,33 @@ class IGT:
     IGT()
     """
 
+    name = "igt"
+
 
 @dataclass(frozen=True)
-class RTST:
+class NodeStrategy(Strategy):
+    """A strategy that changes a random choice of the splitting nodes."""
+
+    share: float | None = None
+    nodes: NodeSampling | None = None
+
+    grows_again = True
+
+    def chosen_nodes(
+        self, update_fraction: float, node_sampling: NodeSampling
+    ) -> tuple[float, NodeSampling]:
+        """Share of the splitting nodes to choose, and how; the arguments are the defaults."""
+        share = update_fraction if self.share is None else self.share
+        nodes = node_sampling if self.nodes is None else self.nodes
+        check_parameters({"share": share, "nodes": nodes}, NODE_RULES)
+        return float(share), nodes
+
+
+@dataclass(frozen=True)
+class RTST(NodeStrategy):
     """Retrain subtree: chosen nodes that new samples reach are grown again with all they hold.
+
+    See [Ristin2014 Sec. 4 c].
 
     Parameters
     ----------
@@ -61,15 +123,15 @@ class RTST:
     RTST(share=0.05, nodes='uniform')
     """
 
-    share: float | None = None
-    nodes: NodeSampling | None = None
+    name = "rtst"
 
 
 @dataclass(frozen=True)
-class RUST:
+class RUST(NodeStrategy):
     """Reuse subtree: chosen nodes take the means of new classes.
 
-    Only the samples whose side changes move; nothing else is grown again.
+    Only the samples whose side changes are moved, and only the leaves they reach may grow
+    [Ristin2014 Sec. 4 d]. Which rows move is decided in ``cpp/update/rust.cpp``.
 
     Parameters
     ----------
@@ -85,46 +147,44 @@ class RUST:
     RUST(share=0.5, nodes=None)
     """
 
-    share: float | None = None
-    nodes: NodeSampling | None = None
+    name = "rust"
+    needs_class_means = True
 
 
-Strategy: TypeAlias = ULS | IGT | RTST | RUST
-
-STRATEGIES: dict[str, type[Strategy]] = {"uls": ULS, "igt": IGT, "rtst": RTST, "rust": RUST}
+STRATEGIES: dict[str, type[Strategy]] = {kind.name: kind for kind in (ULS, IGT, RTST, RUST)}
 
 
-def resolve_strategy(
-    update: str | Strategy, update_fraction: float, node_sampling: NodeSampling
-) -> tuple[str, float, NodeSampling]:
-    """Name, share and node sampling of a strategy given by name or value.
+def strategy_of(update: str | Strategy) -> Strategy:
+    """A strategy given by its name or as a value.
 
-    >>> resolve_strategy("igt", 0.8, "size")
-    ('igt', 0.0, 'size')
-    >>> resolve_strategy(RTST(nodes="quality"), 0.8, "size")
-    ('rtst', 0.8, 'quality')
+    >>> strategy_of("rtst")
+    RTST(share=None, nodes=None)
     """
-    strategy = STRATEGIES[update]() if isinstance(update, str) else update
-    name = next(name for name, kind in STRATEGIES.items() if isinstance(strategy, kind))
-    if isinstance(strategy, (ULS, IGT)):
-        return name, 0.0, "size"
-    share = update_fraction if strategy.share is None else strategy.share
-    nodes = node_sampling if strategy.nodes is None else strategy.nodes
-    check_parameters({"share": share, "nodes": nodes}, CHOICE_RULES)
-    return name, float(share), nodes
+    return STRATEGIES[update]() if isinstance(update, str) else update
+
+
+def usable_strategies(*, has_class_means: bool) -> list[str]:
+    """Names of the strategies that a forest with or without class means can use.
+
+    >>> usable_strategies(has_class_means=False)
+    ['uls', 'igt', 'rtst']
+    """
+    return [
+        name for name, kind in STRATEGIES.items() if has_class_means or not kind.needs_class_means
+    ]
 
 
 def strategy_to_json(strategy: Strategy) -> dict[str, Any]:
-    """A strategy's name and options."""
-    name = next(name for name, kind in STRATEGIES.items() if isinstance(strategy, kind))
+    """Name and options of a strategy."""
     options = asdict(strategy).items()
-    return {"name": name, **{k: v.item() if isinstance(v, np.generic) else v for k, v in options}}
+    plain = {key: v.item() if isinstance(v, np.generic) else v for key, v in options}
+    return {"name": strategy.name, **plain}
 
 
 def strategy_from_json(entry: dict[str, Any]) -> Strategy:
-    """Rebuild from :func:`strategy_to_json`; a ``ValueError`` if there is no such strategy."""
+    """Rebuild from :func:`strategy_to_json`; a ``ValueError`` for an unknown strategy."""
     options = dict(entry)
     kind = STRATEGIES.get(str(options.pop("name", None)))
     if kind is None or set(options) - {field.name for field in fields(kind)}:
-        raise ValueError(f"there is no update strategy {entry}")
+        raise ValueError(f"unknown update strategy {entry}")
     return kind(**options)

@@ -1,7 +1,7 @@
 """Incremental regularised least squares [Camoriano2017].
 
-``rls`` is the public class; ``changes`` goes from one fitted value to the next, ``solver`` from sums
-to weights, ``selection`` chooses parameters on held-out examples. Start reading with ``changes``.
+``rls`` is the public class; ``changes`` goes from one fitted value to the next and ``solver`` from
+sums to weights; ``selection`` chooses parameters on held-out examples. Start with ``changes``.
 """
 
 from evergrow.estimators.linear.feature_map import RFF, ReLU

@@ -15,7 +15,7 @@ from evergrow.foundation.engine import Arrays, Job, current_engine
 from evergrow.foundation.errors import ModelFileError
 from evergrow.foundation.params import Number, Rule, check_parameters
 from evergrow.foundation.version import __version__
-from evergrow.storage.shards.row_parts import RowPart, content_name, row_parts, rows_to_share
+from evergrow.storage.shards.parts import RowPart, content_name, row_parts, rows_to_share
 
 Floats = npt.NDArray[np.float64]
 

@@ -48,7 +48,7 @@ from evergrow.storage.modelfile import (
     parameters_of,
     plain_parameters,
 )
-from evergrow.storage.shards.row_parts import RowPart, gathered, row_parts
+from evergrow.storage.shards.parts import RowPart, row_parts, run_and_stack
 
 Floats = npt.NDArray[np.float64]
 
@@ -326,7 +326,7 @@ def _project(X: npt.NDArray[Any], components: Floats) -> Floats:
     engine = current_engine()
     parts = [] if engine is None else row_parts(X)
     if engine is not None and len(parts) > 1:
-        return gathered(engine, parts, project_part, X, (components,), what="projecting")
+        return run_and_stack(engine, parts, project_part, X, (components,), what="projecting")
     return _project_blocks(X, components)
 
 

@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from evergrow.estimators.forest.request import ForestRequest, check_updates
+from evergrow.estimators.forest.request import FOREST_RULES, ForestRequest
 from evergrow.estimators.forest.splits import (
-    FOREST_RULES,
     NCM_RULES,
+    FixedSplits,
+    SplitRules,
     assignments_per_subset,
     largest_subset,
     scoring_samples,
@@ -193,7 +194,6 @@ default="auto"
     True
     """
 
-    _strategies: ClassVar[tuple[str, ...]] = ("uls", "igt", "rtst", "rust")
     _rules: ClassVar[dict[str, list[Rule]]] = {
         **FOREST_RULES,
         **NCM_RULES,
@@ -273,7 +273,7 @@ default="auto"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_updates(self, self._strategies)
+        ForestRequest.of(self, FixedSplits({}))
         if self.guess != "auto" and METHODS[self.method].guesser is None:
             able = [name for name, method in METHODS.items() if method.guesser is not None]
             raise ValueError(
@@ -296,12 +296,10 @@ default="auto"
         return Guess(guesser_of(way), seed, self.n_jobs, self.verbose)
 
     def _recipe(self, tree: LabelTree) -> ForestRequest:
-        def rules(n_classes: int, n_features: int) -> dict[str, Any]:  # noqa: ARG001
-            return self._split_rules(tree, METHODS[self.method])
+        rules = self._split_rules(tree, METHODS[self.method])
+        return ForestRequest.of(self, FixedSplits({len(tree): rules}))
 
-        return ForestRequest.of(self, "ncm", rules)
-
-    def _split_rules(self, tree: LabelTree, method: Method) -> dict[str, Any]:
+    def _split_rules(self, tree: LabelTree, method: Method) -> SplitRules:
         coarse_means = method.coarse_means and self.class_means == "both"
         n_means = int(tree.is_finest.sum()) + (int(tree.is_divided.sum()) if coarse_means else 0)
         largest = largest_subset(self.n_centroids, self.subset_scale, n_means)

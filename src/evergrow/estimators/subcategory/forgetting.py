@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.forest.change.removal import forget as forget_of_forest
 from evergrow.estimators.forest.request import ForestRequest
+from evergrow.estimators.forest.splits import FixedSplits
 from evergrow.estimators.subcategory.fitted import FittedSubcategories
 from evergrow.estimators.subcategory.hierarchy import LabelTree
 from evergrow.estimators.subcategory.learning import Lesson, Plan, reguess
@@ -46,9 +46,5 @@ def _forget(
 
 def _recipe_of_both(plan: Plan, before: LabelTree, after: LabelTree) -> ForestRequest:
     """Rules for the classes as they were and as they are, which differ in their number."""
-    recipes = {len(tree): plan.recipe(tree) for tree in (before, after)}
-
-    def rules(n_classes: int, n_features: int) -> dict[str, Any]:
-        return recipes[n_classes].split_rules(n_classes, n_features)
-
-    return replace(recipes[len(before)], split_rules=rules)
+    rules = {len(tree): plan.recipe(tree).splits.rules(len(tree), 0) for tree in (before, after)}
+    return replace(plan.recipe(before), splits=FixedSplits(rules))

@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.forest import UpdateReport
-from evergrow.estimators.forest.change.addition import begin, extend, regrow_early
+from evergrow.estimators.forest.change.addition import add_samples
+from evergrow.estimators.forest.change.growth import grow_forest, regrow_early
 from evergrow.estimators.forest.change.relabeling import relabel, settle
 from evergrow.estimators.forest.request import ForestRequest
-from evergrow.estimators.forest.storage.placement import ForestBatch
+from evergrow.estimators.forest.value.batch import ForestBatch
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.subcategory.filling import Guess, NewSamples, fill_missing
@@ -78,11 +79,11 @@ def learn_first(
         # Standardised already; see Stack.
         recipe = replace(recipe, standardize=False)
     if few:
-        recipe = recipe.for_few(int(used.sum()))
+        recipe = recipe.limited_to(int(used.sum()))
     rows = _part(X, used) if stack is None else stack.rows(_part(X, used), recipe.n_threads)
     batch = ForestBatch(rows, classes[used], ids[used])
     open_ = used & (labels.fine == UNKNOWN)
-    forest, report = begin(
+    forest, report = grow_forest(
         tree.core_labels, batch, seed, recipe, n_seen=len(ids), expendable=ids[open_]
     )
     unconfirmed = Unconfirmed.of(ids[open_], labels.coarse[open_]).kept(forest.stored_ids)
@@ -202,7 +203,7 @@ def _settled_scale(forest: FittedForest | None, X: npt.NDArray[Any]) -> npt.NDAr
     if forest is None:
         return Standardization.of_each(X).scale
     early = forest.history.early
-    if early is None:
+    if not len(early):
         return forest.standardization.scale
     return Standardization.of_each(join_rows(early.X, X)).scale
 
@@ -231,7 +232,7 @@ def _stack(
     recipe = replace(plan.recipe(flat), memory=None)
     ids = np.flatnonzero(chosen).astype(np.int64)
     batch = ForestBatch(_part(X, chosen), codes, ids)
-    first, _ = begin(flat.core_labels, batch, seed, recipe.for_few(len(ids)), X.shape[0])
+    first, _ = grow_forest(flat.core_labels, batch, seed, recipe.limited_to(len(ids)), X.shape[0])
     scaling = Standardization.of_each if recipe.standardize else _unchanged
     return Stack(first, scaling(X), plan.stack_scale)
 
@@ -278,5 +279,5 @@ def _extended(
 ) -> tuple[FittedForest, UpdateReport]:
     recipe = plan.recipe(tree)
     if not len(batch.ids):
-        return forest, UpdateReport(recipe.strategy, 0)
-    return extend(forest, tree.core_labels, batch, recipe, expendable=expendable)
+        return forest, UpdateReport(recipe.strategy.name, 0)
+    return add_samples(forest, tree.core_labels, batch, recipe, expendable=expendable)

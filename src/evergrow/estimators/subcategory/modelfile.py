@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.forest.value.fitted import FittedForest
-from evergrow.estimators.forest.value.serialization import forest_parameters, parameters_of_forest
+from evergrow.estimators.forest.value.serialization import parameters_from_json, parameters_to_json
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.subcategory.by_forest import ForestGuesser
 from evergrow.estimators.subcategory.fitted import FittedSubcategories
@@ -46,7 +46,7 @@ def to_file(
     rows_left_out = inference_only or not fitted.forest.has_training_rows
     unconfirmed = Unconfirmed.none() if rows_left_out else fitted.unconfirmed
     tensors |= {"unconfirmed.ids": unconfirmed.ids, "unconfirmed.coarse": unconfirmed.coarse}
-    parameters = forest_parameters(estimator.get_params(deep=False))
+    parameters = parameters_to_json(estimator.get_params(deep=False))
     parameters["guess"] = _guess_to_json(parameters["guess"])
     header = {
         **learnt,
@@ -80,7 +80,7 @@ def from_file(
     if stack is not None and forest.n_features != stack.n_features + len(tree.coarse_ids):
         raise ModelFileError("the model file is inconsistent: its two forests do not fit")
     fitted = FittedSubcategories(tree, forest, method, _unconfirmed(own, forest, tree), stack)
-    parameters = parameters_of_forest(header)
+    parameters = parameters_from_json(header)
     if isinstance(parameters.get("guess"), dict):
         parameters = {**parameters, "guess": _guess_from_json(parameters["guess"])}
     return fitted, parameters, feature_names(header, fitted.n_features)

@@ -119,7 +119,7 @@ class StoredSamples:
     def take(self, chosen: Mask) -> npt.NDArray[Any]:
         """Features of some samples, in the units of the input."""
         early = self.forest.history.early
-        if early is not None:
+        if len(early):
             order = np.argsort(early.ids)
             found: npt.NDArray[Any] = early.X[order[np.searchsorted(early.ids[order], self.ids)]]
             return found[chosen]

@@ -22,7 +22,7 @@ from evergrow.foundation.engine import Arrays, Engine, Job, current_engine
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.version import __version__
 from evergrow.storage.shards import choose_rows
-from evergrow.storage.shards.row_parts import RowPart, content_name, row_parts, rows_to_share
+from evergrow.storage.shards.parts import RowPart, content_name, row_parts, rows_to_share
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from evergrow.research.datasets import Dataset, load_dataset
-from evergrow.research.experiments.experiment import Source
+from evergrow.research.experiments.experiment import Run, Source
 
 DATA_VARIABLE = "EVERGROW_DATA"
 
@@ -43,7 +44,7 @@ class ExperimentContext:
 
     def __post_init__(self) -> None:
         if self.data is not None and not self.sources:
-            raise ValueError("this experiment makes its own data: it takes no others")
+            raise ValueError("this experiment generates its own data: leave data=None")
 
     @property
     def missing_files(self) -> tuple[str, ...]:
@@ -64,6 +65,18 @@ class ExperimentContext:
     def scaled(self, full: Value, quick: Value) -> Value:
         """The first value in a full run, the second in a quick one."""
         return quick if self.quick else full
+
+    @staticmethod
+    def grid(**choices: Iterable[Any]) -> list[Run]:
+        """One run per combination of choices; the last one varies fastest.
+
+        Examples
+        --------
+        >>> from evergrow.research import ExperimentContext
+        >>> ExperimentContext.grid(data=["digits"], seed=range(2))
+        [{'data': 'digits', 'seed': 0}, {'data': 'digits', 'seed': 1}]
+        """
+        return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
 
     def dataset(self, name: str) -> Dataset:
         """A data set by its name; it is read once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evergrow.research.datasets import Dataset
@@ -78,7 +78,7 @@ class Experiment:
     """Width and height of the figure in inches."""
     notes: tuple[str, ...] = ()
     """Differences from the paper that a reader must know, and their reasons."""
-    extras: tuple[str, ...] = field(default=())
+    extras: tuple[str, ...] = ()
     """Optional dependencies to install in addition, such as "vision"."""
 
     @property

@@ -63,7 +63,7 @@ def check_matplotlib() -> None:
     """Raise an error, before any work, if figures cannot be drawn."""
     if importlib.util.find_spec("matplotlib") is None:
         raise ImportError(
-            'pictures need matplotlib: pip install "evergrow[plot]"', name="matplotlib"
+            'figures need matplotlib: pip install "evergrow[plot]"', name="matplotlib"
         )
 
 

@@ -117,7 +117,7 @@ def _check_replacing(record: Path, context: ExperimentContext) -> None:
         return
     if not was_quick:
         raise ValueError(
-            f"{record.name} is of a full run, which a quick one would replace: name another folder"
+            f"{record.name} is from a full run that a quick run would replace: name another folder"
         )
 
 

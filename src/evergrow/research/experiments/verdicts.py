@@ -1,4 +1,4 @@
-"""Whether one side is better than another, or the seeds cannot tell; findings from that.
+"""Differences between two sides, told from noise, and the findings that follow.
 
 A verdict is True, False, or None where it is undecided.
 """

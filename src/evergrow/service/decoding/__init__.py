@@ -1,1 +1,1 @@
-"""Images of strangers, decoded in processes that may fail without taking the service along."""
+"""Decode untrusted images in separate processes, which may crash without stopping the service."""

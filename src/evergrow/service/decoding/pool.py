@@ -1,4 +1,4 @@
-"""Several decoders, each asked by a thread of its own, and a watch over their time."""
+"""A pool of decoder processes, each driven by its own thread, with timeouts."""
 
 from __future__ import annotations
 
@@ -8,33 +8,31 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Self
 
-from evergrow.service.decoding.child import DecoderLimits, DecoderProcess
-from evergrow.service.decoding.examining import Examined
-from evergrow.service.decoding.refusals import DecoderError, RefusedImageError
-from evergrow.service.decoding.turns import Batch, Job, Turns
+from evergrow.service.decoding.decoder import DecoderLimits, DecoderProcess
+from evergrow.service.decoding.fair_queue import DecodeJob, DecodeRequest, FairQueue
+from evergrow.service.decoding.protocol import DecoderError, PreparedImage, RefusedImageError
 from evergrow.vision.embedding.preprocessing import Preprocessing
 
-__all__ = ["DecoderPool"]
-
-# How often the time of decoders is looked at, as a share of what they have.
-_WATCH_SHARE = 0.05
-# At the end, time for the images that decoders are at: whoever waits for them gets an answer.
+# Interval between two checks of the timeout, as a fraction of the timeout.
+_CHECK_INTERVAL = 0.05
+# Grace period at shutdown for the images that are being decoded.
 _STOP_SECONDS = 1.0
 
 
 class DecoderPool:
-    """Decodes images in child processes; a context manager.
+    """Decode images in child processes; a context manager.
 
     Parameters
     ----------
     preprocessing : Preprocessing
-        What the network wants.
+        Input format of the network.
     n_processes : int
-        Images decoded at once. At least two, so that one hostile image does not hold up others.
+        Images decoded in parallel. Use at least two, so that one malicious image does not block
+        the others.
     limits : DecoderLimits
-        How much one image, and the images of one request, may take.
+        Memory and time that one image, and the images of one request, may use.
     max_waiting : int
-        Images of one owner that may wait.
+        Maximum number of queued images of one client.
     """
 
     def __init__(
@@ -49,134 +47,131 @@ class DecoderPool:
         self._children = [
             DecoderProcess(preprocessing, self._limits) for _ in range(max(1, n_processes))
         ]
-        self._turns = Turns(max_waiting, len(self._children))
+        self._queue = FairQueue(max_waiting, len(self._children))
         self._stopping = threading.Event()
         self._threads = [
             threading.Thread(target=self._serve, args=(child,), name="decoder", daemon=True)
             for child in self._children
         ]
-        self._watch = threading.Thread(target=self._watch_time, name="decoder watch", daemon=True)
+        self._watchdog = threading.Thread(
+            target=self._enforce_timeouts, name="decoder watchdog", daemon=True
+        )
 
     def __enter__(self) -> Self:
-        """Start all decoders; they get ready by themselves."""
+        """Start all decoders without waiting until they are ready."""
         for child in self._children:
             child.start()
-        for thread in (*self._threads, self._watch):
+        for thread in (*self._threads, self._watchdog):
             thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End all decoders; what waits is not decoded any more, what is begun has a moment."""
-        for job in self._turns.close():
+        """Drop queued images, let running ones finish within a grace period, stop the decoders."""
+        for job in self._queue.close():
             _fail(job, DecoderError("the service is stopping"))
         until = time.monotonic() + _STOP_SECONDS
         for thread, child in zip(self._threads, self._children, strict=True):
             thread.join(max(0.0, until - time.monotonic()))
-            # Again, if it was just about to get another process.
+            # Repeated, in case the thread was just starting another process.
             while thread.is_alive():
-                child.end()
+                child.terminate()
                 thread.join(_STOP_SECONDS)
         self._stopping.set()
-        self._watch.join()
+        self._watchdog.join()
         for child in self._children:
             child.stop()
 
     def submit(
         self, content: bytes, *, thumbnail: bool = False, owner: str = ""
-    ) -> Future[Examined]:
-        """Have one image decoded.
-
-        Returns
-        -------
-        result : Future
-            Of :class:`Examined`, or of a ``RefusedImageError``.
-        """
+    ) -> Future[PreparedImage]:
+        """Queue one image; the future gives a :class:`PreparedImage` or a ``RefusedImageError``."""
         return self.submit_all([content], thumbnail=thumbnail, owner=owner).results[0]
 
     def submit_all(
         self, contents: Sequence[bytes], *, thumbnail: bool = False, owner: str = ""
-    ) -> Batch:
-        """Have the images of a request decoded.
+    ) -> DecodeRequest:
+        """Queue the images of a request.
 
         Parameters
         ----------
         contents : sequence of bytes
-            The files.
+            The image files.
         thumbnail : bool, default=False
-            Whether small pictures are made too.
+            Whether to make thumbnails too.
         owner : str, default=""
-            Who asks; owners take turns.
+            The client; decoding time is shared fairly between clients.
 
         Returns
         -------
-        batch : Batch
-            Its ``results`` are futures of :class:`Examined`, or of a ``RefusedImageError``.
+        request : DecodeRequest
+            Its ``results`` are futures of :class:`PreparedImage`, or of a ``RefusedImageError``.
 
         Raises
         ------
         TooManyImagesError
-            If too many images of the owner wait.
+            If the client has too many queued images.
         """
-        batch = Batch(owner, contents, thumbnail=thumbnail)
-        self._turns.put(batch)
-        return batch
+        request = DecodeRequest(owner, contents, thumbnail=thumbnail)
+        self._queue.put(request)
+        return request
 
-    def cancel(self, batch: Batch) -> None:
-        """Forget the images of a batch that no decoder has taken yet."""
-        for job in self._turns.drop(batch):
+    def cancel(self, request: DecodeRequest) -> None:
+        """Drop the images of a request that are still queued."""
+        for job in self._queue.drop(request):
             job.result.cancel()
 
     @property
     def n_waiting(self) -> int:
-        """Images that no decoder has taken yet."""
-        return len(self._turns)
+        """Number of queued images."""
+        return len(self._queue)
 
     @property
     def pids(self) -> list[int]:
-        """Numbers of the child processes."""
+        """Process ids of the decoders."""
         return [child.pid for child in self._children if child.pid is not None]
 
     def _serve(self, child: DecoderProcess) -> None:
-        while (job := self._turns.take()) is not None:
+        while (job := self._queue.take()) is not None:
             began = time.monotonic()
             try:
                 if not job.result.set_running_or_notify_cancel():
-                    self._done(job, began)
+                    self._charge(job, began)
                     continue
-                self._check_budget(job.batch)
+                self._check_budget(job.request)
                 child.wait_until_ready()
-                # To start a decoder is no fault of the image.
+                # The time to start a decoder is not charged to the image.
                 began = time.monotonic()
                 found = child.decode(job.content, thumbnail=job.thumbnail)
-            # Whatever went wrong belongs to this image's request; the thread serves the next.
+            # Any error belongs to the request of this image; the thread serves the next one.
             except Exception as error:  # noqa: BLE001
-                self._done(job, began)
+                self._charge(job, began)
                 job.result.set_exception(error)
             else:
-                self._done(job, began)
+                self._charge(job, began)
                 job.result.set_result(found)
-            # The image must not stay in memory until the next one comes.
+            # Release the image: the next one may come much later.
             del job
 
-    def _done(self, job: Job, began: float) -> None:
-        self._turns.charge(job.batch, time.monotonic() - began)
+    def _charge(self, job: DecodeJob, began: float) -> None:
+        self._queue.charge(job.request, time.monotonic() - began)
 
-    def _check_budget(self, batch: Batch) -> None:
-        most = self._limits.seconds_together
-        if batch.seconds > most:
+    def _check_budget(self, request: DecodeRequest) -> None:
+        max_seconds = self._limits.seconds_together
+        if request.seconds > max_seconds:
             raise RefusedImageError(
                 "decoder",
-                f"the images before it took longer than {most:g} seconds: send fewer at once",
+                f"the images before it took longer than {max_seconds:g} seconds: "
+                "send fewer images per request",
             )
 
-    def _watch_time(self) -> None:
-        pause = self._limits.seconds * _WATCH_SHARE
-        while not self._stopping.wait(pause):
+    def _enforce_timeouts(self) -> None:
+        interval = self._limits.seconds * _CHECK_INTERVAL
+        while not self._stopping.wait(interval):
             now = time.monotonic()
             for child in self._children:
                 child.kill_if_late(now)
 
 
-def _fail(job: Job, error: Exception) -> None:
+def _fail(job: DecodeJob, error: Exception) -> None:
     if job.result.set_running_or_notify_cancel():
         job.result.set_exception(error)

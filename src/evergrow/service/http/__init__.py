@@ -1,9 +1,10 @@
-"""The server: routes, limits, tokens, and the one thread that changes the workspace."""
+"""The HTTP server: routes, limits, tokens, and the thread that writes to the workspace."""
 
 from importlib.util import find_spec
 
 for _module in ("fastapi", "prometheus_client", "python_multipart", "uvicorn"):
     if find_spec(_module) is None:
         raise ImportError(
-            f'a service needs the module {_module}: pip install "evergrow[service]"', name=_module
+            f'the service needs the module {_module}: pip install "evergrow[service]"',
+            name=_module,
         )

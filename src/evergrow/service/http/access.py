@@ -1,7 +1,7 @@
-"""Who may do what: bearer tokens, checked before anything of a request is read.
+"""Access control by bearer tokens, checked before the body of a request is read.
 
-What needs which scope is decided here, by method, for routes that exist and for those still to
-come: reading needs a token to read, anything else a token to teach, unless it is listed below.
+The scope that a request needs depends on its method, so it also holds for routes added later:
+reading needs the scope "read", anything else "teach", except for the paths listed below.
 """
 
 from __future__ import annotations
@@ -13,50 +13,40 @@ from typing import Literal, Protocol
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from evergrow.service.http.problems import problem
-
-__all__ = [
-    "PUBLIC_PATHS",
-    "SCOPES",
-    "STATIC_PREFIX",
-    "Access",
-    "Actor",
-    "TokenCheck",
-    "needed_scope",
-]
+from evergrow.service.http.responses import problem
 
 Needed = Literal["read", "teach"]
 SCOPES: tuple[Needed, ...] = ("read", "teach")
 
 STATIC_PREFIX = "/static/"
-# The files of the page say nothing about the workspace; health is asked by those without a token.
+# The files of the page contain nothing of the workspace; health checks have no token.
 PUBLIC_PATHS = frozenset({"/", "/healthz", "/readyz", "/favicon.ico"})
-# Asks with a body, changes nothing.
+# Has a body but changes nothing.
 _ONLY_READING = frozenset({("POST", "/v1/predictions")})
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _SCHEME = "bearer"
-# Longer ones are no tokens; hashing them would be work for nothing.
+# No token is longer, so longer ones are not hashed.
 _MAX_TOKEN_LENGTH = 512
 _CHALLENGE = 'Bearer realm="evergrow"'
 
 
 @dataclass(frozen=True)
 class Actor:
-    """Whoever sent a token that is valid now."""
+    """The owner of a valid token."""
 
     name: str
     scopes: frozenset[str]
 
 
 class TokenCheck(Protocol):
-    """Tells whose token it is, or why it is not valid."""
+    """Finds the owner of a token, or the reason why the token is not valid."""
 
     def __call__(self, token: str) -> Actor | str:
         """Check one token."""
 
 
 def needed_scope(method: str, path: str) -> Needed | None:
-    """The scope that a request needs; None for what is public.
+    """Return the scope that a request needs; None for public paths.
 
     >>> needed_scope("GET", "/healthz"), needed_scope("POST", "/v1/rename")
     (None, 'teach')
@@ -69,14 +59,14 @@ def needed_scope(method: str, path: str) -> Needed | None:
 
 
 class Access:
-    """Lets requests through whose token has the scope that they need.
+    """Middleware that requires a token with the needed scope.
 
     Parameters
     ----------
     app : ASGI application
-        What is protected.
+        The protected application.
     check : callable
-        From the service, which may not have its tokens yet: gives a :class:`TokenCheck` or None.
+        Returns a :class:`TokenCheck`, or None while the service is not open.
     """
 
     def __init__(self, app: ASGIApp, check: Callable[[], TokenCheck | None]) -> None:
@@ -98,7 +88,7 @@ class Access:
             await refused(scope, receive, send)
             return
         token = _token_of(scope)
-        found = check(token) if token else "a token is needed: send 'Authorization: Bearer TOKEN'"
+        found = check(token) if token else "a token is required: send 'Authorization: Bearer TOKEN'"
         if isinstance(found, str):
             challenge = f'{_CHALLENGE}, error="invalid_token"' if token else _CHALLENGE
             refused = problem(HTTPStatus.UNAUTHORIZED, found, {"WWW-Authenticate": challenge})
@@ -107,7 +97,7 @@ class Access:
         if needed not in found.scopes:
             refused = problem(
                 HTTPStatus.FORBIDDEN,
-                f"the token {found.name!r} may not do this: a token that may {needed} is needed",
+                f"the token {found.name!r} lacks the scope {needed!r}, which this request needs",
             )
             await refused(scope, receive, send)
             return
@@ -116,9 +106,9 @@ class Access:
 
 
 def _token_of(scope: Scope) -> str | None:
-    """The token that was sent; empty ones and other schemes count as none."""
+    """Return the bearer token of a request; empty ones and other schemes count as none."""
     sent = [value for name, value in scope["headers"] if name == b"authorization"]
-    # Two of them: nobody can tell which one another program would have taken.
+    # Two headers are ambiguous: a proxy might have checked the other one.
     if len(sent) != 1 or len(sent[0]) > _MAX_TOKEN_LENGTH:
         return None
     scheme, _, token = sent[0].decode("latin-1").partition(" ")

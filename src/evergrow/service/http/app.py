@@ -1,8 +1,12 @@
-"""The service as an ASGI application."""
+"""The ASGI application: middleware, routes, and the files of the page."""
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import dataclass
+from http import HTTPStatus
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from fastapi import FastAPI
@@ -13,28 +17,40 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evergrow.foundation.version import __version__
 from evergrow.service.http.access import STATIC_PREFIX, Access
-from evergrow.service.http.headers import SafeHeaders
 from evergrow.service.http.limits import BodyLimits, RateLimit
-from evergrow.service.http.logs import Observing
-from evergrow.service.http.pagefiles import PageFiles
-from evergrow.service.http.problems import add_handlers
-from evergrow.service.http.routes import changes, examples, health, overview, predicting, teaching
-from evergrow.service.http.state import Service
-
-__all__ = ["create_app"]
+from evergrow.service.http.logs import RequestLog
+from evergrow.service.http.responses import (
+    ProblemError,
+    SecurityHeaders,
+    add_error_handlers,
+    is_cached,
+    not_modified,
+)
+from evergrow.service.http.routes import changes, examples, health, overview, predictions
+from evergrow.service.http.service import Service
 
 _ROUTERS = (
     health.router,
-    teaching.router,
-    predicting.router,
     examples.router,
+    predictions.router,
     changes.router,
     overview.router,
 )
+_MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".webmanifest": "application/manifest+json",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".ico": "image/x-icon",
+    ".woff2": "font/woff2",
+}
 
 
-class _Heads:
-    """Answers HEAD as GET without the body."""
+class _HeadRequests:
+    """Middleware that answers HEAD like GET, without the body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -44,38 +60,39 @@ class _Heads:
             await self._app(scope, receive, send)
             return
 
-        async def send_head(message: Message) -> None:
+        async def send_without_body(message: Message) -> None:
             if message["type"] == "http.response.body":
                 message = {**message, "body": b""}
             await send(message)
 
         scope["method"] = "GET"
-        await self._app(scope, receive, send_head)
+        await self._app(scope, receive, send_without_body)
 
 
 def create_app(service: Service) -> FastAPI:
-    """The application of a service, which may be open already or be opened later.
+    """Create the application of a service, which may be opened before or afterwards.
 
     Parameters
     ----------
     service : Service
-        What is served.
+        The service to run.
     """
     settings = service.settings
     app = FastAPI(
         title="Evergrow",
         version=__version__,
-        description="Teach things by example and ask what something is.",
-        # Their pages load files from elsewhere, and the document needs a token.
+        description="Teach an image classifier by example and ask for predictions.",
+        # FastAPI's documentation pages load files from other hosts, and the OpenAPI document needs
+        # a token.
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
         # The first is the outermost.
         middleware=[
-            Middleware(Observing, metrics=service.metrics),
-            Middleware(SafeHeaders),
-            Middleware(_Heads),
+            Middleware(RequestLog, metrics=service.metrics),
+            Middleware(SecurityHeaders),
+            Middleware(_HeadRequests),
             Middleware(BodyLimits, settings=settings),
             Middleware(Access, check=lambda: service.token_check),
             Middleware(RateLimit, settings=settings),
@@ -83,7 +100,7 @@ def create_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     for router in _ROUTERS:
-        # Not included but taken over: the application's own table then names every route there is.
+        # Added to the application's own table, so that the table lists every route.
         app.router.routes.extend(router.routes)
     page = PageFiles(files("evergrow.service").joinpath("page"))
 
@@ -96,5 +113,62 @@ def create_app(service: Service) -> FastAPI:
     options: dict[str, Any] = {"methods": ["GET"], "include_in_schema": False}
     app.add_route("/", index, **options)
     app.add_route(STATIC_PREFIX + "{name:path}", static, **options)
-    add_handlers(app)
+    add_error_handlers(app)
     return app
+
+
+@dataclass(frozen=True)
+class _File:
+    content: bytes
+    media_type: str
+    etag: str
+
+
+class PageFiles:
+    """Files of known types in one folder of the package, loaded once: no other file is served.
+
+    Parameters
+    ----------
+    folder : Traversable
+        The folder.
+    """
+
+    def __init__(self, folder: Traversable) -> None:
+        self._files = dict(_load_files(folder, ""))
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the files, with sub-folders."""
+        return sorted(self._files)
+
+    def response(self, name: str, request: Request) -> Response:
+        """Serve one file; raise a ``ProblemError`` if it does not exist."""
+        file = self._files.get(name)
+        if file is None:
+            raise ProblemError(HTTPStatus.NOT_FOUND, "there is no such file")
+        headers = {
+            "ETag": file.etag,
+            # Revalidated every time, so that an update of the package is visible at once.
+            "Cache-Control": "no-cache",
+            # The service worker lies with the other files and may serve the page offline.
+            "Service-Worker-Allowed": "/",
+        }
+        if is_cached(request, headers):
+            return not_modified(headers)
+        return Response(file.content, media_type=file.media_type, headers=headers)
+
+
+def _load_files(folder: Traversable, prefix: str) -> list[tuple[str, _File]]:
+    found: list[tuple[str, _File]] = []
+    if not folder.is_dir():
+        return found
+    for entry in folder.iterdir():
+        name = f"{prefix}{entry.name}"
+        suffix = f".{entry.name.rpartition('.')[2]}"
+        if entry.is_dir():
+            found.extend(_load_files(entry, f"{name}/"))
+        elif suffix in _MEDIA_TYPES:
+            content = entry.read_bytes()
+            etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+            found.append((name, _File(content, _MEDIA_TYPES[suffix], etag)))
+    return found

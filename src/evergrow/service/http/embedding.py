@@ -1,4 +1,4 @@
-"""Vectors of the images of many requests at once."""
+"""Run the embedding network on batches of images of several requests."""
 
 from __future__ import annotations
 
@@ -17,23 +17,21 @@ import numpy.typing as npt
 from evergrow.vision.embedding import Embedder, Preprocessing
 from evergrow.vision.embedding.networks import OnnxNetwork
 
-__all__ = ["BatchEmbedder", "embedding_network"]
-
 Result = TypeVar("Result")
 Matrix = npt.NDArray[np.float32]
 
 
-def embedding_network(embedder: Embedder) -> OnnxNetwork:
-    """The network of an embedder, computing in the thread that asks.
+def single_threaded_network(embedder: Embedder) -> OnnxNetwork:
+    """Return the network of an embedder, set to compute in the calling thread.
 
-    Several threads that compute one batch each finish more images than several threads that share
-    the work of one batch: they never wait for each other.
+    Threads that compute one batch each have a higher throughput than threads that share the work
+    of one batch, because they never wait for each other.
     """
     single = copy.copy(embedder)
     single.n_jobs = 1
     network = single.network()
     if not isinstance(network, OnnxNetwork):
-        raise TypeError("a service needs an embedder with an ONNX model, not a callable")
+        raise TypeError("the service needs an embedder with an ONNX model, not a callable")
     return network
 
 
@@ -45,17 +43,17 @@ class _Waiting(Generic[Result]):
 
 
 class BatchEmbedder:
-    """Threads that run a network over whatever images are waiting; a context manager.
+    """Threads that run a network on the queued images, in batches; a context manager.
 
     Parameters
     ----------
     network : OnnxNetwork
-        What makes vectors; it is called by several threads at once.
+        The network; several threads call it at the same time.
     n_threads : int
-        Batches computed at once: one per processor.
+        Batches computed in parallel: one per processor.
     max_batch : int
-        Most images in a batch. Larger ones make the first image wait for the last, and what lies
-        between the layers may no longer fit the cache of a processor.
+        Maximum number of images in a batch. In larger batches the first image waits for the last,
+        and the activations may not fit into the processor's cache.
     """
 
     def __init__(self, network: OnnxNetwork, *, n_threads: int = 1, max_batch: int = 4) -> None:
@@ -79,7 +77,7 @@ class BatchEmbedder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Compute what is waiting, then end the threads."""
+        """Finish the queued images, then stop the threads."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -88,17 +86,17 @@ class BatchEmbedder:
 
     @property
     def preprocessing(self) -> Preprocessing:
-        """What images must be like."""
+        """Input format of the network."""
         return self._network.preprocessing
 
     @property
     def n_features(self) -> int:
-        """Length of a vector."""
+        """Length of an embedding."""
         return int(self._network.n_features)
 
     @property
     def n_waiting(self) -> int:
-        """Images that no thread has taken yet."""
+        """Number of queued images."""
         return self._n_waiting
 
     def submit(
@@ -107,17 +105,17 @@ class BatchEmbedder:
         then: Callable[[Matrix], Result],
         result: Future[Result] | None = None,
     ) -> Future[Result]:
-        """Have vectors of the images of one request made, and something of the vectors.
+        """Queue the images of one request; the future gives what ``then`` makes of the vectors.
 
         Parameters
         ----------
         images : sequence of ndarray of shape (height, width, 3)
-            Pixels at the size of the input, as decoders give them.
+            Pixels at the input size of the network, as decoders return them.
         then : callable
-            Gets the vectors, one row per image, in the thread that computed them: one turn less
-            for every request.
+            Gets the vectors, one row per image, in the thread that computed them: one context
+            switch less per request.
         result : Future, default=None
-            Where to put it; None for a new one.
+            The future to use; None for a new one.
         """
         item = _Waiting(images, then, result or Future())
         with self._changed:
@@ -135,7 +133,7 @@ class BatchEmbedder:
                 continue
             try:
                 vectors = self._network.run([self.preprocessing.normalize(one) for one in images])
-            # Whatever the runtime raises belongs to the requests of this batch.
+            # Any error belongs to the requests of this batch; the thread goes on.
             except Exception as error:  # noqa: BLE001
                 for item in batch:
                     item.result.set_exception(error)
@@ -151,7 +149,7 @@ class BatchEmbedder:
             self._n_idle += 1
             while not self._waiting and not self._stopping:
                 self._changed.wait()
-            # A fair share: what one thread takes, others that have nothing to do cannot.
+            # Leave a fair share to other idle threads.
             share = math.ceil(self._n_waiting / max(1, self._n_idle))
             self._n_idle -= 1
             if not self._waiting:
@@ -161,7 +159,7 @@ class BatchEmbedder:
             while self._waiting and n_images < min(share, self._max_batch):
                 item = self._waiting.popleft()
                 self._n_waiting -= len(item.images)
-                # From here on nobody can cancel it: whatever comes out is taken.
+                # From here on it cannot be cancelled.
                 if item.result.set_running_or_notify_cancel():
                     batch.append(item)
                     n_images += len(item.images)

@@ -1,4 +1,4 @@
-"""The model as a file for whoever asks: made once for all who ask for the same."""
+"""Model files for download, each written once for all requests of the same model."""
 
 from __future__ import annotations
 
@@ -9,19 +9,16 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from http import HTTPStatus
 from pathlib import Path
 from typing import Self
 
-from evergrow.service.http.problems import ProblemError
-
-__all__ = ["Export", "Exports"]
+from evergrow.service.http.responses import unavailable
 
 _FILE_NAME = "model.evergrow"
 _CHUNK_BYTES = 1 << 20
-# Files of different states of the model that may be there at once: clients that read slowly while
-# others teach must not fill the disk.
-_MOST = 4
+# Limit on files of different versions of the model: clients that download slowly while others
+# teach must not fill the disk.
+_MAX_FILES = 4
 
 
 @dataclass(frozen=True)
@@ -32,96 +29,94 @@ class _File:
 
 
 class Export:
-    """A file of the model that some requests share."""
+    """A model file that several requests share."""
 
-    def __init__(self, state: object, made: Future[_File]) -> None:
-        self.state = state
-        self.made = made
+    def __init__(self, version: object, file: Future[_File]) -> None:
+        self.version = version
+        self.file = file
         self.n_users = 1
 
     @property
     def n_bytes(self) -> int:
-        """Length of the file."""
-        return self.made.result().n_bytes
+        """Size of the file."""
+        return self.file.result().n_bytes
 
 
 class Exports:
-    """Files of the model that are being sent; a context manager.
+    """Model files that are being downloaded; a context manager.
 
-    They have threads of their own: neither making a file nor reading it for a slow client keeps
-    those waiting who ask the database.
+    Files are written and read in separate threads, so that slow clients do not delay requests that
+    read the database.
 
     Parameters
     ----------
     write : callable
-        Writes the model into a file.
-    state : callable
-        What the model depends on, at once; requests that find the same share a file.
+        Writes the model to a file.
+    version : callable
+        Returns the version of the model without delay; requests of one version share a file.
     """
 
-    def __init__(self, write: Callable[[Path], None], state: Callable[[], object]) -> None:
+    def __init__(self, write: Callable[[Path], None], version: Callable[[], object]) -> None:
         self._write = write
-        self._state = state
-        self._maker = ThreadPoolExecutor(1, "export")
-        self._reader = ThreadPoolExecutor(1, "export reader")
+        self._version = version
+        self._write_thread = ThreadPoolExecutor(1, "export")
+        self._read_thread = ThreadPoolExecutor(1, "export reader")
         self._exports: dict[object, Export] = {}
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
-        """Nothing is made before someone asks."""
+        """Do nothing: the first request writes a file."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the threads and remove all files."""
-        for threads in (self._maker, self._reader):
-            threads.shutdown(cancel_futures=True)
+        """Stop the threads and remove all files."""
+        for thread in (self._write_thread, self._read_thread):
+            thread.shutdown(cancel_futures=True)
         for export in self._exports.values():
-            export.made.add_done_callback(_remove)
+            export.file.add_done_callback(_remove)
 
-    async def take(self) -> Export:
-        """The file of the present model; to be given back by :meth:`release`."""
-        export = self._joined()
+    async def borrow(self) -> Export:
+        """Return a file of the current model; :meth:`release` it afterwards."""
+        export = self._find_or_start()
         try:
-            # Others may wait for it too.
-            await asyncio.shield(asyncio.wrap_future(export.made))
+            # Shielded, because other requests may wait for it too.
+            await asyncio.shield(asyncio.wrap_future(export.file))
         except BaseException:
             self.release(export)
             raise
         return export
 
-    def _joined(self) -> Export:
-        state = self._state()
-        with self._guard:
-            export = self._exports.get(state)
+    def _find_or_start(self) -> Export:
+        version = self._version()
+        with self._lock:
+            export = self._exports.get(version)
             if export is not None:
                 export.n_users += 1
                 return export
-            if len(self._exports) >= _MOST:
-                raise ProblemError(
-                    HTTPStatus.SERVICE_UNAVAILABLE, "earlier states of the model are still sent"
-                )
-            export = Export(state, self._maker.submit(self._made))
-            self._exports[state] = export
+            if len(self._exports) >= _MAX_FILES:
+                raise unavailable("earlier versions of the model are still being downloaded")
+            export = Export(version, self._write_thread.submit(self._write_file))
+            self._exports[version] = export
             return export
 
     def release(self, export: Export) -> None:
-        """Say that one request is done with a file; the last one has it removed."""
-        with self._guard:
+        """Note that one request is done with a file; after the last one it is removed."""
+        with self._lock:
             export.n_users -= 1
             if export.n_users:
                 return
-            del self._exports[export.state]
-        export.made.add_done_callback(_remove)
+            del self._exports[export.version]
+        export.file.add_done_callback(_remove)
 
-    async def pieces(self, export: Export) -> AsyncIterator[bytes]:
-        """The file piece by piece."""
+    async def read_chunks(self, export: Export) -> AsyncIterator[bytes]:
+        """Read a file in chunks."""
         loop = asyncio.get_running_loop()
-        with open(export.made.result().path, "rb") as file:
+        with open(export.file.result().path, "rb") as file:
             read = partial(file.read, _CHUNK_BYTES)
-            while piece := await loop.run_in_executor(self._reader, read):
-                yield piece
+            while chunk := await loop.run_in_executor(self._read_thread, read):
+                yield chunk
 
-    def _made(self) -> _File:
+    def _write_file(self) -> _File:
         folder = tempfile.TemporaryDirectory(prefix="evergrow-export-")
         try:
             path = Path(folder.name) / _FILE_NAME
@@ -132,6 +127,6 @@ class Exports:
             raise
 
 
-def _remove(made: Future[_File]) -> None:
-    if not made.cancelled() and made.exception() is None:
-        made.result().folder.cleanup()
+def _remove(file: Future[_File]) -> None:
+    if not file.cancelled() and file.exception() is None:
+        file.result().folder.cleanup()

@@ -1,47 +1,43 @@
-"""From the bytes of images to vectors: decoders, then the network."""
+"""From the image files of a request to embeddings: decode, then run the network."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
-from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
-from evergrow.service.decoding.examining import Examined
+from evergrow.service.decoding.fair_queue import DecodeRequest, TooManyImagesError
 from evergrow.service.decoding.pool import DecoderPool
-from evergrow.service.decoding.refusals import DecoderError, RefusedImageError
-from evergrow.service.decoding.turns import Batch, TooManyImagesError
+from evergrow.service.decoding.protocol import DecoderError, PreparedImage, RefusedImageError
 from evergrow.service.http.embedding import BatchEmbedder
 from evergrow.service.http.metrics import Metrics
-from evergrow.service.http.patience import while_connected
-from evergrow.service.http.problems import ProblemError
+from evergrow.service.http.responses import unavailable
 from evergrow.workspace.records import Picture
-
-__all__ = ["Images"]
 
 Result = TypeVar("Result")
 Matrix = npt.NDArray[np.float32]
 
 
-class Images:
-    """What the service does with images.
+class ImagePipeline:
+    """Decodes and embeds the images of requests.
 
     Parameters
     ----------
     decoders : DecoderPool
-        Processes that decode.
+        The decoder processes.
     embedder : BatchEmbedder
-        Threads that run the network.
+        The threads that run the network.
     metrics : Metrics
-        Where refusals are counted.
+        Counts refused images.
     seconds : float
-        How long a request waits for its images.
+        Timeout for the images of one request.
     """
 
     def __init__(
@@ -51,96 +47,94 @@ class Images:
         self._decoders = decoders
         self._embedder = embedder
         self._metrics = metrics
-        metrics.watch("images_to_decode", "Images that wait for a decoder.", self._to_decode)
-        metrics.watch("images_to_embed", "Images that wait for the network.", self._to_embed)
+        metrics.add_gauge(
+            "images_to_decode", "Images queued for decoding.", lambda: float(decoders.n_waiting)
+        )
+        metrics.add_gauge(
+            "images_to_embed", "Images queued for the network.", lambda: float(embedder.n_waiting)
+        )
 
-    def _to_decode(self) -> float:
-        return float(self._decoders.n_waiting)
-
-    def _to_embed(self) -> float:
-        return float(self._embedder.n_waiting)
-
-    async def vectors(
+    async def embed(
         self, request: Request, contents: list[bytes], then: Callable[[Matrix], Result]
     ) -> Result:
-        """What ``then`` makes of the vectors of images; a ``RefusedImageError`` for the first bad.
+        """Embed images; raise a ``RefusedImageError`` for the first one that is refused.
 
         Parameters
         ----------
         request : Request
-            Whose images they are; work on them ends when its client leaves.
+            The request; the work is cancelled when its client disconnects.
         contents : list of bytes
-            The files.
+            The image files.
         then : callable
-            From a matrix, in a thread of the network.
+            Makes the result of the embeddings, in a thread of the network.
         """
-        work = _Work(self._embedder, lambda _, rows: then(rows))
-        return await self._worked(request, work, contents, thumbnail=False)
+        work = _ImageWork(self._embedder, lambda _, rows: then(rows))
+        return await self._run(request, work, contents, thumbnail=False)
 
-    async def lesson(
+    async def embed_example(
         self, request: Request, content: bytes
     ) -> tuple[npt.NDArray[np.float32], Picture]:
-        """The vector of one image, and the image with what there is to know about it."""
+        """Return the embedding of one image, and the image with its facts and thumbnail."""
 
-        def made(images: Sequence[Examined], rows: Matrix) -> tuple[Any, Picture]:
+        def make_example(images: Sequence[PreparedImage], rows: Matrix) -> tuple[Any, Picture]:
             (found,) = images
             return rows[0], Picture(
                 content, found.media_type, found.width, found.height, thumbnail=found.thumbnail
             )
 
-        work = _Work(self._embedder, made)
-        return await self._worked(request, work, [content], thumbnail=True)
+        work = _ImageWork(self._embedder, make_example)
+        return await self._run(request, work, [content], thumbnail=True)
 
-    async def _worked(
-        self, request: Request, work: _Work[Result], contents: list[bytes], *, thumbnail: bool
+    async def _run(
+        self, request: Request, work: _ImageWork[Result], contents: list[bytes], *, thumbnail: bool
     ) -> Result:
         owner = request.scope["actor"].name
         try:
-            batch = self._decoders.submit_all(contents, thumbnail=thumbnail, owner=owner)
+            decoding = self._decoders.submit_all(contents, thumbnail=thumbnail, owner=owner)
         except TooManyImagesError as error:
-            raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from error
-        work.begin(batch)
+            raise unavailable(str(error)) from error
+        work.start(decoding)
         try:
-            return await while_connected(request, work.result, self._seconds)
+            return await wait_while_connected(request, work.result, self._seconds)
         except RefusedImageError as error:
             self._metrics.refused_images.labels(error.kind).inc()
             raise
         finally:
-            # Nobody waits any more: because all is done, something failed, or the client left.
-            self._decoders.cancel(batch)
+            # The request is over: everything is done, something failed, or the client left.
+            self._decoders.cancel(decoding)
 
 
-class _Work(Generic[Result]):
-    """The images of one request: the last one to be decoded takes all of them to the network.
+class _ImageWork(Generic[Result]):
+    """The images of one request; when the last one is decoded, all go to the network.
 
-    It does so in the thread of its decoder. The loop of the service is woken once for a request,
-    not once for every step.
+    This happens in the thread of the last decoder, so that the event loop is woken once per
+    request instead of once per step.
     """
 
     def __init__(
-        self, embedder: BatchEmbedder, then: Callable[[Sequence[Examined], Matrix], Result]
+        self, embedder: BatchEmbedder, then: Callable[[Sequence[PreparedImage], Matrix], Result]
     ) -> None:
         self._embedder = embedder
         self._then = then
-        self._images: list[Examined | None] = []
+        self._images: list[PreparedImage | None] = []
         self._n_missing = 0
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
         self._failed = False
         self.result: Future[Result] = Future()
 
-    def begin(self, batch: Batch) -> None:
-        """Take each image of a request when it is decoded."""
-        self._n_missing = len(batch.results)
+    def start(self, decoding: DecodeRequest) -> None:
+        """Collect each image of a request when it is decoded."""
+        self._n_missing = len(decoding.results)
         self._images = [None] * self._n_missing
-        for place, decoded in enumerate(batch.results):
-            decoded.add_done_callback(partial(self._arrived, place))
+        for place, decoded in enumerate(decoding.results):
+            decoded.add_done_callback(partial(self._collect, place))
 
-    def _arrived(self, place: int, decoded: Future[Examined]) -> None:
-        # The request is over: nobody decodes its other images.
+    def _collect(self, place: int, decoded: Future[PreparedImage]) -> None:
+        # Cancelled because the request is over.
         if decoded.cancelled():
             return
         error = decoded.exception()
-        with self._guard:
+        with self._lock:
             if self._failed:
                 return
             if error is None:
@@ -151,7 +145,7 @@ class _Work(Generic[Result]):
             else:
                 self._failed = True
         if error is not None:
-            self._fail(self._named(error, place))
+            self._fail(self._with_number(error, place))
             return
         images = [image for image in self._images if image is not None]
         try:
@@ -167,8 +161,47 @@ class _Work(Generic[Result]):
         if self.result.set_running_or_notify_cancel():
             self.result.set_exception(error)
 
-    def _named(self, error: BaseException, place: int) -> BaseException:
-        """Say which of several images it was."""
+    def _with_number(self, error: BaseException, place: int) -> BaseException:
+        """Add which of several images was refused."""
         if len(self._images) == 1 or not isinstance(error, RefusedImageError):
             return error
         return RefusedImageError(error.kind, f"image {place + 1}: {error.reason}")
+
+
+async def wait_while_connected(request: Request, work: Future[Result], seconds: float) -> Result:
+    """Wait for another thread; cancel its work if the client disconnects or it takes too long.
+
+    Parameters
+    ----------
+    request : Request
+        A request whose body was read. Work for clients that are gone would delay others.
+    work : Future
+        Work of another thread.
+    seconds : float
+        Timeout.
+
+    Raises
+    ------
+    ClientDisconnect
+        If the client disconnected.
+    ProblemError
+        If it took too long.
+    """
+    result = asyncio.wrap_future(work)
+    disconnected = asyncio.ensure_future(_wait_for_disconnect(request))
+    try:
+        either: set[asyncio.Future[Any]] = {result, disconnected}
+        await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if result.done():
+            return result.result()
+        if disconnected.done():
+            raise ClientDisconnect
+        raise unavailable(f"the images were not processed within {seconds:g} seconds; retry later")
+    finally:
+        disconnected.cancel()
+        result.cancel()
+
+
+async def _wait_for_disconnect(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,4 +1,4 @@
-"""How much, how long and how often: limits that hold before any route is asked."""
+"""Limits on the size, duration and rate of requests, enforced before any route runs."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ from http import HTTPStatus
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from evergrow.service.http.problems import ProblemError, problem
+from evergrow.service.http.responses import ProblemError, problem, unavailable
 from evergrow.service.http.settings import Settings
 
-__all__ = ["BodyLimits", "RateLimit", "TokenBucket"]
-
-# A client that still sends does not listen yet. So much of what it sends is thrown away, for so
-# long, before the connection is closed: it would lose the answer otherwise.
+# A client that is still sending does not read the response yet. Up to this much of its data is
+# discarded, for up to this long, before the connection is closed: closing it at once would lose
+# the response.
 _LINGER_BYTES = 1_000_000_000
 _LINGER_SECONDS = 10.0
 
 
 class BodyLimits:
-    """Refuses bodies that are too long, too slow, or too many at once.
+    """Middleware that refuses bodies that are too long or too slow, or too many at a time.
 
     Parameters
     ----------
     app : ASGI application
-        What is protected.
+        The protected application.
     settings : Settings
         The limits.
     """
@@ -43,19 +42,17 @@ class BodyLimits:
             return
         body = _Body(self, scope, receive, send)
         try:
-            refused = body.refused_at_once()
+            refused = body.refusal_by_header()
             app = self._app if refused is None else refused
             await app(scope, body.receive, body.send)
         finally:
             self._bytes_at_once -= body.n_bytes
 
     def take(self, n_bytes: int) -> None:
-        """Count bytes that are held now; a ``ProblemError`` if they are too many."""
+        """Count bytes held in memory; raise a ``ProblemError`` if they are too many."""
         self._bytes_at_once += n_bytes
         if self._bytes_at_once > self._settings.n_bytes_at_once:
-            raise ProblemError(
-                HTTPStatus.SERVICE_UNAVAILABLE, "too many large requests at once; come again later"
-            )
+            raise unavailable("too many large requests at a time; retry later")
 
     @property
     def settings(self) -> Settings:
@@ -64,7 +61,7 @@ class BodyLimits:
 
 
 class _Body:
-    """The body of one request on its way in."""
+    """The body of one request while it arrives."""
 
     def __init__(self, limits: BodyLimits, scope: Scope, receive: Receive, send: Send) -> None:
         self._limits = limits
@@ -74,13 +71,13 @@ class _Body:
         self._stated: bytes | None = headers.get(b"content-length")
         self._expected = (self._stated or b"0") != b"0" or b"transfer-encoding" in headers
         self._whole = not self._expected
-        # Whoever waits to be told to go on has not sent anything.
+        # A client that expects "100 Continue" has not sent anything yet.
         self._may_linger = b"expect" not in headers
         self._deadline: float | None = None
         self.n_bytes = 0
 
-    def refused_at_once(self) -> ASGIApp | None:
-        """The refusal of a body that says itself that it is too long."""
+    def refusal_by_header(self) -> ASGIApp | None:
+        """Return the refusal of a body whose Content-Length is not acceptable, or None."""
         stated, most = self._stated, self._limits.settings.max_request_bytes
         if stated is None:
             return None
@@ -91,7 +88,7 @@ class _Body:
         return None
 
     async def receive(self) -> Message:
-        """The next part, counted and in time."""
+        """Receive the next part, within the limits on size and time."""
         if self._whole:
             return await self._receive()
         now = time.monotonic()
@@ -105,7 +102,7 @@ class _Body:
             self._may_linger = False
             raise ProblemError(
                 HTTPStatus.REQUEST_TIMEOUT,
-                f"the request did not arrive whole within {seconds:g} seconds",
+                f"the request was not complete within {seconds:g} seconds",
                 {"Connection": "close"},
             ) from None
         self._count(message)
@@ -124,7 +121,7 @@ class _Body:
         self._limits.take(n_bytes)
 
     async def send(self, message: Message) -> None:
-        """Pass on an answer; hold its end back while the client is still sending."""
+        """Send a response; delay its end while the client is still sending."""
         is_last = message["type"] == "http.response.body" and not message.get("more_body", False)
         if not is_last or self._whole or not self._may_linger:
             await self._send(message)
@@ -151,14 +148,14 @@ def _too_long(most: int) -> str:
 
 
 class TokenBucket:
-    """Allows so many per second on average, and more at once after a pause.
+    """A token bucket: so many requests per second on average, with bursts after a pause.
 
     Parameters
     ----------
     rate : float
-        How many per second.
+        Requests per second.
     burst : int
-        How many at once.
+        Requests at once.
 
     Examples
     --------
@@ -174,7 +171,7 @@ class TokenBucket:
         self._at: float | None = None
 
     def take(self, now: float) -> float:
-        """Take one; 0 if there was one, else the seconds until there is."""
+        """Take one request; return 0, or the seconds until one is available."""
         if self._at is not None:
             self._left = min(self._burst, self._left + (now - self._at) * self._rate)
         self._at = now
@@ -185,16 +182,16 @@ class TokenBucket:
 
 
 class RateLimit:
-    """Asks clients that come too often to come later, each token by itself.
+    """Middleware that limits the request rate of each token.
 
     Parameters
     ----------
     app : ASGI application
-        What is protected.
+        The protected application.
     settings : Settings
         The limits.
     clock : callable
-        Seconds that never go back.
+        A monotonic clock in seconds.
     """
 
     def __init__(
@@ -203,7 +200,7 @@ class RateLimit:
         self._app = app
         self._settings = settings
         self._clock = clock
-        # As many as there are tokens: names come from valid ones only.
+        # Bounded by the number of tokens: the names are those of valid tokens.
         self._buckets: dict[str, TokenBucket] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -222,7 +219,7 @@ class RateLimit:
             return
         refused = problem(
             HTTPStatus.TOO_MANY_REQUESTS,
-            f"more than {self._settings.rate:g} requests per second of one token",
+            f"more than {self._settings.rate:g} requests per second with one token; retry later",
             {"Retry-After": str(max(1, round(wait)))},
         )
         await refused(scope, receive, send)

@@ -1,6 +1,6 @@
-"""What the service writes to its log: one line per request and per thing that went wrong.
+"""Logging: one line per request and per failure.
 
-Neither tokens nor anything of images or bodies is ever written: a line says who, what and how long.
+Tokens, images and bodies are never logged: a line has the actor, the request and its duration.
 """
 
 from __future__ import annotations
@@ -23,22 +23,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evergrow.foundation.naming import printable
 from evergrow.service.http.metrics import Metrics
-from evergrow.service.http.problems import fault
-
-__all__ = ["JsonLines", "Observing", "logs_on_stderr"]
+from evergrow.service.http.responses import internal_error
 
 _log = logging.getLogger("evergrow.service")
 _requests = logging.getLogger("evergrow.service.requests")
-# Asked every few seconds by whoever watches; a line each would hide the others.
-_QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
-_CLIENT_GONE = 499
+# Requested every few seconds by monitoring; a line each would hide the others.
+_UNLOGGED = frozenset({"/healthz", "/readyz", "/metrics"})
+_CLIENT_DISCONNECTED = 499
 
 
-class JsonLines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """One JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Word one record."""
+        """Format one record."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         line: dict[str, Any] = {
             "at": at,
@@ -52,7 +50,7 @@ class JsonLines(logging.Formatter):
         return json.dumps(line)
 
 
-class _PlainLines(logging.Formatter):
+class _PlainFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         facts = getattr(record, "facts", None)
         text = super().format(record)
@@ -62,11 +60,11 @@ class _PlainLines(logging.Formatter):
 
 
 @contextlib.contextmanager
-def logs_on_stderr(*, json_lines: bool) -> Iterator[None]:
-    """Send all logs of this process to standard error, and what would go there by itself too.
+def log_to_stderr(*, json_lines: bool) -> Iterator[None]:
+    """Log to standard error, together with warnings and uncaught exceptions.
 
-    Warnings and exceptions that nobody catches are written as logs, so that every line of JSON
-    lines is one.
+    Without this, Python would write warnings and uncaught exceptions there in its own format, so
+    that not every line would be JSON.
 
     Parameters
     ----------
@@ -74,8 +72,8 @@ def logs_on_stderr(*, json_lines: bool) -> Iterator[None]:
         Whether to write JSON lines.
     """
     handler = logging.StreamHandler(sys.stderr)
-    plain = _PlainLines("%(asctime)s %(levelname)s %(message)s")
-    handler.setFormatter(JsonLines() if json_lines else plain)
+    plain = _PlainFormatter("%(asctime)s %(levelname)s %(message)s")
+    handler.setFormatter(JsonFormatter() if json_lines else plain)
     root = logging.getLogger()
     ours = [logging.getLogger(name) for name in ("evergrow.service", "uvicorn")]
     with contextlib.ExitStack() as before:
@@ -85,8 +83,8 @@ def logs_on_stderr(*, json_lines: bool) -> Iterator[None]:
         for logger in ours:
             _set(logger, [], logging.INFO, propagate=True)
         for place, name, hook in (
-            (threading, "excepthook", _log_of_thread),
-            (sys, "unraisablehook", _log_of_nobody),
+            (threading, "excepthook", _log_thread_exception),
+            (sys, "unraisablehook", _log_unraisable),
             (warnings, "showwarning", _log_warning),
         ):
             before.callback(setattr, place, name, getattr(place, name))
@@ -102,16 +100,16 @@ def _set(
     logger.propagate = propagate
 
 
-def _log_of_thread(failed: threading.ExceptHookArgs) -> None:
+def _log_thread_exception(failed: threading.ExceptHookArgs) -> None:
     if failed.exc_value is None or isinstance(failed.exc_value, SystemExit):
         return
-    name = "of unknown name" if failed.thread is None else failed.thread.name
-    _log.critical("a thread ended: %s", name, exc_info=failed.exc_value)
+    name = "(unknown)" if failed.thread is None else failed.thread.name
+    _log.critical("a thread crashed: %s", name, exc_info=failed.exc_value)
 
 
-def _log_of_nobody(failed: Any) -> None:
-    what = failed.err_msg or "an exception was ignored in"
-    _log.error("%s: %r", what, failed.object, exc_info=failed.exc_value)
+def _log_unraisable(failed: Any) -> None:
+    message = failed.err_msg or "an exception was ignored in"
+    _log.error("%s: %r", message, failed.object, exc_info=failed.exc_value)
 
 
 def _log_warning(
@@ -124,22 +122,22 @@ def _log_warning(
     _log.warning("%s: %s (%s:%d)", category.__name__, message, filename, lineno)
 
 
-class Observing:
-    """Measures and logs every request, and answers for what nobody else answered.
+class RequestLog:
+    """Middleware that logs and measures every request, and responds to uncaught exceptions.
 
     Parameters
     ----------
     app : ASGI application
-        All of the service.
+        The rest of the service.
     metrics : Metrics
-        Where requests are counted.
+        Counts requests.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
         self._metrics = metrics
-        # Numbers of requests differ from those before the last start.
-        self._start = secrets.token_hex(4)
+        # Request ids differ from those before the last restart.
+        self._run = secrets.token_hex(4)
         self._numbers = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -148,16 +146,16 @@ class Observing:
             await self._app(scope, receive, send)
             return
         began = time.perf_counter()
-        number = f"{self._start}-{next(self._numbers)}"
-        # As it came: HEAD is GET to whoever answers it.
+        request_id = f"{self._run}-{next(self._numbers)}"
+        # Read now: HEAD is turned into GET further in.
         method = scope["method"]
-        status, n_bytes = _CLIENT_GONE, 0
+        status, n_bytes = _CLIENT_DISCONNECTED, 0
 
         async def send_counted(message: Message) -> None:
             nonlocal status, n_bytes
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = [*message["headers"], (b"x-request-id", number.encode())]
+                headers = [*message["headers"], (b"x-request-id", request_id.encode())]
                 message = {**message, "headers": headers}
             else:
                 n_bytes += len(message.get("body", b""))
@@ -165,31 +163,31 @@ class Observing:
 
         try:
             await self._app(scope, receive, send_counted)
-        # Whatever it is, the client gets an answer and the log the reason.
+        # Any other exception is a bug: the log gets the traceback, the client a 500.
         except Exception as error:
             if isinstance(error, ClientDisconnect):
                 return
-            response = fault(error)
-            if status != _CLIENT_GONE:
+            response = internal_error(error)
+            if status != _CLIENT_DISCONNECTED:
                 raise
             await response(scope, receive, send_counted)
         finally:
-            self._note(scope, method, status, time.perf_counter() - began, n_bytes, number)
+            self._log(scope, method, status, time.perf_counter() - began, n_bytes, request_id)
 
-    def _note(
+    def _log(
         self,
         scope: Scope,
         method: str,
         status: int,
         seconds: float,
         n_bytes: int,
-        number: str,
+        request_id: str,
     ) -> None:
         route = scope.get("route")
-        # Methods are free text: one that nobody serves must not grow a table.
+        # Methods are arbitrary text: unknown ones must not add labels without limit.
         counted = method if method in _methods(route) else "other"
         self._metrics.observe(counted, getattr(route, "path", "none"), status, seconds)
-        if scope["path"] in _QUIET or not _requests.isEnabledFor(logging.INFO):
+        if scope["path"] in _UNLOGGED or not _requests.isEnabledFor(logging.INFO):
             return
         actor = scope.get("actor")
         client = scope.get("client")
@@ -201,12 +199,12 @@ class Observing:
             "bytes": n_bytes,
             "actor": None if actor is None else actor.name,
             "client": None if client is None else client[0],
-            "request": number,
+            "request": request_id,
         }
         _requests.info("request", extra={"facts": facts})
 
 
 def _methods(route: Any) -> set[str]:
-    """Methods that a route answers."""
+    """Methods of a route."""
     found = set(getattr(route, "methods", None) or ())
     return found | {"HEAD"} if "GET" in found else found

@@ -1,4 +1,4 @@
-"""Numbers for Prometheus."""
+"""Metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -20,35 +20,33 @@ from prometheus_client.registry import Collector
 
 from evergrow.workspace.records import Status
 
-__all__ = ["Metrics"]
-
-# From a cached listing to an image that waits behind others.
+# From a cached listing to an image at the end of a long queue.
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _BATCHES = (1, 2, 4, 8, 16, 32, 64)
 
 
-class _OfWorkspace(Collector):
-    def __init__(self, ask: Callable[[], Status]) -> None:
-        self._ask = ask
+class _WorkspaceCollector(Collector):
+    def __init__(self, read: Callable[[], Status]) -> None:
+        self._read = read
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: what is there is not asked for before someone looks."""
+        """Return nothing: values are read only when metrics are collected."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        status = self._ask()
+        status = self._read()
         values = {
             "examples": ("Examples.", status.n_examples),
             "classes": ("Classes.", status.n_classes),
             "event": ("Number of the newest change.", status.event),
             "workspace_bytes": ("Size of the workspace on disk.", status.n_bytes),
         }
-        for name, (what, value) in values.items():
-            yield GaugeMetricFamily(f"evergrow_{name}", what, value=value)
+        for name, (description, value) in values.items():
+            yield GaugeMetricFamily(f"evergrow_{name}", description, value=value)
 
 
 class Metrics:
-    """All numbers of one service, in a registry of its own."""
+    """All metrics of one service, in a registry of its own."""
 
     content_type = CONTENT_TYPE_PLAIN_0_0_4
 
@@ -64,14 +62,14 @@ class Metrics:
         )
         self._seconds = Histogram(
             "evergrow_request_seconds",
-            "Time from the head of a request to the end of its answer.",
+            "Time from the headers of a request to the end of its response.",
             ["method", "route"],
             buckets=_SECONDS,
             registry=self.registry,
         )
         self.refused_images = Counter(
             "evergrow_refused_images",
-            "Images that were not taken, by reason.",
+            "Refused images, by reason.",
             ["reason"],
             registry=self.registry,
         )
@@ -93,14 +91,14 @@ class Metrics:
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
 
-    def watch(self, name: str, what: str, ask: Callable[[], float]) -> None:
-        """Add a number that is asked for whenever someone looks."""
-        Gauge(f"evergrow_{name}", what, registry=self.registry).set_function(ask)
+    def add_gauge(self, name: str, description: str, read: Callable[[], float]) -> None:
+        """Add a value that is read whenever metrics are collected."""
+        Gauge(f"evergrow_{name}", description, registry=self.registry).set_function(read)
 
-    def watch_workspace(self, ask: Callable[[], Status]) -> None:
-        """Add what a workspace tells of itself, asked for once per look."""
-        self.registry.register(_OfWorkspace(ask))
+    def add_workspace(self, read: Callable[[], Status]) -> None:
+        """Add the size of a workspace; its status is read once per collection."""
+        self.registry.register(_WorkspaceCollector(read))
 
     def text(self) -> bytes:
-        """All numbers as Prometheus reads them."""
+        """Return all metrics in Prometheus's text format."""
         return generate_latest(self.registry)

@@ -1,4 +1,4 @@
-"""What can be set about a service, and how much one client may take of it."""
+"""Settings of the service: limits on what clients may use."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from evergrow.foundation.params import Integer, Number, Rule, check_parameters
-from evergrow.service.decoding.child import DecoderLimits
+from evergrow.service.decoding.decoder import DecoderLimits
 from evergrow.vision.images.sources import ReadLimits
-
-__all__ = ["Settings"]
 
 _MILLION = 1_000_000
 _BYTES_AT_ONCE = 400 * _MILLION
@@ -27,37 +25,37 @@ class Settings:
     Parameters
     ----------
     max_request_bytes : int, default=20_000_000
-        Longest body of a request. Raise it for large photographs.
+        Maximum length of a request body. Raise it for large photographs.
     max_bytes_at_once : int, default=0
-        Bodies that are held in memory at once; further requests are asked to come later. 0 for
-        400 million, or two of the longest if that is more.
+        Total size of the bodies held in memory; beyond it requests are answered with 503. 0 for
+        400 million, or twice ``max_request_bytes`` if that is more.
     read_seconds : float, default=30
-        Time for a request to arrive whole. Raise it for slow networks.
+        Timeout for receiving a request body. Raise it for slow networks.
     rate, burst : float and int, default=300 and 600
-        Requests per second of one token, and how many at once after a pause.
+        Rate limit of one token in requests per second, and the size of a burst after a pause.
     max_images : int, default=32
-        Images, or embeddings, in one request.
+        Maximum number of images, or embeddings, in one request.
     max_pixels : int, default=50_000_000
-        Pixels of one image.
+        Maximum number of pixels of one image.
     decode_seconds : float, default=10
-        Time to decode one image.
+        Timeout for decoding one image.
     request_decode_seconds : float, default=20
-        Time to decode all images of one request, one after the other.
+        Total decoding time for all images of one request.
     images_seconds : float, default=60
-        Time that a request waits for its images in all, behind those of others too; then it is
-        asked to come later.
+        Timeout for processing the images of a request, including their time in the queue; then
+        the request is answered with 503.
     max_waiting_images : int, default=512
-        Images of one token that may wait to be decoded; beyond it clients are asked to come later.
+        Maximum number of queued images of one token; beyond it requests are answered with 503.
     decode_bytes : int, default=2_000_000_000
-        Address space of a process that decodes.
+        Address space of a decoder process.
     decoders : int, default=0
-        Processes that decode; 0 for one per processor, at least two.
+        Number of decoder processes; 0 for one per processor, at least two.
     threads : int, default=0
-        Threads that run the network; 0 for one per processor.
+        Number of threads that run the network; 0 for one per processor.
     max_queue : int, default=256
-        Changes that may wait to be written; beyond it clients are asked to come later.
+        Maximum number of queued changes; beyond it requests are answered with 503.
     stop_seconds : float, default=20
-        Time that requests have to end when the service is told to stop.
+        Grace period for running requests at shutdown.
     """
 
     max_request_bytes: int = 20 * _MILLION
@@ -103,22 +101,22 @@ class Settings:
 
     @property
     def n_bytes_at_once(self) -> int:
-        """Bytes of bodies that are held in memory at once."""
+        """Limit on the total size of the bodies held in memory."""
         return self.max_bytes_at_once or max(_BYTES_AT_ONCE, 2 * self.max_request_bytes)
 
     @property
     def n_decoders(self) -> int:
-        """Processes that decode."""
+        """Number of decoder processes."""
         return self.decoders or max(2, self.n_processors)
 
     @property
     def n_threads(self) -> int:
-        """Threads that run the network."""
+        """Number of threads that run the network."""
         return self.threads or self.n_processors
 
     @property
     def decoder_limits(self) -> DecoderLimits:
-        """How much one image may take."""
+        """Memory and time that one image may use."""
         reading = ReadLimits(max_pixels=self.max_pixels, max_bytes=self.max_request_bytes)
         return DecoderLimits(
             reading, self.decode_bytes, self.decode_seconds, self.request_decode_seconds

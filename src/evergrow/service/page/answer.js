@@ -1,9 +1,10 @@
-/** What the model says, as bars. Every bar is a button that corrects the answer with one click. */
+/** The prediction as bars. Every bar is a button that teaches the picture as that class. */
 
-import { button, element, fill, isolated, listen, named, percent } from "./dom.js";
+import { button, element, fill, listen, named } from "./dom.js";
+import { predictionParts } from "./prediction_text.js";
+import { isolated, nameMark, percent } from "./text.js";
 
-const SURE = 0.5;
-const MOST_BARS = 5;
+const MAX_BARS = 5;
 
 export class AnswerPanel {
   #root;
@@ -32,13 +33,13 @@ export class AnswerPanel {
     root.append(this.#words, this.#finer, this.#if, this.#bars, this.#actions);
     const hold = () => this.#hold(true);
     const release = () => this.#hold(false);
-    // Bars that move while someone reaches for one would teach the wrong name.
+    // Bars that move while the user reaches for one would teach the wrong name.
     listen(this.#bars, { pointerenter: hold, pointerdown: hold, pointermove: hold, focusin: hold });
     listen(this.#bars, { pointerleave: release, focusout: release });
     this.clear("");
   }
 
-  /** Whether someone is choosing among the bars: what they see must stay. */
+  /** Whether the user is choosing among the bars, which must not change meanwhile. */
   get held() {
     return this.#chosen;
   }
@@ -50,16 +51,16 @@ export class AnswerPanel {
     for (const part of [this.#finer, this.#if, this.#bars, this.#actions]) part.hidden = true;
   }
 
-  /** @param {boolean} teaches whether this person may teach */
+  /** @param {boolean} teaches whether the user may teach */
   show(answer, teaches) {
     this.#answer = answer;
     this.#words.classList.remove("muted");
-    fill(this.#words, ...words(answer));
+    fill(this.#words, ...predictionParts(answer));
     this.#showFiner(answer);
     this.#if.hidden = answer.known;
     this.#bars.hidden = false;
     this.#bars.classList.toggle("doubtful", !answer.known);
-    const best = answer.top.slice(0, MOST_BARS);
+    const best = answer.top.slice(0, MAX_BARS);
     best.forEach((guess, i) => this.#row(i).show(guess, teaches));
     this.#rows.forEach((row, i) => {
       row.item.hidden = i >= best.length;
@@ -73,7 +74,7 @@ export class AnswerPanel {
     this.#finer.hidden = !known || finest.length === 0;
     if (this.#finer.hidden) return;
     const parts = finest.flatMap(({ name, probability }, i) => {
-      return [i > 0 ? ", " : "", named(name), ` ${percent(probability)}`];
+      return [i > 0 ? ", " : "", nameMark(name), ` ${percent(probability)}`];
     });
     fill(this.#finer, fine === null ? "Not sure which kind: " : "Kind: ", ...parts);
   }
@@ -124,18 +125,4 @@ class Row {
     this.#button.setAttribute("aria-label", `${isolated(name)}, ${percent(probability)}${action}`);
     this.#button.title = teaches ? `Teach this picture as ${isolated(name)}` : "";
   }
-}
-
-/** The answer as a sentence of nodes. */
-export function words({ known, label, fine, probability }) {
-  if (!known) return ["I don’t know this."];
-  const name = fine === null ? [named(label)] : [named(label), " · ", named(fine)];
-  return [probability >= SURE ? "This is " : "Perhaps ", ...name];
-}
-
-/** The answer as text, for announcements. */
-export function spoken({ known, label, fine, probability }) {
-  if (!known) return "I don’t know this.";
-  const name = fine === null ? isolated(label) : `${isolated(label)}, ${isolated(fine)}`;
-  return `${name}, ${percent(probability)}`;
 }

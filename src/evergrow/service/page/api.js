@@ -1,59 +1,23 @@
-/** The service, one function per thing the page asks of it. */
+/** Requests to the service, one function each. */
 
 import { connection } from "./connection.js";
+import { Problem, Unreachable } from "./problems.js";
+import { sentence } from "./text.js";
 import { token } from "./token.js";
 
+export { expectProblem, Problem, Unreachable } from "./problems.js";
+
 const PAGE_SIZE = 500;
-// Enough for every class a workspace takes by default.
-const MOST_PAGES = 20;
-const EVENTS = 50;
+// Enough for every class that a workspace accepts by default.
+const MAX_PAGES = 20;
+const EVENTS_PER_PAGE = 50;
 const UNAUTHORIZED = 401;
-const FAILURES = [500, 502, 504];
-// Longer than the service takes to refuse, so that its own words come first.
-const PATIENCE = 60_000;
+// Longer than the timeouts of the service, so that its own error message comes first.
+const TIMEOUT_MS = 60_000;
 
-/** The service said no, and why. */
-export class Problem extends Error {
-  constructor(status, message, retryAfter = null) {
-    super(message);
-    this.status = status;
-    this.retryAfter = retryAfter;
-  }
-
-  /** Whether the same request may succeed later. */
-  get passing() {
-    return this.status >= 500 || this.status === 429 || this.status === 408;
-  }
-
-  /** Whether the service, or one before it, failed when it may already have done what was asked. */
-  get uncertain() {
-    return FAILURES.includes(this.status);
-  }
-}
-
-/** No answer came. */
-export class Unreachable extends Error {
-  constructor() {
-    super("The service cannot be reached.");
-  }
-
-  get passing() {
-    return true;
-  }
-
-  get uncertain() {
-    return true;
-  }
-}
-
-/** Throws on what is neither said by the service nor a lost way to it: that is a mistake of this page. */
-export function expectProblem(error) {
-  if (!(error instanceof Problem) && !(error instanceof Unreachable)) throw error;
-}
-
-/** Stands for one request, so that sending it twice does what sending it once does. */
+/** A new idempotency key: a change that is sent twice with it is made once. */
 export function newKey() {
-  // randomUUID is missing where the page comes over plain http from another machine.
+  // randomUUID is not available over plain http from another machine.
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
@@ -69,35 +33,28 @@ async function request(path, { method = "GET", query = {}, json, form, key } = {
   const body = json === undefined ? form : JSON.stringify(json);
   let response;
   try {
-    const signal = AbortSignal.timeout(PATIENCE);
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
     response = await fetch(url, { method, headers, body, signal, credentials: "omit", redirect: "error" });
   } catch {
     connection.lost();
     throw new Unreachable();
   }
   connection.found();
-  if (!response.ok) throw await problemOf(response);
+  if (!response.ok) throw await readProblem(response);
   return response;
 }
 
-async function problemOf(response) {
-  let told = {};
+async function readProblem(response) {
+  let body = {};
   try {
-    told = await response.json();
+    body = await response.json();
   } catch {
-    // A proxy may answer with a page of its own; its status says enough.
+    // A proxy may respond with a page of its own; its status is enough.
   }
-  const message = sentence(told.detail || told.title || `the service answered ${response.status}`);
+  const message = sentence(body.detail || body.title || `the service responded with ${response.status}`);
   if (response.status === UNAUTHORIZED) token.refuse(message);
   const pause = Number.parseFloat(response.headers.get("Retry-After"));
   return new Problem(response.status, message, Number.isFinite(pause) ? pause : null);
-}
-
-/** Programs get a clause; people get a sentence. */
-function sentence(told) {
-  const text = String(told);
-  const end = /[.!?…]$/.test(text) ? "" : ".";
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${end}`;
 }
 
 async function get(path, query) {
@@ -108,10 +65,10 @@ async function change(path, json, method = "POST") {
   return (await request(path, { method, json, key: newKey() })).json();
 }
 
-async function everyPage(path) {
+async function getAllPages(path) {
   const items = [];
   let after;
-  for (let page = 0; page < MOST_PAGES; page += 1) {
+  for (let page = 0; page < MAX_PAGES; page += 1) {
     const answer = await get(path, { limit: PAGE_SIZE, after });
     items.push(...answer.items);
     after = answer.next;
@@ -121,17 +78,17 @@ async function everyPage(path) {
 }
 
 export const status = () => get("v1/status");
-export const classes = () => everyPage("v1/classes");
+export const classes = () => getAllPages("v1/classes");
 export const examples = (query) => get("v1/examples", query);
 export const review = () => get("v1/review");
 export const confusion = () => get("v1/confusion");
 
-/** The newest event that fits, or null. */
-export async function newestEvent(fits) {
+/** The newest event that matches, or null. */
+export async function newestEvent(matches) {
   let after;
-  for (let page = 0; page < MOST_PAGES; page += 1) {
-    const { items, next } = await get("v1/events", { limit: EVENTS, after });
-    const found = items.find(fits);
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const { items, next } = await get("v1/events", { limit: EVENTS_PER_PAGE, after });
+    const found = items.find(matches);
     if (found !== undefined) return found;
     if (next === null) break;
     after = next;
@@ -146,7 +103,7 @@ export const split = (label) => change("v1/split", { label });
 export const unsplit = (label) => change("v1/unsplit", { label });
 export const undo = (event) => change("v1/undo", { event });
 export const relabel = (id, names) => change(`v1/examples/${id}`, names, "PATCH");
-/** Several examples as one change, which is undone at once. */
+/** Several examples in one change, with one undo. */
 export const relabelAll = (examples, names) => change("v1/relabel", { examples, ...names });
 export const removeAll = (examples) => change("v1/remove", { examples });
 
@@ -158,7 +115,7 @@ export async function teach({ image, label, fine, key }) {
   return (await request("v1/examples", { method: "POST", form, key })).json();
 }
 
-/** What the model says about each of the pictures. */
+/** The predictions for several pictures. */
 export async function predict(images, top = 5) {
   const form = new FormData();
   for (const image of images) form.append("image", image, "picture");

@@ -1,25 +1,26 @@
-/** Changes of whole classes: each asks what it needs to know, does it and says what it did. */
+/** Changes of whole classes: each asks for confirmation, makes the change and reports the result. */
 
 import * as api from "./api.js";
-import { failed, note } from "./announce.js";
-import { ask, tell } from "./ask.js";
-import { counted, element, named } from "./dom.js";
-import { knowledge } from "./knowledge.js";
+import { notify, notifyError } from "./notifications.js";
+import { ask, showMessage } from "./dialogs.js";
+import { element, named } from "./dom.js";
+import { counted } from "./text.js";
+import { workspace } from "./workspace.js";
 
-const EXAMPLES_EACH = 2;
-const KINDS = 2;
+const PICTURES_PER_KIND = 2;
+const MIN_KINDS = 2;
 
-/** Does a change and says how it went; whether it was done. */
-export async function doing(change) {
+/** Makes a change and reports the result; resolves to whether it was made. */
+export async function runChange(change) {
   try {
-    note("good", (await change()).summary);
+    notify("good", (await change()).summary);
     return true;
   } catch (error) {
     api.expectProblem(error);
-    failed(error);
+    notifyError(error);
     return false;
   } finally {
-    await knowledge.refresh();
+    await workspace.refresh();
   }
 }
 
@@ -30,14 +31,14 @@ export async function renameClass({ name }) {
     fields: [{ name: "to", label: "New name", value: name }],
     accept: "Rename",
   });
-  if (answer !== null && answer.to !== name) await doing(() => api.rename(name, answer.to));
+  if (answer !== null && answer.to !== name) await runChange(() => api.rename(name, answer.to));
 }
 
-/** Whether the class went into another. */
+/** Resolves to whether the class was merged into another one. */
 export async function mergeClass({ name }) {
-  const others = knowledge.classes.map((entry) => entry.name).filter((other) => other !== name);
+  const others = workspace.classes.map((entry) => entry.name).filter((other) => other !== name);
   if (others.length === 0) {
-    tell("Nothing to merge with", element("p", {}, "There is only one class so far."));
+    showMessage("Nothing to merge with", element("p", {}, "There is only one class so far."));
     return false;
   }
   const answer = await ask({
@@ -46,10 +47,10 @@ export async function mergeClass({ name }) {
     fields: [{ name: "into", label: "Merge into", options: others }],
     accept: "Merge",
   });
-  return answer !== null && doing(() => api.merge(name, answer.into));
+  return answer !== null && runChange(() => api.merge(name, answer.into));
 }
 
-/** Whether the class was forgotten. */
+/** Resolves to whether the class was forgotten. */
 export async function forgetClass({ name, n_examples: n }) {
   const answer = await ask({
     title: "Forget class?",
@@ -57,24 +58,24 @@ export async function forgetClass({ name, n_examples: n }) {
     accept: "Forget",
     danger: true,
   });
-  return answer !== null && doing(() => api.forget(name));
+  return answer !== null && runChange(() => api.forget(name));
 }
 
 export async function splitClass(entry) {
   const missing = missingForSplit(entry);
-  if (missing === null) await doing(() => api.split(entry.name));
-  else tell("Not yet: finer names are missing", ...missing);
+  if (missing === null) await runChange(() => api.split(entry.name));
+  else showMessage("Not yet: finer names are missing", ...missing);
 }
 
 export async function joinClass({ name }) {
-  await doing(() => api.unsplit(name));
+  await runChange(() => api.unsplit(name));
 }
 
-/** Paragraphs that say what a split still needs, or null if nothing. */
+/** Paragraphs about what a split still needs; null if it needs nothing. */
 function missingForSplit({ name, fine }) {
-  const ready = fine.filter((kind) => kind.n_given >= EXAMPLES_EACH);
-  if (ready.length >= KINDS) return null;
-  const rule = `To split it, at least ${KINDS} finer names need ${EXAMPLES_EACH} pictures each.`;
+  const ready = fine.filter((kind) => kind.n_given >= PICTURES_PER_KIND);
+  if (ready.length >= MIN_KINDS) return null;
+  const rule = `To split it, at least ${MIN_KINDS} finer names need ${PICTURES_PER_KIND} pictures each.`;
   const begun = fine.map((kind) =>
     element("li", {}, named(kind.name), `: ${counted(kind.n_given, "picture")}`),
   );

@@ -1,22 +1,24 @@
-/** One class: its pictures, its finer names, and everything that can be done with it. */
+/** The view of one class: its pictures, its kinds, and the actions on them. */
 
 import * as api from "./api.js";
-import { ask } from "./ask.js";
-import { doing, forgetClass, joinClass, mergeClass, renameClass, splitClass } from "./changes.js";
+import { ask } from "./dialogs.js";
+import { runChange, forgetClass, joinClass, mergeClass, renameClass, splitClass } from "./changes.js";
 import { connection } from "./connection.js";
-import { byId, button, counted, element, fill, isolated, named, percent, showList } from "./dom.js";
-import { knowledge } from "./knowledge.js";
-import { badge, count, verdict } from "./signs.js";
+import { byId, button, element, fill, named, showList } from "./dom.js";
+import { counted, isolated, percent } from "./text.js";
+import { workspace } from "./workspace.js";
+import { advice, countText } from "./class_advice.js";
+import { badge } from "./class_progress.js";
 import { thumbnailOf } from "./thumbnails.js";
 
-const PAGE = 48;
-// As many as the service changes at once.
-const MOST_CHOSEN = 500;
+const PAGE_SIZE = 48;
+// The service changes at most this many in one request.
+const MAX_CHOSEN = 500;
 
 let id = null;
 let examples = [];
 let next = null;
-let asked = 0;
+let nLoads = 0;
 let seen = null;
 const chosen = new Set();
 
@@ -27,7 +29,7 @@ export const classPage = {
     next = null;
     seen = null;
     chosen.clear();
-    // Nothing of another class may be seen, or chosen, while its own pictures are on their way.
+    // Pictures of another class must not be shown, or chosen, while the new ones load.
     showPictures();
     show();
   },
@@ -56,35 +58,35 @@ export function startClassPage() {
     showPictures();
     byId("class-title").focus();
   });
-  knowledge.addEventListener("change", show);
+  workspace.addEventListener("change", show);
   connection.addEventListener("change", () => {
     if (connection.online) show();
   });
 }
 
-/** A class that is gone has no page. */
+/** Leaves the view of a class that no longer exists. */
 function leaveIf(gone) {
   if (gone) location.hash = "#classes";
 }
 
 function current() {
-  return knowledge.classes.find((entry) => entry.id === id) ?? null;
+  return workspace.classes.find((entry) => entry.id === id) ?? null;
 }
 
 function show() {
-  if (id === null || knowledge.status === null) return;
+  if (id === null || workspace.status === null) return;
   const entry = current();
   byId("class-gone").hidden = entry !== null;
   byId("class-body").hidden = entry === null;
   fill(byId("class-title"), entry === null ? "Class" : named(entry.name));
   if (entry === null) return;
-  fill(byId("class-sign"), badge(entry), " ", count(entry), ". ", ...verdict(entry));
-  byId("class-tools").hidden = !knowledge.teaches;
+  fill(byId("class-sign"), badge(entry), " ", countText(entry), ". ", ...advice(entry));
+  byId("class-tools").hidden = !workspace.teaches;
   byId("class-split").hidden = entry.split;
   byId("class-join").hidden = !entry.split;
   showKinds(entry);
   showChosen();
-  if (seen !== knowledge.moment) load(null);
+  if (seen !== workspace.version) load(null);
 }
 
 function showKinds({ fine, split }) {
@@ -95,26 +97,26 @@ function showKinds({ fine, split }) {
     return element("li", { class: "chip" }, named(kind.name), ` ${kind.n_given}${guesses}`);
   });
   byId("kinds-note").textContent = split
-    ? "Split: the model tells these kinds apart, and says only the class when it is unsure."
+    ? "Split: the model tells these kinds apart, and gives only the class when it is not certain."
     : "Not split yet: the model does not tell these kinds apart.";
 }
 
-/** Loads the first pictures again, or the ones that follow. */
-async function load(after, more = PAGE) {
+/** Loads the first pictures, or the next page. */
+async function load(after, more = PAGE_SIZE) {
   const entry = current();
-  const turn = (asked += 1);
-  seen = knowledge.moment;
-  const limit = after === null ? Math.min(MOST_CHOSEN, Math.max(PAGE, examples.length)) : more;
+  const loadNumber = (nLoads += 1);
+  seen = workspace.version;
+  const limit = after === null ? Math.min(MAX_CHOSEN, Math.max(PAGE_SIZE, examples.length)) : more;
   byId("class-problem").textContent = "";
   try {
     const page = await api.examples({ label: entry.name, limit, after });
-    if (turn !== asked || id !== entry.id) return;
+    if (loadNumber !== nLoads || id !== entry.id) return;
     examples = after === null ? page.items : [...examples, ...page.items];
     next = page.next;
   } catch (error) {
     api.expectProblem(error);
-    if (turn !== asked) return;
-    // What is on the page stays; the next change asks again.
+    if (loadNumber !== nLoads) return;
+    // The page stays as it is; the next change loads again.
     seen = null;
     byId("class-problem").textContent = `The pictures cannot be loaded now. ${error.message}`;
     return;
@@ -125,7 +127,7 @@ async function load(after, more = PAGE) {
 function showPictures() {
   const there = new Set(examples.map((example) => example.id));
   for (const example of chosen) if (!there.has(example)) chosen.delete(example);
-  const { teaches } = knowledge;
+  const { teaches } = workspace;
   const items = examples.map((example) => {
     return { key: example.id, state: [example, chosen.has(example.id), teaches], example };
   });
@@ -135,14 +137,14 @@ function showPictures() {
   showChosen();
 }
 
-/** Chooses every picture of the class, also those that are not shown yet, as far as one change goes. */
+/** Chooses all pictures of the class, also those not loaded yet, up to the limit of one change. */
 async function chooseAll() {
-  while (next !== null && examples.length < MOST_CHOSEN) {
+  while (next !== null && examples.length < MAX_CHOSEN) {
     const before = examples.length;
-    await load(next, MOST_CHOSEN);
+    await load(next, MAX_CHOSEN);
     if (examples.length === before) break;
   }
-  for (const example of examples.slice(0, MOST_CHOSEN)) chosen.add(example.id);
+  for (const example of examples.slice(0, MAX_CHOSEN)) chosen.add(example.id);
   showPictures();
 }
 
@@ -150,11 +152,11 @@ function tileOf({ example }) {
   const description = `Picture ${example.id} of ${isolated(example.label)}`;
   const image = thumbnailOf(example, description);
   const caption = captionOf(example);
-  if (!knowledge.teaches) return element("li", {}, element("span", { class: "tile" }, image, ...caption));
+  if (!workspace.teaches) return element("li", {}, element("span", { class: "tile" }, image, ...caption));
   const checked = chosen.has(example.id);
   const box = element("input", { type: "checkbox", checked, "aria-label": `Choose ${description}` });
   box.addEventListener("change", () => {
-    if (box.checked && chosen.size < MOST_CHOSEN) chosen.add(example.id);
+    if (box.checked && chosen.size < MAX_CHOSEN) chosen.add(example.id);
     else chosen.delete(example.id);
     box.checked = chosen.has(example.id);
     showChosen();
@@ -174,7 +176,7 @@ function captionOf({ fine, fine_kind: kind, fine_probability: share }) {
 }
 
 function confirm(example) {
-  return doing(() => api.relabel(example.id, { fine: example.fine }));
+  return runChange(() => api.relabel(example.id, { fine: example.fine }));
 }
 
 function showChosen() {
@@ -192,20 +194,20 @@ async function giveFiner() {
 async function moveChosen() {
   const answer = await ask({
     title: "Move to another class",
-    text: [`${counted(chosen.size, "picture")} chosen. Which class shows them?`],
+    text: [`${counted(chosen.size, "picture")} chosen. To which class do they belong?`],
     fields: [{ name: "label", label: "Class, known or new" }],
     accept: "Move",
   });
   if (answer !== null) await forChosen((examples) => api.relabelAll(examples, { label: answer.label }));
 }
 
-/** One change for all of them, which is undone at once. */
+/** Makes one change for all chosen pictures, with one undo. */
 async function forChosen(change) {
   const examples = [...chosen];
-  if (!(await doing(() => change(examples)))) return;
+  if (!(await runChange(() => change(examples)))) return;
   chosen.clear();
   byId("chosen-fine").value = "";
   showPictures();
-  // The form that had the focus is gone.
+  // The form that had the focus is hidden now.
   byId("class-title").focus();
 }

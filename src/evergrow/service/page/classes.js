@@ -1,15 +1,17 @@
-/** The gallery of classes. */
+/** The view of all classes. */
 
 import * as api from "./api.js";
-import { byId, counted, element, isolated, named, showList } from "./dom.js";
-import { knowledge } from "./knowledge.js";
-import { badge, count, verdict } from "./signs.js";
+import { byId, element, named, showList } from "./dom.js";
+import { counted, isolated } from "./text.js";
+import { workspace } from "./workspace.js";
+import { advice, countText } from "./class_advice.js";
+import { badge } from "./class_progress.js";
 import { thumbnailOf } from "./thumbnails.js";
 
-const STEP = 60;
-const COVERS = 3;
+const PAGE_SIZE = 60;
+const N_COVERS = 3;
 
-let most = STEP;
+let most = PAGE_SIZE;
 let open = false;
 const covers = new Map();
 
@@ -23,43 +25,43 @@ export const classesView = {
   },
 };
 
-/** Nothing of what one token showed is there for the next. */
-export function forgetCovers() {
+/** Forgets the covers: those of one token are not shown to the next. */
+export function clearCovers() {
   covers.clear();
 }
 
 export function startClasses() {
   byId("class-filter").addEventListener("input", () => {
-    most = STEP;
+    most = PAGE_SIZE;
     show();
   });
   byId("classes-more").addEventListener("click", () => {
-    most += STEP;
+    most += PAGE_SIZE;
     show();
   });
-  knowledge.addEventListener("change", show);
+  workspace.addEventListener("change", show);
 }
 
 function show() {
   if (!open) return;
   const part = byId("class-filter").value.trim().toLowerCase();
-  const fitting = knowledge.classes.filter((entry) => entry.name.toLowerCase().includes(part));
+  const fitting = workspace.classes.filter((entry) => entry.name.toLowerCase().includes(part));
   const items = fitting.slice(0, most).map((entry) => ({ key: entry.id, state: entry, entry }));
   showList(byId("class-cards"), items, cardOf);
   byId("classes-more").hidden = fitting.length <= most;
   byId("classes-none").hidden = fitting.length > 0;
-  const none = knowledge.empty ? "Nothing was taught yet." : "No class has a name like this.";
+  const none = workspace.empty ? "Nothing has been taught yet." : "No class has a matching name.";
   byId("classes-none").textContent = none;
   byId("classes-sum").textContent = sum();
 }
 
 function sum() {
-  const { status } = knowledge;
-  if (status === null || knowledge.empty) return "";
+  const { status } = workspace;
+  if (status === null || workspace.empty) return "";
   const all = `${counted(status.n_classes, "class", "classes")}, ${counted(status.n_examples, "picture")}`;
   const { accuracy, measured_false_alarms: alarms } = status;
   const known = accuracy === null ? "" : `; recognised ${Math.round(100 * accuracy.rate)} % of the time`;
-  const unknown = alarms === null ? "" : `; ${Math.round(100 * alarms)} % of known things are called unknown`;
+  const unknown = alarms === null ? "" : `; ${Math.round(100 * alarms)} % of known things are reported as unknown`;
   return `${all}${known}${unknown}.`;
 }
 
@@ -69,20 +71,20 @@ function cardOf({ entry }) {
   const link = element("a", { href: `#class/${entry.id}`, class: "class-card card" }, place);
   link.append(
     element("span", { class: "row" }, element("strong", {}, named(entry.name)), badge(entry)),
-    element("span", { class: "muted" }, count(entry)),
-    element("span", { class: "muted small" }, ...verdict(entry)),
+    element("span", { class: "muted" }, countText(entry)),
+    element("span", { class: "muted small" }, ...advice(entry)),
   );
   const kinds = entry.fine.map((kind) => element("span", { class: "chip" }, named(kind.name)));
   if (kinds.length > 0) link.append(element("span", { class: "row" }, ...kinds));
   return element("li", {}, link);
 }
 
-/** The first pictures of a class; asked for again only when their number changed. */
+/** Shows the first pictures of a class; they are loaded again only when their number changes. */
 async function showCovers(place, entry) {
   const { id, name, n_examples: n } = entry;
   const known = covers.get(id);
   try {
-    const { items } = known?.n === n ? known : await api.examples({ label: name, limit: COVERS });
+    const { items } = known?.n === n ? known : await api.examples({ label: name, limit: N_COVERS });
     covers.set(id, { n, items });
     const describe = (example) => `Picture ${example.id} of ${isolated(name)}`;
     place.append(...items.map((example) => thumbnailOf(example, describe(example))));

@@ -1,12 +1,12 @@
 /** Whether the service can be reached; fires "change". */
 
-const FIRST_PAUSE = 1000;
-const LONGEST_PAUSE = 15000;
-const PATIENCE = 5000;
+const FIRST_PAUSE_MS = 1000;
+const MAX_PAUSE_MS = 15000;
+const TIMEOUT_MS = 5000;
 
 class Connection extends EventTarget {
   #reached = true;
-  #pause = FIRST_PAUSE;
+  #pause = FIRST_PAUSE_MS;
   #timer = null;
 
   constructor() {
@@ -19,27 +19,27 @@ class Connection extends EventTarget {
     return this.#reached;
   }
 
-  /** An answer came, whatever it said. */
+  /** Notes that a response came, whatever its status. */
   found() {
     clearTimeout(this.#timer);
     this.#timer = null;
-    this.#pause = FIRST_PAUSE;
+    this.#pause = FIRST_PAUSE_MS;
     this.#set(true);
   }
 
-  /** A request came to nothing: look again and again, ever less often, until something answers. */
+  /** Notes that a request failed, and probes with backoff until the service responds. */
   lost() {
     this.#set(false);
     if (this.#timer !== null) return;
     this.#timer = setTimeout(() => this.#probe(), this.#pause);
-    this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
+    this.#pause = Math.min(2 * this.#pause, MAX_PAUSE_MS);
   }
 
   async #probe() {
     clearTimeout(this.#timer);
     this.#timer = null;
     try {
-      const signal = AbortSignal.timeout(PATIENCE);
+      const signal = AbortSignal.timeout(TIMEOUT_MS);
       const answer = await fetch(new URL("healthz", document.baseURI), { cache: "no-store", signal });
       if (answer.ok) this.found();
       else this.lost();

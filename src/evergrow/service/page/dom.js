@@ -1,10 +1,10 @@
-/** Builds the page out of elements, never out of markup: what people type stays text. */
+/** Builds the page from elements, never from markup: what users type stays text. */
 
 /**
  * @param {string} tag
  * @param {object} properties `class`, `on` (listeners by event), element properties, attributes;
  *   undefined, null and false are left out.
- * @param {...(Node|string|null)} children
+ * @param {...(Node|string|{name: string}|null)} children nodes, text, and marked names of text.js
  */
 export function element(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
@@ -31,38 +31,25 @@ export function byId(id) {
   return document.getElementById(id);
 }
 
-// About what two lines of a narrow place hold; longer names are cut there.
+// About two lines on a phone; longer names are cut there.
 const LONG_NAME = 30;
 
-/** The name of a class. Its own direction of writing must not turn the sentence around it. */
+/** The name of a class. Its writing direction must not change that of the sentence around it. */
 export function named(text) {
   return element("bdi", { class: "name", title: text.length > LONG_NAME ? text : null }, text);
-}
-
-/** The same for places that take text only, such as announcements and labels of controls. */
-export function isolated(text) {
-  return `\u2068${text}\u2069`;
 }
 
 export function button(text, listener, properties = {}) {
   return element("button", { type: "button", ...properties, on: { click: listener } }, text);
 }
 
-export function percent(share) {
-  return `${Math.round(100 * share)} %`;
-}
-
-export function counted(number, one, many = `${one}s`) {
-  return `${number} ${number === 1 ? one : many}`;
-}
-
 const shown = new WeakMap();
 
 /**
- * Shows a list anew only where it changed, so that focus and loaded pictures stay.
+ * Updates a list only where it changed, so that focus and loaded pictures stay.
  *
  * @param {HTMLElement} list
- * @param {Array<{key: string|number, state: any}>} items `state` is all that is seen of an item
+ * @param {Array<{key: string|number, state: any}>} items `state` is everything that an item shows
  * @param {(item: object) => HTMLElement} build makes the list item
  */
 export function showList(list, items, build) {
@@ -80,7 +67,7 @@ export function showList(list, items, build) {
     }
     return made;
   });
-  // Moving an element takes its focus away, so what is in place is left alone.
+  // Moving an element removes its focus, so elements in place are not touched.
   children.forEach((child, i) => {
     if (list.children[i] !== child) list.insertBefore(child, list.children[i] ?? null);
   });
@@ -89,7 +76,7 @@ export function showList(list, items, build) {
 
 const FOCUSABLE = "a[href], button, input, select";
 
-/** Whether keys that come now are meant as text. */
+/** Whether the user is typing text. */
 export function isTyping(target) {
   return (
     target instanceof HTMLElement &&
@@ -99,5 +86,7 @@ export function isTyping(target) {
 }
 
 function present(children) {
-  return children.filter((child) => child !== null && child !== undefined && child !== false);
+  return children
+    .filter((child) => child !== null && child !== undefined && child !== false)
+    .map((child) => (typeof child === "object" && !(child instanceof Node) ? named(child.name) : child));
 }

@@ -1,20 +1,21 @@
-/** Starts the page: asks for the token, shows one view at a time, says how things stand. */
+/** Starts the page: asks for the token, shows one view at a time, and shows the connection state. */
 
 import { expectProblem, Unreachable } from "./api.js";
-import { say } from "./announce.js";
-import { ask } from "./ask.js";
+import { announce } from "./notifications.js";
+import { ask } from "./dialogs.js";
 import { classPage, startClassPage } from "./class_page.js";
-import { classesView, forgetCovers, startClasses } from "./classes.js";
+import { classesView, clearCovers, startClasses } from "./classes.js";
 import { confusionView, startConfusion } from "./confusion.js";
 import { connection } from "./connection.js";
-import { byId, counted } from "./dom.js";
-import { takeDrops } from "./drops.js";
-import { knowledge } from "./knowledge.js";
+import { byId } from "./dom.js";
+import { counted } from "./text.js";
+import { startFileInput } from "./file_input.js";
+import { workspace } from "./workspace.js";
 import { outbox } from "./outbox.js";
 import { reviewView, startReview } from "./review.js";
 import { startHelp } from "./shortcuts.js";
-import { startTeaching, teachView } from "./teach.js";
-import { forgetPictures, warning } from "./teaching.js";
+import { startTeachView, teachView } from "./teach_view.js";
+import { clearPictures, storageWarning } from "./taught_pictures.js";
 import { looksLikeToken, token } from "./token.js";
 import { tray } from "./tray.js";
 import { startUndo } from "./undo.js";
@@ -29,11 +30,11 @@ const VIEWS = {
 
 let current = null;
 
-/** Shows the view that the address names. */
+/** Shows the view named in the address. */
 function route({ focus = true } = {}) {
-  if (knowledge.status === null) return;
+  if (workspace.status === null) return;
   const [name, detail] = location.hash.slice(1).split("/");
-  // The link that skips to the content is no view.
+  // The link that skips to the content is not a view.
   if (name === "main" && current !== null) return;
   const next = name in VIEWS ? name : "teach";
   if (current !== null) VIEWS[current].view.leave();
@@ -56,13 +57,13 @@ function showSection(id) {
   for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== id;
 }
 
-/** Tries a token; shows the page, or why not. */
+/** Tries the token; shows the page, or the error. */
 async function enter() {
   byId("enter-problem").textContent = "";
   try {
-    await knowledge.open();
+    await workspace.open();
   } catch (error) {
-    // Refused tokens are told about by the token itself.
+    // For a refused token, the token fires an event.
     if (error instanceof Unreachable) waitForService();
     else {
       expectProblem(error);
@@ -72,11 +73,11 @@ async function enter() {
   }
   document.body.classList.remove("outside");
   route();
-  if (knowledge.teaches) outbox.open(knowledge.status.id);
+  if (workspace.teaches) outbox.open(workspace.status.id);
 }
 
 function waitForService() {
-  askForToken("The service cannot be reached. This page goes on by itself when it is back.");
+  askForToken("The service cannot be reached. This page continues by itself when it is back.");
   const again = () => {
     if (!connection.online) return;
     connection.removeEventListener("change", again);
@@ -109,16 +110,16 @@ function startToken() {
   });
   token.addEventListener("refused", ({ detail }) => {
     close();
-    askForToken(`The service does not take this token. ${detail}`);
+    askForToken(`The service does not accept this token. ${detail}`);
   });
-  byId("leave").addEventListener("click", leave);
+  byId("leave").addEventListener("click", signOut);
 }
 
-async function leave() {
+async function signOut() {
   if (outbox.waiting > 0) {
     const answer = await ask({
       title: "Not everything was sent",
-      text: [`${counted(outbox.waiting, "picture")} kept here will be sent after the next sign-in.${warning()}`],
+      text: [`${counted(outbox.waiting, "picture")} stored here will be sent after the next sign-in.${storageWarning()}`],
       accept: "Sign out",
     });
     if (answer === null) return;
@@ -131,24 +132,24 @@ async function leave() {
 
 function close() {
   outbox.close();
-  knowledge.close();
-  forgetCovers();
-  forgetPictures();
+  workspace.close();
+  clearCovers();
+  clearPictures();
 }
 
 function showState() {
-  const kept =
+  const stored =
     outbox.waiting > 0
-      ? `${counted(outbox.waiting, "picture")} kept here will be sent when it is back.${warning()}`
-      : "What you teach now is kept here and sent later.";
+      ? `${counted(outbox.waiting, "picture")} stored here will be sent when it is back.${storageWarning()}`
+      : "What you teach now is stored here and sent later.";
   byId("offline").hidden = connection.online;
-  byId("offline").textContent = `The service cannot be reached. ${kept}`;
+  byId("offline").textContent = `The service cannot be reached. ${stored}`;
   byId("sending").hidden = !connection.online || outbox.waiting < 2;
   byId("sending").textContent = `Sending ${counted(outbox.waiting, "picture")} …`;
-  byId("read-only").hidden = knowledge.status === null || knowledge.teaches;
+  byId("read-only").hidden = workspace.status === null || workspace.teaches;
 }
 
-/** Skips to the content; the address stays that of the view, also for a reload. */
+/** Skips to the content without changing the address, which a reload needs. */
 function startSkipping() {
   document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault();
@@ -159,30 +160,30 @@ function startSkipping() {
 function start() {
   startToken();
   startSkipping();
-  startTeaching();
+  startTeachView();
   startReview();
   startClasses();
   startClassPage();
   startConfusion();
   startUndo();
   startHelp(byId("help"));
-  takeDrops(() => current !== null);
-  for (const source of [connection, outbox, knowledge]) source.addEventListener("change", showState);
+  startFileInput(() => current !== null);
+  for (const source of [connection, outbox, workspace]) source.addEventListener("change", showState);
   connection.addEventListener("change", () => {
-    // That it is gone is said by its banner.
-    if (connection.online) say("The service is back.");
+    // A banner shows that it is offline.
+    if (connection.online) announce("The service is back.");
   });
   window.addEventListener("hashchange", () => route());
   window.addEventListener("beforeunload", (event) => {
-    // Kept pictures survive; those in the tray do not, nor those that the browser refused to keep.
-    if (tray.pictures.length > 0 || outbox.loose > 0) event.preventDefault();
+    // Stored pictures survive; those in the tray, and those that could not be stored, do not.
+    if (tray.pictures.length > 0 || outbox.unstored > 0) event.preventDefault();
   });
   document.addEventListener("visibilitychange", () => {
     if (current !== "teach") return;
     if (document.hidden) teachView.leave();
     else teachView.enter();
   });
-  // Refused under a certificate the browser does not know: then the page needs the service to open.
+  // Refused under an unknown certificate: then the page cannot open offline.
   navigator.serviceWorker?.register("static/worker.js", { scope: "./" }).catch(() => {});
   if (token.value === null) askForToken();
   else enter();

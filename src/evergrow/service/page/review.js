@@ -1,14 +1,15 @@
-/** The view to go through pictures quickly, with the keyboard or by touch. */
+/** The view to check pictures quickly, with the keyboard or by touch. */
 
 import * as api from "./api.js";
-import { say } from "./announce.js";
-import { doing } from "./changes.js";
-import { button, byId, counted, element, fill, named, percent } from "./dom.js";
-import { knowledge } from "./knowledge.js";
-import { suggest } from "./naming.js";
+import { announce } from "./notifications.js";
+import { runChange } from "./changes.js";
+import { button, byId, element, fill, named } from "./dom.js";
+import { counted, percent } from "./text.js";
+import { workspace } from "./workspace.js";
+import { suggest } from "./name_form.js";
 import { reviewQueue } from "./review_queue.js";
 import { reviewShortcuts } from "./shortcuts.js";
-import { teachPicture } from "./teaching.js";
+import { teachPicture } from "./taught_pictures.js";
 import { pictureOf } from "./thumbnails.js";
 import { largeOf } from "./tray.js";
 import { undo, undone } from "./undo.js";
@@ -43,11 +44,11 @@ export function startReview() {
     if (event.key === "Escape") byId("review-card").focus();
   });
   reviewQueue.addEventListener("change", show);
-  knowledge.addEventListener("change", () => {
+  workspace.addEventListener("change", () => {
     if (open) reviewQueue.load();
   });
   undone.addEventListener("undone", ({ detail: event }) => reviewQueue.again(keyOfEvent.get(event)));
-  const ready = () => open && item !== null && knowledge.teaches;
+  const ready = () => open && item !== null && workspace.teaches;
   const name = () => byId("review-name").focus();
   reviewShortcuts(byId("review-card"), { ready, accept, choose, skip, undo, name });
 }
@@ -56,7 +57,7 @@ function show() {
   const { items } = reviewQueue;
   byId("review-count").textContent = items.length > 0 ? String(items.length) : "";
   if (!open) return;
-  // What someone looks at stays until it is decided, even if something less certain came.
+  // The shown picture stays until it is decided, even if a less certain one arrives.
   item = items.find((one) => one.key === item?.key) ?? items[0] ?? null;
   byId("review-card").hidden = item === null;
   byId("review-empty").hidden = item !== null;
@@ -65,7 +66,7 @@ function show() {
     drawn = null;
     return;
   }
-  byId("review-left").textContent = `${counted(items.length, "picture")} to look at, least certain first`;
+  byId("review-left").textContent = `${counted(items.length, "picture")} to check, least certain first`;
   showQuestion();
   if (drawn !== item.key) showPicture();
 }
@@ -77,8 +78,8 @@ function showQuestion() {
   fill(byId("review-choices"), ...item.choices.map(choiceItem));
   const { accept: verb, choices, acceptable } = item;
   fill(byId("review-accept-what"), ...(acceptable ? [verb, named(choices[0].name)] : ["Accept"]));
-  byId("review-accept").disabled = !acceptable || !knowledge.teaches;
-  byId("review-naming").hidden = !knowledge.teaches;
+  byId("review-accept").disabled = !acceptable || !workspace.teaches;
+  byId("review-naming").hidden = !workspace.teaches;
   suggestNames();
 }
 
@@ -89,7 +90,7 @@ function suggestNames() {
 function choiceItem({ verb, name, share }, i) {
   const control = button(element("kbd", { "aria-hidden": "true" }, String(i + 1)), () => choose(i), {
     class: i === 0 && item.acceptable ? "choice first" : "choice",
-    disabled: !knowledge.teaches,
+    disabled: !workspace.teaches,
   });
   control.append(element("span", {}, verb, named(name)), element("span", { class: "share" }, share === null ? "" : percent(share)));
   return element("li", {}, control);
@@ -100,7 +101,7 @@ async function showPicture() {
   drawn = key;
   byId("review-name").value = "";
   byId("review-card").focus({ preventScroll: true });
-  say([item.question, item.hint, item.acceptable ? `Enter: ${item.accept}${item.choices[0].name}.` : ""].join(" "));
+  announce([item.question, item.hint, item.acceptable ? `Enter: ${item.accept}${item.choices[0].name}.` : ""].join(" "));
   const { picture, example } = item;
   const shown = picture ? await largeOf(picture) : pictureOf(example, `Picture ${example.id}`);
   if (drawn === key) fill(byId("review-picture"), shown);
@@ -133,7 +134,7 @@ async function decide(names) {
   }
   reviewQueue.done(decided);
   let event = null;
-  const changed = await doing(async () => {
+  const changed = await runChange(async () => {
     const change = await api.relabel(decided.example.id, names);
     ({ event } = change);
     return change;

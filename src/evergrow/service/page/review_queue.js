@@ -1,16 +1,14 @@
-/** What someone should look at, least certain first. */
+/** Pictures to check, least certain first. */
 
 import * as api from "./api.js";
-import { knowledge } from "./knowledge.js";
+import { workspace } from "./workspace.js";
 import { tray } from "./tray.js";
-import { isolated, percent } from "./dom.js";
-
-const MOST_CHOICES = 9;
+import { doubtItem, guessItem, unnamedItem } from "./review_items.js";
 
 /** Fires "change". */
 class ReviewQueue extends EventTarget {
   #doubts = [];
-  // Decided or skipped; what is undone is asked again.
+  // Decided or skipped; after an undo they are shown again.
   #done = new Set();
   #skipped = 0;
   #seen = null;
@@ -21,19 +19,22 @@ class ReviewQueue extends EventTarget {
   }
 
   get items() {
-    const unnamed = tray.pictures.filter((picture) => picture.problem === null).map(unnamedItem);
+    const names = classNames();
+    const unnamed = tray.pictures
+      .filter((picture) => picture.problem === null)
+      .map((picture) => unnamedItem(picture, names));
     return [...unnamed, ...this.#doubts]
       .filter((item) => !this.#done.has(item.key))
       .sort((one, other) => one.certainty - other.certainty);
   }
 
   async load() {
-    if (knowledge.status === null || this.#seen === knowledge.moment) return;
-    const { moment } = knowledge;
+    if (workspace.status === null || this.#seen === workspace.version) return;
+    const { version } = workspace;
     try {
       const { items } = await api.review();
-      this.#doubts = items.map((item) => KINDS[item.reason](item));
-      this.#seen = moment;
+      this.#doubts = items.map(reviewItem);
+      this.#seen = version;
       this.#changed();
     } catch (error) {
       api.expectProblem(error);
@@ -50,7 +51,7 @@ class ReviewQueue extends EventTarget {
     this.done(item);
   }
 
-  /** How many were skipped since the last look. */
+  /** Number of skipped pictures since the last restart. */
   get skipped() {
     return this.#skipped;
   }
@@ -59,7 +60,7 @@ class ReviewQueue extends EventTarget {
     if (this.#done.delete(key)) this.#changed();
   }
 
-  /** Skipped ones come back for another look. */
+  /** Shows skipped pictures again. */
   restart() {
     this.#done.clear();
     this.#skipped = 0;
@@ -73,78 +74,14 @@ class ReviewQueue extends EventTarget {
   }
 }
 
-function unnamedItem(picture) {
-  const { answer } = picture;
-  const choices = (answer?.top ?? []).slice(0, MOST_CHOICES).map(({ name, probability }) => ({
-    verb: "",
-    name,
-    share: probability,
-    names: { label: name, fine: name === answer.label ? answer.fine : null },
-  }));
-  const known = answer?.known ?? false;
-  return {
-    key: `picture ${picture.id}`,
-    picture,
-    question: "What is this?",
-    hint: known || choices.length === 0 ? "" : "It looks like nothing taught so far.",
-    choices,
-    accept: "Teach as ",
-    // Nobody should accept a name by Enter that the model itself does not believe in.
-    acceptable: known,
-    newName: (name) => ({ label: name, fine: null }),
-    newNameLabel: "Another class, known or new",
-    otherNames: classNames,
-    certainty: known ? answer.probability : (answer?.probability ?? 0) - 1,
-  };
-}
-
 function classNames() {
-  return knowledge.classes.map((entry) => entry.name);
+  return workspace.classes.map((entry) => entry.name);
 }
 
-const KINDS = { guess: guessItem, doubt: doubtItem };
-
-function guessItem({ example, suggestion, probability }) {
-  const kinds = knowledge.named(example.label)?.fine.map((kind) => kind.name) ?? [];
-  const others = kinds.filter((name) => name !== suggestion);
-  const choices = [suggestion, ...others].slice(0, MOST_CHOICES).map((name) => {
-    return { verb: "", name, share: name === suggestion ? probability : null, names: { fine: name } };
-  });
-  return {
-    key: `example ${example.id}`,
-    example,
-    question: `Which kind of ${isolated(example.label)} is this?`,
-    hint: `Guessed: ${isolated(suggestion)}, ${percent(probability)}.`,
-    choices,
-    accept: "Yes, it is ",
-    acceptable: true,
-    newName: (name) => ({ fine: name }),
-    newNameLabel: "Another finer name",
-    otherNames: () => others,
-    certainty: probability,
-  };
-}
-
-function doubtItem({ example, suggestion, probability }) {
-  return {
-    key: `example ${example.id}`,
-    example,
-    question: `Is this ${isolated(example.label)}?`,
-    hint:
-      `It was taught as ${isolated(example.label)}, ` +
-      `but looks like ${isolated(suggestion)} (${percent(probability)}).`,
-    choices: [
-      // What people taught stands first: Enter must not turn it into what the model would rather have.
-      { verb: "Keep ", name: example.label, share: null, names: { label: example.label } },
-      { verb: "Move to ", name: suggestion, share: probability, names: { label: suggestion } },
-    ],
-    accept: "Keep ",
-    acceptable: true,
-    newName: (name) => ({ label: name }),
-    newNameLabel: "Another class, known or new",
-    otherNames: classNames,
-    certainty: 1 - probability,
-  };
+function reviewItem(item) {
+  if (item.reason === "doubt") return doubtItem(item, classNames());
+  const kinds = workspace.named(item.example.label)?.fine ?? [];
+  return guessItem(item, kinds.map((kind) => kind.name));
 }
 
 export const reviewQueue = new ReviewQueue();

@@ -1,13 +1,13 @@
-/** Keys of the review, and help about keys. Anyone whom single keys disturb turns them off. */
+/** Keyboard shortcuts of the review, and the help dialog, where they can be turned off. */
 
-import { tell } from "./ask.js";
+import { showMessage } from "./dialogs.js";
 import { element, isTyping } from "./dom.js";
 
-const PLACE = "evergrow-shortcuts";
+const STORAGE_KEY = "evergrow-shortcuts";
 
 const KEYS = [
   ["1 – 9", "choose one of the names (review)"],
-  ["Enter", "do what the large button says (review)"],
+  ["Enter", "press the large button (review)"],
   ["N", "type another name (review); Escape goes back"],
   ["S", "skip for now (review)"],
   ["U", "undo (review)"],
@@ -56,27 +56,27 @@ function help() {
   });
   const box = element("input", { type: "checkbox", id: "shortcuts-on", checked: wanted() });
   box.addEventListener("change", () => want(box.checked));
-  tell(
+  showMessage(
     "Help",
     element(
       "p",
       {},
       "Show something to the camera, or add pictures of it. Type what it is and take about five pictures from " +
-        "different sides. From the second class on it says what it sees, and a click corrects it.",
+        "different sides. From the second class on it says what it sees, and one click corrects it.",
     ),
     element("dl", { class: "keys" }, ...rows),
     element("p", { class: "row" }, box, element("label", { htmlFor: "shortcuts-on" }, "Single-letter keys")),
   );
 }
 
-// A browser that refuses storage still keeps the choice until the page is left.
+// Without storage the choice is kept in memory until the page is closed.
 let choice = null;
 
 function wanted() {
   try {
-    choice ??= localStorage.getItem(PLACE);
+    choice ??= localStorage.getItem(STORAGE_KEY);
   } catch {
-    // Nothing was ever chosen.
+    // Nothing was stored.
   }
   return choice !== "off";
 }
@@ -84,8 +84,8 @@ function wanted() {
 function want(on) {
   choice = on ? "on" : "off";
   try {
-    localStorage.setItem(PLACE, choice);
+    localStorage.setItem(STORAGE_KEY, choice);
   } catch {
-    // Kept in memory only.
+    // It is only in memory.
   }
 }

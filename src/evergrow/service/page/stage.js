@@ -1,13 +1,13 @@
-/** Shows what is asked about: the camera, or one of the pictures that wait for a name. */
+/** Shows the camera, or one of the pictures in the tray. */
 
-import { failed, note } from "./announce.js";
+import { notify, notifyError } from "./notifications.js";
 import { Camera, whyNoCamera } from "./camera.js";
 import { byId, element, fill } from "./dom.js";
 import { largeOf } from "./tray.js";
 
-const ENDED = "The camera went away: it was unplugged, or is used elsewhere or no longer allowed.";
+const ENDED = "The camera stopped: it was unplugged, is in use by another program, or is no longer allowed.";
 
-/** Fires "camera" when the camera went on or off, and "shown" when the subject changed. */
+/** Fires "camera" when the camera starts or stops, and "shown" when another picture is shown. */
 export class Stage extends EventTarget {
   camera = new Camera(byId("video"));
   /** The picture of the tray that is shown; null for the camera or nothing. */
@@ -15,13 +15,13 @@ export class Stage extends EventTarget {
   #choice = { facing: "environment" };
   #drawn = null;
   #starting = false;
-  #resting = false;
+  #paused = false;
 
   constructor() {
     super();
     this.camera.addEventListener("ended", () => {
       byId("camera-note").textContent = ENDED;
-      note("bad", ENDED);
+      notify("bad", ENDED);
       this.stopCamera();
     });
     byId("camera-start").addEventListener("click", () => this.startCamera());
@@ -40,9 +40,9 @@ export class Stage extends EventTarget {
     return this.camera.running && this.picture === null;
   }
 
-  /** Whether the camera is what someone chose to see, also while it is not running yet or rests. */
+  /** Whether the user chose the camera, even while it is starting or paused. */
   get prefersCamera() {
-    return this.camera.running || this.#starting || this.#resting;
+    return this.camera.running || this.#starting || this.#paused;
   }
 
   /** @param {boolean} show whether to show the camera rather than a picture */
@@ -51,49 +51,49 @@ export class Stage extends EventTarget {
     this.#starting = true;
     this.#draw();
     try {
-      // Otherwise it was stopped, or started in another way, and is no longer ours.
+      // False if it was stopped, or started again, in the meantime.
       if (!(await this.camera.start(this.#choice))) return;
       await this.#offerChoices();
       if (show) this.picture = null;
     } catch (error) {
       byId("camera-note").textContent = error.message;
-      failed(error);
+      notifyError(error);
     }
     this.#starting = false;
     this.#draw();
-    this.#tell("camera");
+    this.#fire("camera");
   }
 
   stopCamera() {
     this.camera.stop();
     this.#starting = false;
     this.#draw();
-    this.#tell("camera");
+    this.#fire("camera");
   }
 
-  /** A camera that nobody looks at is off. */
-  rest() {
-    this.#resting ||= this.camera.running || this.#starting;
-    if (this.#resting) this.stopCamera();
+  /** Stops the camera while its view is hidden. */
+  pause() {
+    this.#paused ||= this.camera.running || this.#starting;
+    if (this.#paused) this.stopCamera();
   }
 
-  wake() {
-    if (this.#resting) this.startCamera({ show: false });
-    this.#resting = false;
+  resume() {
+    if (this.#paused) this.startCamera({ show: false });
+    this.#paused = false;
   }
 
   show(picture) {
     if (this.picture === picture) return;
     this.picture = picture;
     this.#draw();
-    this.#tell("shown");
+    this.#fire("shown");
   }
 
-  /** A short blink: a picture was taken. */
+  /** Blinks to confirm that a picture was taken. */
   blink() {
     const viewer = byId("viewer");
     viewer.classList.remove("blink");
-    // Only a new layout starts the animation again.
+    // Forces a new layout, which restarts the animation.
     void viewer.offsetWidth;
     viewer.classList.add("blink");
   }
@@ -102,7 +102,7 @@ export class Stage extends EventTarget {
     const { picture } = this;
     byId("video").hidden = !this.usesCamera;
     byId("still").hidden = picture === null;
-    // Until the camera runs a second click would ask for a second one.
+    // A second click would request the camera again.
     byId("camera-start").disabled = this.#starting || whyNoCamera() !== null;
     byId("viewer-empty").hidden = picture !== null || this.camera.running;
     byId("camera-stop").hidden = !this.usesCamera;
@@ -110,7 +110,7 @@ export class Stage extends EventTarget {
     byId("camera-choice-row").hidden = !this.usesCamera || byId("camera-choice").options.length === 0;
     if (picture === this.#drawn) return;
     this.#drawn = picture;
-    // What was there must not be taken for what comes.
+    // The old picture must not be mistaken for the next one.
     fill(byId("still"));
     if (picture === null) return;
     const canvas = await largeOf(picture);
@@ -130,7 +130,7 @@ export class Stage extends EventTarget {
     }
   }
 
-  #tell(kind) {
+  #fire(kind) {
     this.dispatchEvent(new Event(kind));
   }
 }

@@ -1,9 +1,9 @@
-/** Small pictures of examples, fetched with the token when they come into sight. */
+/** Pictures of examples, loaded with the token when they become visible. */
 
 import { expectProblem, picture, thumbnail } from "./api.js";
 import { element } from "./dom.js";
 
-const NEAR = "200px";
+const MARGIN = "200px";
 
 const wanted = new WeakMap();
 
@@ -14,13 +14,13 @@ const sight = new IntersectionObserver(
       load(entry.target, wanted.get(entry.target));
     }
   },
-  { rootMargin: NEAR },
+  { rootMargin: MARGIN },
 );
 
-/** An image that fills itself once it is looked at. */
+/** An image that is loaded when it becomes visible. */
 export function thumbnailOf(example, description) {
   if (example.image === null) {
-    // Robots may teach numbers without a picture.
+    // Programs may teach embeddings without a picture.
     return element("span", { class: "thumb none" }, "No picture");
   }
   const image = element("img", { alt: description, class: "thumb", decoding: "async" });
@@ -39,7 +39,7 @@ export function pictureOf(example, description) {
 async function load(image, fetched) {
   try {
     const url = URL.createObjectURL(await fetched());
-    // Once decoded the picture no longer needs its bytes.
+    // The bytes are not needed once the image is decoded.
     const revoke = () => URL.revokeObjectURL(url);
     image.addEventListener("load", revoke, { once: true });
     image.addEventListener("error", revoke, { once: true });

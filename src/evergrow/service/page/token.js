@@ -1,11 +1,11 @@
-/** The token of this tab. It is gone when the tab is closed and never leaves this origin. */
+/** The token of this tab, kept until the tab is closed and sent only to this origin. */
 
-const PLACE = "evergrow-token";
+const STORAGE_KEY = "evergrow-token";
 
-// A browser that refuses storage still keeps the token until the page is left.
+// Without storage the token is kept in memory until the page is closed.
 let current = read();
 
-/** Fires "refused" with the sentence to show when the service does not take the token. */
+/** Fires "refused", with the message to show, when the service rejects the token. */
 export const token = new (class Token extends EventTarget {
   get value() {
     return current;
@@ -22,7 +22,7 @@ export const token = new (class Token extends EventTarget {
   }
 
   refuse(reason) {
-    // Several answers may come back at once; the first one has already asked for another token.
+    // Several requests may fail together; the first one has already asked for another token.
     if (current === null) return;
     this.forget();
     this.dispatchEvent(new CustomEvent("refused", { detail: reason }));
@@ -31,7 +31,7 @@ export const token = new (class Token extends EventTarget {
 
 function read() {
   try {
-    return sessionStorage.getItem(PLACE);
+    return sessionStorage.getItem(STORAGE_KEY);
   } catch {
     return null;
   }
@@ -39,14 +39,14 @@ function read() {
 
 function write(value) {
   try {
-    if (value === null) sessionStorage.removeItem(PLACE);
-    else sessionStorage.setItem(PLACE, value);
+    if (value === null) sessionStorage.removeItem(STORAGE_KEY);
+    else sessionStorage.setItem(STORAGE_KEY, value);
   } catch {
-    // Kept in memory only.
+    // It is only in memory.
   }
 }
 
-/** Whether a header can carry the text; anything else cannot be a token. */
+/** Whether the text fits into a header, as every token does. */
 export function looksLikeToken(text) {
   return /^[\x21-\x7e]{1,512}$/.test(text);
 }

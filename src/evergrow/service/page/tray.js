@@ -1,31 +1,28 @@
 /**
  * Pictures that were dropped, chosen or pasted and have no name yet; fires "change" and "added".
- * They are only in this page: what is taught of them goes to the service, the rest is forgotten.
+ * They exist only in this page, until they are taught.
  */
 
 import { expectProblem, predict, Problem } from "./api.js";
 import { connection } from "./connection.js";
-import { knowledge } from "./knowledge.js";
+import { firstBatch } from "./upload_batch.js";
+import { workspace } from "./workspace.js";
 
-// Small enough to answer soon, large enough not to ask for every picture.
-const AT_ONCE = 8;
-// What the form around the pictures takes is little, but not nothing.
-const SHARE = 0.9;
-// Twice the size of a tile, for sharp screens.
-const TILE = 240;
-const LARGE = 1280;
-// As many as there are number keys to choose with.
-const CHOICES = 9;
+// Pixels: twice the size of a tile, for high-resolution screens.
+const TILE_SIDE = 240;
+const LARGE_SIDE = 1280;
+// As many as there are number keys.
+const N_CHOICES = 9;
 
 class Tray extends EventTarget {
   #pictures = [];
   #number = 0;
-  #asking = false;
+  #predicting = false;
 
   constructor() {
     super();
-    connection.addEventListener("change", () => this.#ask());
-    knowledge.addEventListener("change", () => this.#ask());
+    connection.addEventListener("change", () => this.#predict());
+    workspace.addEventListener("change", () => this.#predict());
   }
 
   get pictures() {
@@ -37,17 +34,17 @@ class Tray extends EventTarget {
       id: (this.#number += 1),
       image: file,
       name: file.name ?? "picture",
-      // Of the whole picture there is no copy: hundreds of them would fill the memory of a phone.
-      tile: inTurn(() => drawn(file, TILE)),
+      // Only a small copy: hundreds of decoded pictures would fill the memory of a phone.
+      tile: oneAtATime(() => draw(file, TILE_SIDE)),
       answer: null,
       problem: null,
-      // The answer is as old as the knowledge it came from.
-      moment: null,
+      // Version of the model that made the prediction.
+      version: null,
     }));
     this.#pictures.push(...pictures);
     this.#changed();
     this.dispatchEvent(new CustomEvent("added", { detail: pictures }));
-    await this.#ask();
+    await this.#predict();
   }
 
   remove(picture) {
@@ -55,12 +52,12 @@ class Tray extends EventTarget {
     this.#changed();
   }
 
-  /** Brings a picture back whose teaching was undone or refused. */
-  giveBack(picture) {
+  /** Adds a picture again whose teaching was undone or refused. */
+  restore(picture) {
     if (this.#pictures.includes(picture)) return;
     this.#pictures.unshift(picture);
     this.#changed();
-    this.#ask();
+    this.#predict();
   }
 
   clear() {
@@ -68,22 +65,22 @@ class Tray extends EventTarget {
     this.#changed();
   }
 
-  /** Asks about pictures without an answer, and again about those answered before the last change. */
-  async #ask() {
-    if (this.#asking || knowledge.empty || !connection.online) return;
-    this.#asking = true;
+  /** Predicts new pictures, and again those whose prediction is older than the last change. */
+  async #predict() {
+    if (this.#predicting || workspace.empty || !connection.online) return;
+    this.#predicting = true;
     try {
       for (;;) {
-        const { moment } = knowledge;
-        const some = fewOf(this.#pictures.filter((one) => one.problem === null && one.moment !== moment));
-        if (some.length === 0) break;
-        await askAbout(some, moment);
+        const { version } = workspace;
+        const outdated = this.#pictures.filter((one) => one.problem === null && one.version !== version);
+        if (outdated.length === 0) break;
+        await predictBatch(firstBatch(outdated, workspace.status), version);
         this.#changed();
       }
     } catch (error) {
       expectProblem(error);
     } finally {
-      this.#asking = false;
+      this.#predicting = false;
     }
   }
 
@@ -92,32 +89,20 @@ class Tray extends EventTarget {
   }
 }
 
-/** As many as one question can carry, and one in any case. */
-function fewOf(pictures) {
-  const { max_request_bytes: room, max_images: places } = knowledge.status;
-  const first = pictures.slice(0, Math.min(AT_ONCE, places));
-  let size = 0;
-  const fitting = first.filter(({ image }) => {
-    size += image.size;
-    return size < SHARE * room;
-  });
-  return fitting.length > 0 ? fitting : first.slice(0, 1);
-}
-
-async function askAbout(pictures, moment) {
+async function predictBatch(pictures, version) {
   try {
-    const answers = await predict(pictures.map((picture) => picture.image), CHOICES);
-    pictures.forEach((picture, i) => Object.assign(picture, { answer: answers[i], moment }));
+    const answers = await predict(pictures.map((picture) => picture.image), N_CHOICES);
+    pictures.forEach((picture, i) => Object.assign(picture, { answer: answers[i], version }));
   } catch (error) {
-    if (!(error instanceof Problem) || error.passing || error.status === 401) throw error;
-    // One bad picture spoils the question for all; alone, it shows itself.
+    if (!(error instanceof Problem) || error.temporary || error.status === 401) throw error;
+    // One bad picture fails the whole request; sent alone, it is found.
     if (pictures.length === 1) pictures[0].problem = error.message;
-    else for (const picture of pictures) await askAbout([picture], moment);
+    else for (const picture of pictures) await predictBatch([picture], version);
   }
 }
 
-/** A small canvas of the picture, or null for what the browser cannot show. */
-async function drawn(file, side) {
+/** A canvas with the picture, or null if the browser cannot show it. */
+async function draw(file, side) {
   try {
     const bitmap = await createImageBitmap(file);
     const scale = Math.min(1, side / Math.max(bitmap.width, bitmap.height));
@@ -132,17 +117,17 @@ async function drawn(file, side) {
   }
 }
 
-let turn = Promise.resolve();
+let last = Promise.resolve();
 
-/** One after the other: decoded at once, a hundred photographs would need gigabytes. */
-function inTurn(work) {
-  turn = turn.then(work);
-  return turn;
+/** Runs work one at a time: decoding a hundred photographs together would need gigabytes. */
+function oneAtATime(work) {
+  last = last.then(work);
+  return last;
 }
 
 /** The picture large enough to look at. */
 export async function largeOf(picture) {
-  return (await drawn(picture.image, LARGE)) ?? document.createElement("canvas");
+  return (await draw(picture.image, LARGE_SIDE)) ?? document.createElement("canvas");
 }
 
 export const tray = new Tray();

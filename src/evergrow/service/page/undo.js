@@ -1,62 +1,37 @@
-/** Takes back the last change; the button says which one that is. */
+/** Undoes the last change; the button says which one that is. */
 
 import * as api from "./api.js";
-import { failed, note } from "./announce.js";
-import { byId, counted, fill, isTyping, named } from "./dom.js";
-import { knowledge } from "./knowledge.js";
+import { notify, notifyError } from "./notifications.js";
+import { describeChange, isUndoable } from "./change_text.js";
+import { byId, fill, isTyping } from "./dom.js";
+import { workspace } from "./workspace.js";
 import { outbox } from "./outbox.js";
-import { takeBack, withdrawLast } from "./teaching.js";
+import { restorePicture, withdrawNewest } from "./taught_pictures.js";
 
 const CONFLICT = 409;
-// What can become of a lesson without a change that this page could take back.
+// Outcomes of an example after which this page has no change to undo.
 const NOTHING_LEARNT = ["known", "refused", "elsewhere"];
 
-// What the service does on its own is not taken back by people.
-const CHANGES = {
-  teach: ({ label }) => ["taught ", named(label)],
-  relabel: ({ from, to, examples }) =>
-    from.label === to.label
-      ? ["gave ", pictures(examples), " of ", named(to.label), finer(to, examples)]
-      : ["moved ", pictures(examples), " to ", named(to.label)],
-  confirm: ({ label, examples }) => ["kept ", pictures(examples), " in ", named(label)],
-  remove: ({ label, examples }) => ["removed ", pictures(examples), " of ", named(label)],
-  forget: ({ label }) => ["forgot ", named(label)],
-  rename: ({ from, to }) => ["renamed ", named(from), " to ", named(to)],
-  merge: ({ label, into_label: into }) => ["merged ", named(label), " into ", named(into)],
-  split: ({ label }) => ["split ", named(label)],
-  unsplit: ({ label }) => ["joined ", named(label)],
-};
-
-/** How many examples an event is about; one is not listed. */
-function pictures(examples = []) {
-  return examples.length < 2 ? "a picture" : counted(examples.length, "picture");
-}
-
-function finer({ fine }, examples = []) {
-  if (fine === null) return examples.length < 2 ? " no finer name" : " no finer names";
-  return examples.length < 2 ? " a finer name" : " finer names";
-}
-
-/** Fires "undone" with the number of the change that was taken back. */
+/** Fires "undone" with the number of the change that was undone. */
 export const undone = new EventTarget();
 
 let last = null;
 let seen = null;
-// Counts the lessons heard of, so that an older list of events does not hide a newer lesson.
-let heard = 0;
+// Counts taught examples, so that an older list of events does not hide a newer example.
+let nTaught = 0;
 let undoing = Promise.resolve();
 
 async function refreshUndo() {
   const control = byId("undo");
-  control.hidden = !knowledge.teaches;
-  if (!knowledge.teaches || knowledge.status === null) return;
-  if (seen !== knowledge.status.event) {
-    const { event: asked } = knowledge.status;
-    const before = heard;
+  control.hidden = !workspace.teaches;
+  if (!workspace.teaches || workspace.status === null) return;
+  if (seen !== workspace.status.event) {
+    const { event: asked } = workspace.status;
+    const before = nTaught;
     try {
-      const event = await api.newestEvent((one) => one.kind in CHANGES && one.undone_by === null);
-      if (before !== heard) return;
-      // What was erased cannot come back, and nothing before it can be taken back either.
+      const event = await api.newestEvent(isUndoable);
+      if (before !== nTaught) return;
+      // An erased class cannot be restored, and nothing before it can be undone either.
       last = event?.body.erase ? null : event;
       seen = asked;
     } catch (error) {
@@ -68,49 +43,50 @@ async function refreshUndo() {
 }
 
 function show(control) {
-  const waiting = outbox.last;
+  const waiting = outbox.newest;
   const state = outbox.arrival === null ? " (not sent yet)" : "";
-  const unsent = waiting && ["taught ", named(waiting.label), state];
-  const words = unsent ?? (last && CHANGES[last.kind](last.body));
-  control.disabled = !words;
-  fill(byId("undo-what"), ...(words ? [": ", ...words] : []));
+  const unsent = waiting && [...describeChange({ kind: "teach", body: waiting }), state];
+  const parts = unsent ?? (last && describeChange(last));
+  control.disabled = !parts;
+  fill(byId("undo-what"), ...(parts ? [": ", ...parts] : []));
 }
 
-/** Pressed twice it takes back two changes, the second when it is known which that is. */
+/** Pressed twice it undoes two changes, one after the other. */
 export function undo() {
   undoing = undoing.then(undoLast);
   return undoing;
 }
 
 async function undoLast() {
-  if (!knowledge.teaches) return;
-  // What is on its way may be learnt already: only its answer says what there is to take back.
+  if (!workspace.teaches) return;
+  // An example that is being sent may be learnt already: wait for the response.
   const arrived = await outbox.arrival;
-  if (NOTHING_LEARNT.includes(arrived) || (await withdrawLast()) || last === null) return;
-  const { seq, kind, body } = last;
+  if (NOTHING_LEARNT.includes(arrived) || (await withdrawNewest()) || last === null) return;
+  const change = last;
+  const { seq } = change;
   try {
     await api.undo(seq);
-    takeBack(seq);
+    restorePicture(seq);
     undone.dispatchEvent(new CustomEvent("undone", { detail: seq }));
-    note("good", "Undone: ", ...CHANGES[kind](body), ".");
+    notify("good", "Undone: ", ...describeChange(change), ".");
   } catch (error) {
     if (error instanceof api.Problem && error.status === CONFLICT) {
-      note("bad", "Something else was changed meanwhile. Look at what would be undone now, and undo again.");
+      notify("bad", "There was another change in the meantime. Check what the button undoes now, and undo again.");
       seen = null;
-    } else failed(error);
+    } else notifyError(error);
   }
-  await knowledge.refresh();
+  await workspace.refresh();
   await refreshUndo();
 }
 
 export function startUndo() {
   byId("undo").addEventListener("click", undo);
-  knowledge.addEventListener("change", refreshUndo);
+  workspace.addEventListener("change", refreshUndo);
   outbox.addEventListener("change", () => show(byId("undo")));
-  outbox.addEventListener("taught", ({ detail: { lesson, answer } }) => {
+  outbox.addEventListener("taught", ({ detail: { example, answer } }) => {
     if (answer.duplicate) return;
-    heard += 1;
-    last = { seq: answer.event, kind: "teach", body: lesson };
+    nTaught += 1;
+    last = { seq: answer.event, kind: "teach", body: example };
     show(byId("undo"));
   });
   document.addEventListener("keydown", (event) => {

@@ -1,52 +1,61 @@
 /**
- * Keeps the files of the page, so that it opens while the service cannot be reached. The service
- * is always asked first: a newer page is never hidden by an older one. Answers about examples are
- * never kept.
+ * The service worker: caches the files of the page, so that it opens offline. The network always
+ * comes first: a newer page is never hidden by a cached one. Responses about examples are never
+ * cached.
  */
 
 const CACHE = "evergrow-page";
-// A phone at the edge of a network would wait for minutes.
-const PATIENCE = 4000;
+// A phone with a weak signal would wait for minutes.
+const TIMEOUT_MS = 4000;
 const ROOT = new URL("../", self.location);
 const FILES = [
-  "announce.js",
   "answer.css",
   "answer.js",
   "api.js",
-  "ask.js",
   "camera.js",
+  "change_text.js",
   "changes.js",
+  "class_advice.js",
   "class_page.js",
+  "class_progress.js",
   "classes.js",
   "confusion.js",
+  "confusion_matrix.js",
   "connection.js",
+  "dialogs.js",
   "dom.js",
-  "drops.js",
+  "file_input.js",
+  "hold_button.js",
   "icon.svg",
-  "keeping.js",
-  "knowledge.js",
-  "live.js",
+  "live_predictions.js",
   "main.js",
   "messages.css",
-  "naming.js",
+  "name_form.js",
+  "notifications.js",
   "outbox.js",
+  "outbox_queue.js",
   "parts.css",
-  "recollection.js",
+  "pending_store.js",
+  "prediction_text.js",
+  "problems.js",
   "review.js",
+  "review_items.js",
   "review_queue.js",
+  "session_cache.js",
   "shortcuts.js",
-  "shutter.js",
-  "signs.js",
   "stage.js",
   "style.css",
+  "taught_pictures.js",
   "teach.css",
-  "teach.js",
-  "teaching.js",
+  "teach_view.js",
+  "text.js",
   "thumbnails.js",
   "token.js",
   "tray.js",
   "undo.js",
+  "upload_batch.js",
   "views.css",
+  "workspace.js",
 ];
 const PAGE = new Set([ROOT.href, ...FILES.map((name) => new URL(`static/${name}`, ROOT).href)]);
 
@@ -60,22 +69,22 @@ self.addEventListener("fetch", (event) => {
   const url = new URL(event.request.url);
   url.hash = "";
   url.search = "";
-  if (event.request.method === "GET" && PAGE.has(url.href)) event.respondWith(answer(event.request, url.href));
+  if (event.request.method === "GET" && PAGE.has(url.href)) event.respondWith(respond(event.request, url.href));
 });
 
-async function answer(request, key) {
+async function respond(request, key) {
   const cache = await caches.open(CACHE);
   try {
-    const fresh = await Promise.race([fetch(request), tooLate()]);
+    const fresh = await Promise.race([fetch(request), timeout()]);
     if (fresh.ok) await cache.put(key, fresh.clone());
     return fresh;
   } catch (error) {
-    const kept = await cache.match(key);
-    if (kept === undefined) throw error;
-    return kept;
+    const cached = await cache.match(key);
+    if (cached === undefined) throw error;
+    return cached;
   }
 }
 
-function tooLate() {
-  return new Promise((_, reject) => setTimeout(() => reject(new Error("no answer in time")), PATIENCE));
+function timeout() {
+  return new Promise((_, reject) => setTimeout(() => reject(new Error("no response in time")), TIMEOUT_MS));
 }

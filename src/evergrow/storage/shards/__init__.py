@@ -2,9 +2,9 @@
 
 from evergrow.storage.shards.images import ShardImages
 from evergrow.storage.shards.labels import ShardLabels
-from evergrow.storage.shards.reading import ShardPart, Shards, open_shards
+from evergrow.storage.shards.reader import ShardPart, Shards, open_shards
 from evergrow.storage.shards.rows import ChosenRows, StoredRows, choose_rows, join_rows
-from evergrow.storage.shards.writing import write_shards
+from evergrow.storage.shards.writer import write_shards
 
 __all__ = [
     "ChosenRows",

@@ -1,4 +1,4 @@
-"""Images of several rows each, whose rows stay on disk."""
+"""Images with several rows each, whose rows stay on disk."""
 
 from __future__ import annotations
 
@@ -11,27 +11,25 @@ import numpy.typing as npt
 from evergrow.foundation.ragged import RaggedArray
 from evergrow.storage.shards.rows import StoredRows
 
-__all__ = ["ShardImages"]
-
-# Rows that are read together when images are gone through.
+# Rows read together when iterating over images.
 _ROWS_TOGETHER = 1 << 14
 
 
 class ShardImages:
-    """What :class:`~evergrow.RaggedArray` is in memory: matrices of one width.
+    """Like :class:`~evergrow.RaggedArray`, with the rows on disk.
 
-    It has a length, is indexed and gone through like a list of matrices, and codebooks take it as
-    one. Made by ``Shards.images``.
+    It is indexed and iterated like a list of matrices, and codebooks accept it as one. Created by
+    ``Shards.images``.
 
     Attributes
     ----------
     values : StoredRows
         The rows of all images, one image after the other.
     offsets : ndarray of shape (n_images + 1,)
-        Where the rows of each image begin.
+        The first row of each image.
     """
 
-    # Equality of arrays is no single answer, so there is none to "is it in here?" either.
+    # Comparing arrays gives no single answer, so `in` cannot be supported.
     __contains__ = None
 
     def __init__(self, values: StoredRows, offsets: npt.NDArray[np.int64]) -> None:
@@ -58,7 +56,7 @@ class ShardImages:
     @overload
     def __getitem__(self, index: slice | npt.NDArray[Any] | list[int]) -> RaggedArray: ...
     def __getitem__(self, index: Any) -> npt.NDArray[Any] | RaggedArray:
-        """The rows of one image, or several images in memory."""
+        """Return the rows of one image, or several images in memory."""
         if isinstance(index, (int, np.integer)):
             at = range(len(self))[index]
             return self.values[int(self.offsets[at]) : int(self.offsets[at + 1])]
@@ -68,7 +66,7 @@ class ShardImages:
         return RaggedArray(values, np.cumsum([0, *(len(part) for part in parts)]))
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
-        """Go through the images; rows of many are read together."""
+        """Iterate over the images; the rows of many are read together."""
         first = 0
         while first < len(self):
             end = self.offsets[first] + _ROWS_TOGETHER
@@ -80,5 +78,5 @@ class ShardImages:
             first = last
 
     def __repr__(self) -> str:
-        """Say how much there is."""
+        """Show the number of images."""
         return f"ShardImages({len(self)} images of {self.values!r})"

@@ -1,4 +1,4 @@
-"""The labels of a folder of shards: numbers of classes, and the classes by name."""
+"""The labels of a folder of shards, stored as class indices."""
 
 from __future__ import annotations
 
@@ -8,26 +8,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["UNLABELLED", "ShardLabels"]
-
-# The code of what has no label.
+# The code of a missing label.
 UNLABELLED = -1
 
 Codes = npt.NDArray[np.int32]
 
 
 class ShardLabels:
-    """Labels that are kept as the number of their class, 4 bytes each however long its name.
+    """Labels stored as class indices, 4 bytes each whatever the length of the name.
 
-    An array-like that estimators take as ``y``. ``numpy.asarray`` gives the labels themselves;
-    comparing with one label gives a mask; slices and masks give labels of the same kind.
+    An array-like that estimators accept as ``y``. ``numpy.asarray`` returns the labels; comparing
+    with a label returns a mask; slices and masks return an object of this type.
 
     Parameters
     ----------
     codes : ndarray of shape (n_labels,) and dtype int32
-        Places in ``classes``; -1 where there is no label.
+        Indices into ``classes``; -1 for a missing label.
     classes : ndarray
-        Integers or strings, those that came later after those that were there.
+        Integers or strings, in the order in which they were added.
 
     Attributes
     ----------
@@ -36,7 +34,7 @@ class ShardLabels:
     """
 
     ndim = 1
-    # Equality is one answer per label.
+    # Comparison is element-wise.
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, codes: Codes, classes: npt.NDArray[Any]) -> None:
@@ -55,16 +53,16 @@ class ShardLabels:
 
     @property
     def n_unlabelled(self) -> int:
-        """How many have no label."""
+        """Number of missing labels."""
         return int(np.count_nonzero(self.codes == UNLABELLED))
 
     def check_all_labelled(self) -> None:
-        """Raise a ``ValueError`` if some have no label."""
+        """Raise an error if labels are missing."""
         if self.n_unlabelled:
             first = int(np.argmax(self.codes == UNLABELLED))
             raise ValueError(
-                f"{self.n_unlabelled} of {len(self)} labels are missing, the first is number "
-                f"{first}: choose rows or images that have one, by their numbers "
+                f"{self.n_unlabelled} of {len(self)} labels are missing, the first at index "
+                f"{first}: select the labelled rows or images with "
                 "numpy.flatnonzero(shards.labels.codes >= 0)"
             )
 
@@ -75,32 +73,32 @@ class ShardLabels:
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
     ) -> npt.NDArray[Any]:
-        """The labels themselves; a ``ValueError`` if some are missing."""
+        """Return the labels; an error if some are missing."""
         if copy is False:
-            raise ValueError("labels kept as numbers cannot become an array without a copy")
+            raise ValueError("labels stored as indices cannot become an array without a copy")
         self.check_all_labelled()
         labels: npt.NDArray[Any] = self.classes[self.codes]
         return labels if dtype is None else labels.astype(dtype)
 
     def __getitem__(self, index: Any) -> Any:
-        """One label, None if it has none, or several as labels of this kind."""
+        """Return one label, None if it is missing, or several as an object of this type."""
         found = self.codes[index]
         if np.ndim(found) == 0:
             return None if found == UNLABELLED else self.classes[found]
         return ShardLabels(found, self.classes)
 
     def __iter__(self) -> Iterator[Any]:
-        """Go through the labels, None where there is none."""
+        """Iterate over the labels, None for a missing one."""
         return iter(self.tolist())
 
     def tolist(self) -> list[Any]:
-        """The labels as Python's own values, None where there is none."""
-        # None is the last of the names, which is where -1 points to.
+        """Return the labels as Python values, None for a missing one."""
+        # None is the last name, at index -1.
         names = [*self.classes.tolist(), None]
         return [names[code] for code in self.codes.tolist()]
 
     def __eq__(self, other: object) -> Any:
-        """Which labels are equal; those missing equal nothing."""
+        """Compare element-wise; a missing label equals nothing."""
         if isinstance(other, ShardLabels):
             other = np.array(other.tolist(), dtype=object)
         if np.ndim(other) == 0:  # type: ignore[arg-type]
@@ -109,9 +107,9 @@ class ShardLabels:
         return found & (self.codes != UNLABELLED)
 
     def __ne__(self, other: object) -> Any:
-        """Which labels differ."""
+        """Compare element-wise."""
         return ~(self == other)
 
     def __repr__(self) -> str:
-        """Say how many there are, of how many classes."""
+        """Show the numbers of labels and classes."""
         return f"ShardLabels({len(self)} labels, {len(self.classes)} classes)"

@@ -1,7 +1,7 @@
-"""The manifest of a folder of shards: what it says, and what it may say.
+"""The manifest of a folder of shards, and its validation.
 
-A manifest is read from a disk that others write to. Every field is checked for type and range
-before it is used, and names of files are made here from numbers: none is ever taken from a text.
+A manifest is untrusted input: every field is checked for type and range before it is used, and file
+names are built from numbers, never taken from the text.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ from evergrow.foundation.atomic import written_whole
 from evergrow.foundation.errors import ModelFileError, ShardError
 from evergrow.foundation.labels import ClassList
 from evergrow.storage.modelfile import class_list, classes_to_json
-from evergrow.storage.shards.arrayfiles import ArrayFile, open_regular
-
-__all__ = ["DTYPES", "FORMAT_VERSION", "MANIFEST", "Manifest", "Shard", "Source"]
+from evergrow.storage.shards.array_files import ArrayFile, open_regular
 
 MANIFEST = "shards.json"
 FORMAT_VERSION = 1
@@ -35,21 +33,21 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "float32": np.dtype("<f4"),
     "float64": np.dtype("<f8"),
 }
-# Each kind of file beside the features: its type, and the shape of one entry.
-_BESIDE: dict[str, np.dtype[Any]] = {
+# The type of each kind of sidecar file.
+_SIDECARS: dict[str, np.dtype[Any]] = {
     "labels": np.dtype("<i4"),
     "offsets": np.dtype("<i8"),
     "origins": np.dtype("u1"),
 }
-# Bytes that name the origin of a row.
+# Size of the hash that identifies the origin of a row.
 ORIGIN_BYTES = 32
 
 _FORMAT = "evergrow shards"
 _MAX_BYTES = 128 << 20
-_MOST_ROWS = 2**40
-_MOST_FEATURES = 2**24
-_MOST_SHARDS = 10**6
-_LONGEST_NAME = 10_000
+_MAX_ROWS = 2**40
+_MAX_FEATURES = 2**24
+_MAX_SHARDS = 10**6
+_MAX_NAME_LENGTH = 10_000
 _MAX_NAMES_BYTES = 1 << 30
 _FILE = re.compile(r"[0-9]{6}\.npy")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -57,7 +55,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Source:
-    """Something that rows were read from: a hash that names it, and how many rows it gave."""
+    """A source of rows: a hash that identifies it, and the number of its rows."""
 
     sha256: str
     rows: int
@@ -65,12 +63,12 @@ class Source:
 
 @dataclass(frozen=True)
 class Shard:
-    """What the manifest says of one shard; hashes of files that it does not have are None."""
+    """The entry of one shard in the manifest; the hash of a missing sidecar file is None."""
 
     number: int
     rows: int
     sha256: str
-    # Whole images where several rows belong to one; else the rows.
+    # Number of images if images have several rows, else of rows.
     items: int
     labels: str | None = None
     offsets: str | None = None
@@ -81,23 +79,23 @@ class Shard:
         """Name of the file of features."""
         return f"{self.number:06d}.npy"
 
-    def name_beside(self, kind: str) -> str:
-        """Name of a file that belongs to the features."""
+    def sidecar_name(self, kind: str) -> str:
+        """Name of a sidecar file."""
         return f"{self.number:06d}.{kind}.npy"
 
     @property
     def names(self) -> list[str]:
         """Names of all its files."""
-        beside = [kind for kind in _BESIDE if getattr(self, kind) is not None]
-        return [self.name, *(self.name_beside(kind) for kind in beside)]
+        sidecars = [kind for kind in _SIDECARS if getattr(self, kind) is not None]
+        return [self.name, *(self.sidecar_name(kind) for kind in sidecars)]
 
-    def files_beside(self, folder: Path) -> list[ArrayFile]:
-        """All files that belong to the features."""
-        files = (self.file_beside(folder, kind) for kind in _BESIDE)
+    def sidecar_files(self, folder: Path) -> list[ArrayFile]:
+        """Return all sidecar files."""
+        files = (self.sidecar_file(folder, kind) for kind in _SIDECARS)
         return [file for file in files if file is not None]
 
-    def file_beside(self, folder: Path, kind: str) -> ArrayFile | None:
-        """The file of labels, offsets or origins, if there is one."""
+    def sidecar_file(self, folder: Path, kind: str) -> ArrayFile | None:
+        """Return the file of labels, offsets or origins, if there is one."""
         expected = getattr(self, kind)
         if expected is None:
             return None
@@ -107,15 +105,15 @@ class Shard:
             "origins": (self.items, ORIGIN_BYTES),
         }
         return ArrayFile(
-            folder / self.name_beside(kind), _BESIDE[kind], shapes[kind], str(expected)
+            folder / self.sidecar_name(kind), _SIDECARS[kind], shapes[kind], str(expected)
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As the manifest holds it."""
+        """Return the entry as JSON."""
         entry: dict[str, Any] = {"file": self.name, "rows": self.rows, "sha256": self.sha256}
         if self.offsets is not None:
             entry["items"] = self.items
-        for kind in _BESIDE:
+        for kind in _SIDECARS:
             if getattr(self, kind) is not None:
                 entry[f"{kind}_sha256"] = getattr(self, kind)
         return entry
@@ -123,36 +121,36 @@ class Shard:
 
 @dataclass(frozen=True)
 class Manifest:
-    """All that a folder of shards says of itself."""
+    """The description of a folder of shards."""
 
     dtype: np.dtype[Any]
     n_features: int
     classes: ClassList | None
     shards: tuple[Shard, ...]
     sources: tuple[Source, ...] = ()
-    # Names what made the rows; rows made otherwise do not go with them.
+    # Identifies how the rows were computed; other rows cannot be appended.
     made_by: str | None = field(default=None)
 
     @property
     def is_ragged(self) -> bool:
-        """Whether several rows belong to one image."""
+        """Whether images have several rows."""
         return any(shard.offsets is not None for shard in self.shards)
 
     def file_of(self, folder: Path, shard: Shard) -> ArrayFile:
-        """The features of a shard."""
+        """Return the file of features of a shard."""
         shape = (shard.rows, self.n_features)
         return ArrayFile(folder / shard.name, self.dtype, shape, shard.sha256)
 
     def first(self, n_shards: int, n_classes: int) -> Manifest:
-        """What it was when it had so many shards and classes."""
-        kept = None
+        """Return the manifest as it was with this many shards and classes."""
+        classes = None
         if self.classes is not None and n_classes:
-            kept = ClassList(self.classes.classes[:n_classes].copy())
-        return replace(self, shards=self.shards[:n_shards], classes=kept)
+            classes = ClassList(self.classes.classes[:n_classes].copy())
+        return replace(self, shards=self.shards[:n_shards], classes=classes)
 
     @cached_property
     def digest(self) -> str:
-        """One hash that names all rows and labels, whatever folder they are in."""
+        """A hash of all rows and labels, independent of the folder."""
         return _hash({k: v for k, v in self._content().items() if k not in ("sources", "made_by")})
 
     def _content(self) -> dict[str, Any]:
@@ -171,48 +169,48 @@ class Manifest:
         return content
 
     def write(self, folder: Path) -> None:
-        """Replace the manifest of a folder by this one, whole or not at all."""
+        """Replace the manifest of a folder atomically."""
         content = self._content()
-        # Nothing is written that nobody could read.
+        # Only what can be read again is written.
         _check_lengths(content["classes"], ShardError)
         _check_together(self.shards, self.classes, _unwritable)
         text = json.dumps({**content, "sha256": _hash(content)}, indent=1, sort_keys=True)
         if len(text) >= _MAX_BYTES:
             raise ShardError(
-                f"the manifest would take {len(text)} bytes, at most {_MAX_BYTES} are read: "
-                "write fewer and larger shards, or to another folder"
+                f"the manifest would have {len(text)} bytes, the limit is {_MAX_BYTES}: write "
+                "fewer and larger shards, or use another folder"
             )
         with written_whole(folder / MANIFEST) as file:
             file.write(text.encode() + b"\n")
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
-        """The manifest of a folder; a ``ShardError`` if it is damaged or lies."""
+        """Read the manifest of a folder; raise a ``ShardError`` if it is invalid."""
         return _Reader(folder).manifest()
 
     @classmethod
-    def found_in(cls, folder: Path) -> Manifest | None:
-        """The manifest of a folder, None if it has none."""
+    def read_if_present(cls, folder: Path) -> Manifest | None:
+        """Read the manifest of a folder; None if it has none."""
         return cls.read(folder) if os.path.lexists(folder / MANIFEST) else None
 
 
 def _check_lengths(classes: Any, wrong: Callable[[str], ShardError]) -> None:
-    """Raise a ``ShardError`` for names so long that an array of them would fill the memory."""
+    """Raise a ``ShardError`` if an array of the names would need too much memory."""
     values = classes.get("values") if isinstance(classes, dict) else None
     names = [name for name in values if isinstance(name, str)] if isinstance(values, list) else []
     longest = max((len(name) for name in names), default=0)
-    # In an array every name takes the room of the longest.
-    if longest > _LONGEST_NAME or 4 * longest * len(names) > _MAX_NAMES_BYTES:
+    # In an array every name takes as much memory as the longest.
+    if longest > _MAX_NAME_LENGTH or 4 * longest * len(names) > _MAX_NAMES_BYTES:
         raise wrong(
-            f"{len(names)} names of classes of up to {longest} characters are too much; one may "
-            f"have {_LONGEST_NAME}"
+            f"{len(names)} class names of up to {longest} characters exceed the limit; a name may "
+            f"have {_MAX_NAME_LENGTH}"
         )
 
 
 def _check_together(
     shards: tuple[Shard, ...], classes: ClassList | None, wrong: Callable[[str], ShardError]
 ) -> None:
-    """Raise a ``ShardError`` for shards that do not make one matrix."""
+    """Raise a ``ShardError`` if the shards do not form one matrix."""
     if not shards:
         raise wrong("it lists no shards")
     (number, count), *_ = Counter(shard.number for shard in shards).most_common(1)
@@ -225,7 +223,7 @@ def _check_together(
 
 
 def _unwritable(reason: str) -> ShardError:
-    return ShardError(f"the manifest would be one that cannot be read: {reason}")
+    return ShardError(f"the manifest would be invalid: {reason}")
 
 
 def _hash(content: Mapping[str, Any]) -> str:
@@ -234,7 +232,7 @@ def _hash(content: Mapping[str, Any]) -> str:
 
 
 class _Reader:
-    """Reads a manifest, and knows what to call it when something is wrong."""
+    """Parses and validates a manifest; errors name its path."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / MANIFEST
@@ -246,7 +244,7 @@ class _Reader:
         content = self._parsed()
         version = content.get("format_version")
         if content.get("format") != _FORMAT or type(version) is not int or version < 1:
-            raise self.wrong(f"it does not say that it is one of {_FORMAT!r}")
+            raise self.wrong(f"its format is not {_FORMAT!r}")
         if version > FORMAT_VERSION:
             raise ShardError(
                 f"the manifest {str(self.path)!r} has format version {version}; "
@@ -263,7 +261,7 @@ class _Reader:
         _check_together(shards, classes, self.wrong)
         return Manifest(
             DTYPES[dtype],
-            self._count(content, "n_features", _MOST_FEATURES),
+            self._count(content, "n_features", _MAX_FEATURES),
             classes,
             shards,
             tuple(self._source(entry) for entry in self._list(content, "sources")),
@@ -291,8 +289,8 @@ class _Reader:
         entries = content.get(name, [])
         if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
             raise self.wrong(f"{name} must be a list of objects")
-        if len(entries) > _MOST_SHARDS:
-            raise self.wrong(f"{name} lists {len(entries)} entries, more than {_MOST_SHARDS}")
+        if len(entries) > _MAX_SHARDS:
+            raise self.wrong(f"{name} lists {len(entries)} entries, more than {_MAX_SHARDS}")
         return entries
 
     def _count(self, entry: dict[str, Any], name: str, most: int, least: int = 1) -> int:
@@ -320,21 +318,21 @@ class _Reader:
         return classes
 
     def _source(self, entry: dict[str, Any]) -> Source:
-        return Source(self._hash_in(entry, "sha256"), self._count(entry, "rows", _MOST_ROWS))
+        return Source(self._hash_in(entry, "sha256"), self._count(entry, "rows", _MAX_ROWS))
 
     def _shard(self, entry: dict[str, Any]) -> Shard:
         name = entry.get("file")
         if not isinstance(name, str) or not _FILE.fullmatch(name):
             raise self.wrong(
-                f"a shard's file must be named by six digits and '.npy', got {name!r:.80}"
+                f"the file name of a shard must be six digits and '.npy', got {name!r:.80}"
             )
         hashes = {
             kind: self._hash_in(entry, f"{kind}_sha256")
-            for kind in _BESIDE
+            for kind in _SIDECARS
             if entry.get(f"{kind}_sha256") is not None
         }
-        # Images may have no rows; a shard of such images alone has none.
-        rows = self._count(entry, "rows", _MOST_ROWS, least=0 if "offsets" in hashes else 1)
-        items = self._count(entry, "items", _MOST_ROWS) if "offsets" in hashes else rows
+        # Images may have no rows; a shard of only such images has none.
+        rows = self._count(entry, "rows", _MAX_ROWS, least=0 if "offsets" in hashes else 1)
+        items = self._count(entry, "items", _MAX_ROWS) if "offsets" in hashes else rows
         number = int(name.removesuffix(".npy"))
         return Shard(number, rows, self._hash_in(entry, "sha256"), items, **hashes)

@@ -9,8 +9,6 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ChosenRows", "JoinedRows", "StoredRows", "choose_rows", "join_rows"]
-
 # Rows of a block where nobody says how many.
 _BLOCK_BYTES = 8 << 20
 

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sized
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    clone,
-)
-from sklearn.exceptions import NotFittedError
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, clone
 from sklearn.utils import check_random_state
 
 from evergrow.estimators.classifier.learner import swap_learnt
@@ -28,7 +21,6 @@ from evergrow.foundation.params import (
 )
 from evergrow.foundation.ragged import RaggedArray
 from evergrow.foundation.turns import one_at_a_time
-from evergrow.storage.files import write_model
 from evergrow.storage.modelfile import (
     Build,
     check_saveable,
@@ -43,6 +35,7 @@ from evergrow.vision.descriptors.mixture import fit_mixture
 from evergrow.vision.descriptors.patches import patches_per_image
 from evergrow.vision.images.parameters import ON_ERROR, VERBOSE
 from evergrow.vision.images.results import Extraction
+from evergrow.vision.images.transformer import FittedTransformer
 
 Rows = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]
@@ -50,8 +43,7 @@ Floats = npt.NDArray[np.float64]
 
 class FisherVectors(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
+    FittedTransformer[FittedFisher],
 ):
     """One vector per image from any number of local descriptors.
 
@@ -60,6 +52,9 @@ class FisherVectors(
     descriptors for the weights, means and variances of the mixture, with signed square roots and
     unit length (the improved Fisher vector of Perronnin, Sanchez and Mensink, 2010). A linear
     classifier of these vectors does well with few Gaussians.
+
+    After loading from a model file, ``n_components``, ``n_pca`` and ``features`` have the values
+    that were used in fitting.
 
     Parameters
     ----------
@@ -141,12 +136,6 @@ class FisherVectors(
         self.random_state = random_state
         self.verbose = verbose
 
-    # Everything that is learnt, as one immutable value that calls replace.
-    _fitted: FittedFisher
-
-    def _check_parameters(self) -> None:
-        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
-
     @one_at_a_time
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Learn projection and mixture.
@@ -197,18 +186,6 @@ class FisherVectors(
         for array in fitted.mixture.arrays().values():
             array.setflags(write=False)
         swap_learnt(self, {"_fitted": fitted})
-
-    def _learnt(self) -> FittedFisher:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet, so it has no mixture. "
-                "Call 'fit' first."
-            )
-        return self._fitted
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Tell scikit-learn whether there is a mixture."""
-        return "_fitted" in vars(self)
 
     @property
     def features_(self) -> LocalFeatures | None:
@@ -280,18 +257,6 @@ class FisherVectors(
         check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
         return self._learnt().extract(X, on_error=on_error, verbose=self.verbose)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that :func:`evergrow.load` reads.
-
-        After loading, ``n_components``, ``n_pca`` and ``features`` have the values used in fitting.
-
-        Parameters
-        ----------
-        path : path
-            File to write; an existing file is replaced atomically.
-        """
-        write_model(path, *self._to_file())
-
     def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Header and arrays of a model file, or of a part of another model's file."""
         fitted = self._learnt()
@@ -319,9 +284,3 @@ class FisherVectors(
     def _n_features_out(self) -> int:
         """Number of output columns, which scikit-learn names."""
         return self._learnt().mixture.n_features_out
-
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that the input is not a matrix."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags

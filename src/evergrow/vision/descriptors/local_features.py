@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from evergrow.foundation.errors import BadImage, ImageError
 from evergrow.foundation.params import (
@@ -22,7 +20,6 @@ from evergrow.foundation.params import (
 )
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.ragged import RaggedArray
-from evergrow.storage.files import write_model
 from evergrow.storage.modelfile import Build, check_saveable, common_header, parameters_of
 from evergrow.vision.descriptors.describer import (
     Describer,
@@ -39,13 +36,14 @@ from evergrow.vision.images.parameters import JOBS, ON_ERROR, VERBOSE, Instance
 from evergrow.vision.images.prefetch import prefetch
 from evergrow.vision.images.reader import check_sources
 from evergrow.vision.images.results import Extraction, warn_about
+from evergrow.vision.images.transformer import StatelessTransformer
 
 Rows = npt.NDArray[np.float32]
 
 _N_PATCHES: list[Rule] = [Nothing(), Integer(1, 1 << 24)]
 
 
-class LocalFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LocalFeatures(StatelessTransformer):
     """Describe each image by many of its patches.
 
     Bags of visual words and Fisher vectors are computed from these descriptors. Nothing is learnt:
@@ -134,7 +132,7 @@ class LocalFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _check_parameters(self) -> None:
-        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
+        super()._check_parameters()
         self.patches.check()
 
     def _descriptor(self) -> Descriptor:
@@ -309,25 +307,6 @@ class LocalFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         warn_about(extraction.problems)
         return extraction
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the parameters to a file that :func:`evergrow.load` reads.
-
-        Parameters
-        ----------
-        path : path
-            File to write; an existing file is replaced atomically.
-
-        Examples
-        --------
-        >>> import evergrow, tempfile, os
-        >>> from evergrow.vision import LocalFeatures
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     LocalFeatures("sift").save(os.path.join(folder, "features.evergrow"))
-        ...     evergrow.load(os.path.join(folder, "features.evergrow"))
-        LocalFeatures(descriptor='sift')
-        """
-        write_model(path, *self._to_file())
-
     def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Header and arrays of a model file, or of a part of another model's file."""
         self._check_parameters()
@@ -342,18 +321,6 @@ class LocalFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         build: Build,  # noqa: ARG003
     ) -> Self:
         return features_from_json(cls, parameters_of(header))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Always true, because nothing is learnt."""
-        return True
-
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that the input is not a matrix and that nothing is learnt."""
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        tags.no_validation = True
-        tags.input_tags.two_d_array = False
-        return tags
 
 
 IS_LOCAL_FEATURES = Instance(LocalFeatures, "LocalFeatures(...)")

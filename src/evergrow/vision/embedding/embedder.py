@@ -12,13 +12,12 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from evergrow.foundation.naming import name_of
 from evergrow.foundation.params import Flag, Integer, Nothing, Rule, check_parameters
 from evergrow.foundation.progress import progress_bar
 from evergrow.storage.cache_folder import cache_folder
-from evergrow.storage.files import write_model
 from evergrow.storage.modelfile import Build, check_saveable, common_header
 from evergrow.vision.embedding.cache import EmbeddingCache
 from evergrow.vision.embedding.model_zoo import PRETRAINED
@@ -38,6 +37,7 @@ from evergrow.vision.images.parts import ImageJob
 from evergrow.vision.images.reader import check_sources
 from evergrow.vision.images.results import Extraction, warn_about
 from evergrow.vision.images.sources import DEFAULT_LIMITS, ReadLimits
+from evergrow.vision.images.transformer import StatelessTransformer
 
 # One or two seconds of work, so that the overhead of a task does not matter.
 IMAGES_PER_PART = 128
@@ -49,16 +49,15 @@ _loading = threading.Lock()
 _inherited: list[Any] = []
 
 
-class Embedder(
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class Embedder(ClassNamePrefixFeaturesOutMixin, StatelessTransformer):  # type: ignore[misc]
     """Vectors of images, computed by a network that was trained on other images.
 
     Nothing is learnt: the network is used as it is, for images of any class. Threads read images
     while the network computes. Vectors are cached on disk by image content, so that embedding the
     same images again takes almost no time.
+
+    A model file contains an ONNX network, or the name of a network and the hash of its weights. It
+    does not contain the path of a cache folder: a loaded embedder uses that of the user.
 
     Parameters
     ----------
@@ -251,9 +250,6 @@ class Embedder(
         """Number of output columns, which scikit-learn names."""
         return self.n_features_out_
 
-    def _check_parameters(self) -> None:
-        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
-
     def _cache_folder(self) -> Path | None:
         if isinstance(self.cache, (bool, np.bool_)):
             return cache_folder() if self.cache else None
@@ -318,31 +314,6 @@ class Embedder(
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the network, which belongs to this process."""
         return {name: value for name, value in super().__getstate__().items() if name != "_loaded"}
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Always true, because nothing is learnt."""
-        return True
-
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that the input is not a matrix and that nothing is learnt."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.requires_fit = False
-        tags.no_validation = True
-        return tags
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the embedder to a file that :func:`evergrow.load` reads.
-
-        A named network is saved as its name and the hash of its weights; an ONNX file is included.
-        The path of a cache folder is not saved: a loaded embedder uses the user's cache folder.
-
-        Parameters
-        ----------
-        path : path
-            File to write; an existing file is replaced atomically.
-        """
-        write_model(path, *self._to_file())
 
     def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Header and arrays of a model file, or of a step in the file of a pipeline."""

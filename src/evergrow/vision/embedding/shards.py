@@ -22,14 +22,13 @@ from evergrow.estimators.classifier.learner import snapshot
 from evergrow.foundation.engine import Arrays, Engine, Job, LocalEngine, current_engine, in_order
 from evergrow.foundation.errors import BadImage, BadImageWarning
 from evergrow.foundation.params import check_parameters
-from evergrow.storage.shards.cutting import Piece
-from evergrow.storage.shards.finishing import FilesAside, write_files_aside
-from evergrow.storage.shards.importers.commits import committing
-from evergrow.storage.shards.importers.result import Sharded
-from evergrow.storage.shards.incoming import Incoming
+from evergrow.storage.shards.array_files import check_once
+from evergrow.storage.shards.batches import RowBatch
+from evergrow.storage.shards.importers.source import Sharded, periodic_commits
 from evergrow.storage.shards.manifest import DTYPES, ORIGIN_BYTES, Manifest
-from evergrow.storage.shards.verifying import check_once
-from evergrow.storage.shards.writing import ShardWriter, writing
+from evergrow.storage.shards.packing import Piece
+from evergrow.storage.shards.staging import StagedFiles, stage_files
+from evergrow.storage.shards.writer import ShardWriter, open_writer
 from evergrow.vision.embedding import Embedder
 from evergrow.vision.images.folders import find_labelled, raise_first
 from evergrow.vision.images.parameters import ON_ERROR
@@ -127,14 +126,14 @@ def shard_images(
     key = embedder.network().key
     made_by = None if key is None else hashlib.sha256(f"embedder {key}".encode()).hexdigest()
     engine = current_engine() or LocalEngine()
-    open_writer = writing(
+    appending = open_writer(
         path,
         dtype=dtype,
         rows_per_shard=rows_per_shard,
         made_by=made_by,
         say_waiting=say_waiting,
     )
-    with open_writer as writer:
+    with appending as writer:
         new = _select_new(images, writer.folder, writer.manifest, engine, verbose)
         n_added, problems = 0, list(found.problems)
         if new.names:
@@ -166,7 +165,7 @@ def _select_new(
 
 def _known_origins(folder: Path, manifest: Manifest) -> Iterator[bytes]:
     for shard in manifest.shards:
-        file = shard.file_beside(folder, "origins")
+        file = shard.sidecar_file(folder, "origins")
         if file is not None:
             check_once(file)
             yield from (origin.tobytes() for origin in file.map())
@@ -196,11 +195,11 @@ def _embed_shards(
     shared = (worker, str(writer.folder), dtype.name, on_error)
     bar = 0 if is_single else verbose
     results = engine.run(Job(_embed_task, parts, shared, "embedding shards", bar))
-    with committing(writer) as commit_when_due:
+    with periodic_commits(writer) as commit_when_due:
         for place, result in in_order(results):
             report, n_rows = json.loads(result["report"].tobytes()), 0
             if report["files"] is not None:
-                files = FilesAside.of(report["files"])
+                files = StagedFiles.of(report["files"])
                 n_rows = files.n_rows
                 writer.adopt(files, n_features=n_features, dtype=dtype.name)
                 commit_when_due()
@@ -257,10 +256,10 @@ def _embed_task(
     }
     if len(found.kept):
         origins = _hash_images(images, found.kept.tolist())
-        rows = Incoming(np.asarray(found.features), None, None).with_origins(origins)
+        rows = RowBatch(np.asarray(found.features), None, None).with_origins(origins)
         rows = rows.converted(DTYPES[dtype], f"images of {images.root!r}", rounded=True)
         codes = np.array(images.codes, dtype=np.int32)[found.kept]
-        files = write_files_aside(Path(folder), DTYPES[dtype], [Piece.of(rows, codes)])
+        files = stage_files(Path(folder), DTYPES[dtype], [Piece.of(rows, codes)])
         report["files"] = asdict(files)
     content = json.dumps(report).encode()
     return {"report": np.frombuffer(content, dtype=np.uint8)}

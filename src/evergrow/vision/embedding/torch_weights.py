@@ -2,20 +2,20 @@
 
 Such a file is a sequence of pickles (a magic number, a version, system information, the named
 tensors, the names of their storages), followed by the storages: each is a count and that many
-numbers. A pickle can call any function; this reader allows only the few names in its table.
+numbers.
 """
 
 from __future__ import annotations
 
 import math
-import pickle
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
+
+from evergrow.storage.pickles import RefusedPickleError, read_pickle
 
 Tensors = dict[str, npt.NDArray[Any]]
 
@@ -50,38 +50,40 @@ def _rebuild_tensor(storage: Any, offset: Any, shape: Any, strides: Any, *_: Any
     numbers = (offset, *shape, *strides)
     whole = all(type(number) is int and number >= 0 for number in numbers)
     if not isinstance(storage, _Storage) or not whole or len(shape) != len(strides):
-        raise pickle.UnpicklingError("a tensor has an invalid shape")
+        raise RefusedPickleError("a tensor has an invalid shape")
     return _Tensor(storage, offset, tuple(shape), tuple(strides))
 
 
+class _OrderedDict(dict[str, Any]):
+    """Stands for an ``OrderedDict``; its attributes, such as versions of layers, are ignored."""
+
+    def __init__(self) -> None:
+        # Without entries: those are added one by one, with checked keys.
+        super().__init__()
+
+    def set_pickled_state(self, state: Any) -> None:
+        """Ignore attributes."""
+
+
 # The names that a file may use, and the harmless objects that stand for them.
-_ALLOWED: dict[tuple[str, str], Callable[..., Any] | _StorageType] = {
-    ("collections", "OrderedDict"): OrderedDict,
-    ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor,
-    ("torch", "FloatStorage"): _StorageType("<f4"),
-    ("torch", "DoubleStorage"): _StorageType("<f8"),
-    ("torch", "HalfStorage"): _StorageType("<f2"),
-    ("torch", "LongStorage"): _StorageType("<i8"),
+_NAMES: dict[str, Callable[..., Any] | _StorageType] = {
+    "collections OrderedDict": _OrderedDict,
+    "torch._utils _rebuild_tensor_v2": _rebuild_tensor,
+    "torch FloatStorage": _StorageType("<f4"),
+    "torch DoubleStorage": _StorageType("<f8"),
+    "torch HalfStorage": _StorageType("<f2"),
+    "torch LongStorage": _StorageType("<i8"),
 }
 
 
-class _WeightsUnpickler(pickle.Unpickler):
-    """Resolves the names in the table and rejects all others."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        found = _ALLOWED.get((module, name))
-        if found is None:
-            raise pickle.UnpicklingError(f"it uses {module}.{name}, which weights do not need")
-        return found
-
-    def persistent_load(self, pid: Any) -> _Storage:
-        if not isinstance(pid, tuple) or len(pid) < 5 or pid[0] != "storage":
-            raise pickle.UnpicklingError("it refers to something that is not a storage")
-        _, kind, name, _, n_values = pid[:5]
-        known = isinstance(kind, _StorageType) and isinstance(name, str)
-        if not known or type(n_values) is not int or n_values < 0:
-            raise pickle.UnpicklingError("it refers to a storage of unknown type")
-        return _Storage(name, kind.dtype, n_values)
+def _load_storage(pid: Any) -> _Storage:
+    if not isinstance(pid, tuple) or len(pid) < 5 or pid[0] != "storage":
+        raise RefusedPickleError("it refers to something that is not a storage")
+    _, kind, name, _, n_values = pid[:5]
+    known = isinstance(kind, _StorageType) and isinstance(name, str)
+    if not known or type(n_values) is not int or n_values < 0:
+        raise RefusedPickleError("it refers to a storage of unknown type")
+    return _Storage(name, kind.dtype, n_values)
 
 
 def read_torch_weights(file: BinaryIO) -> Tensors:
@@ -97,12 +99,12 @@ def read_torch_weights(file: BinaryIO) -> Tensors:
 
 def _read_tables(file: BinaryIO) -> tuple[dict[Any, Any], Any]:
     """Read the named tensors, and the names of their storages in file order."""
-    magic = _WeightsUnpickler(file).load()
+    magic = read_pickle(file, _NAMES, _load_storage)
     if magic != _MAGIC_NUMBER:
-        raise pickle.UnpicklingError("it is not in the legacy format of PyTorch")
-    version, _, named, order = (_WeightsUnpickler(file).load() for _ in range(4))
+        raise RefusedPickleError("it is not in the legacy format of PyTorch")
+    version, _, named, order = (read_pickle(file, _NAMES, _load_storage) for _ in range(4))
     if version != _PROTOCOL_VERSION or not isinstance(named, dict):
-        raise pickle.UnpicklingError("it has no table of tensors in a known version")
+        raise RefusedPickleError("it has no table of tensors in a known version")
     return named, order
 
 
@@ -110,10 +112,10 @@ def _read_storages(file: BinaryIO, named: dict[Any, Any], order: Any) -> Tensors
     declared = {}
     for tensor in named.values():
         if not isinstance(tensor, _Tensor):
-            raise pickle.UnpicklingError("it contains something that is not a tensor")
+            raise RefusedPickleError("it contains something that is not a tensor")
         declared[tensor.storage.name] = tensor.storage
     if not isinstance(order, list) or sorted(order) != sorted(declared):
-        raise pickle.UnpicklingError("its list of storages does not match its tensors")
+        raise RefusedPickleError("its list of storages does not match its tensors")
     return {name: _read_storage(file, declared[name]) for name in order}
 
 
@@ -122,7 +124,7 @@ def _read_storage(file: BinaryIO, storage: _Storage) -> npt.NDArray[Any]:
     n_bytes = n_values * np.dtype(storage.dtype).itemsize
     content = file.read(n_bytes) if n_values == storage.n_values else b""
     if n_values != storage.n_values or len(content) != n_bytes:
-        raise pickle.UnpicklingError("it is truncated, or its counts do not match")
+        raise RefusedPickleError("it is truncated, or its counts do not match")
     return np.frombuffer(content, dtype=storage.dtype)
 
 
@@ -134,6 +136,6 @@ def _to_array(tensor: _Tensor, storages: Tensors) -> npt.NDArray[Any]:
     last = tensor.offset + sum((size - 1) * stride for size, stride in steps)
     # With strides of 0 a few numbers could be repeated until the memory is full.
     if last >= len(storage) or math.prod(shape) > len(storage) or len(shape) > _MAX_DIMENSIONS:
-        raise pickle.UnpicklingError("a tensor lies outside its storage")
+        raise RefusedPickleError("a tensor lies outside its storage")
     strides = [stride * storage.itemsize for stride in tensor.strides]
     return np.lib.stride_tricks.as_strided(storage[tensor.offset :], shape, strides).copy()

@@ -82,7 +82,7 @@ def word_map(
 
     The posterior of a patch is the mean over the trees of the share of the class in its leaf. The
     value of a pixel is the mean over the patches whose middle half covers it, or near the edge of
-    the image, over all patches that cover it [Moosmann2006 Fig. 3 marks the centres].
+    the image, over all patches that cover it. [Moosmann2006 Fig. 3] marks the centres instead.
 
     Parameters
     ----------

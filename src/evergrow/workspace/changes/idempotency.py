@@ -1,4 +1,4 @@
-"""Keys that stand for one request each: asking twice with one is answered, not done, twice."""
+"""Idempotency keys: a repeated request with the same key gets the same answer again."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ import sqlite3
 
 from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace.errors import KeyReusedError
-from evergrow.workspace.records import Change, Example, Request, Taught
-
-__all__ = ["KEPT_KEYS", "LONGEST_KEY", "digest_of", "known_answer", "remember"]
+from evergrow.workspace.records import Change, Example, Request, TeachResult
 
 KEPT_KEYS = 100_000
 LONGEST_KEY = 255
 
 
-def digest_of(request: Request, *parts: object, content: bytes = b"") -> str:
-    """What was asked for, in short: the digest given, else one over all of its parts."""
+def request_digest(request: Request, *parts: object, content: bytes = b"") -> str:
+    """The digest of a request: the given one, else one computed over its parts."""
     if request.digest is not None:
         return request.digest
     digest = hashlib.sha256(json.dumps(parts).encode())
@@ -25,15 +23,15 @@ def digest_of(request: Request, *parts: object, content: bytes = b"") -> str:
     return digest.hexdigest()
 
 
-def known_answer(
+def find_answer(
     connection: sqlite3.Connection, request: Request, digest: str
-) -> Taught | Change | None:
-    """The answer that this request got before; None if it is new.
+) -> TeachResult | Change | None:
+    """The stored answer to a request with this key; None if the key is new.
 
     Raises
     ------
     KeyReusedError
-        If the key came with something else before.
+        If the key was used for a different request.
     """
     if request.key is None:
         return None
@@ -48,17 +46,22 @@ def known_answer(
     if found is None:
         return None
     if found[0] != digest:
-        raise KeyReusedError(
-            f"the key {request.key!r} came with another request before: take a new key for each "
-            "new request"
-        )
+        raise key_reused(request)
     return _from_json(found[1])
 
 
-def remember(
-    connection: sqlite3.Connection, request: Request, digest: str, answer: Taught | Change
+def key_reused(request: Request) -> KeyReusedError:
+    """The error for a key that was used for a different request."""
+    return KeyReusedError(
+        f"the key {request.key!r} was used for another request before: use a new key for each "
+        "new request"
+    )
+
+
+def store_answer(
+    connection: sqlite3.Connection, request: Request, digest: str, answer: TeachResult | Change
 ) -> None:
-    """Keep an answer, within the transaction that makes it true."""
+    """Store the answer to a request with a key, within the transaction of the change."""
     if request.key is None:
         return
     connection.execute(
@@ -70,14 +73,14 @@ def remember(
     )
 
 
-def _to_json(answer: Taught | Change) -> str:
-    if isinstance(answer, Taught):
+def _to_json(answer: TeachResult | Change) -> str:
+    if isinstance(answer, TeachResult):
         return json.dumps(["taught", {**vars(answer), "example": vars(answer.example)}])
     return json.dumps(["change", vars(answer)])
 
 
-def _from_json(text: str) -> Taught | Change:
+def _from_json(text: str) -> TeachResult | Change:
     kind, values = json.loads(text)
     if kind == "change":
         return Change(**values)
-    return Taught(**{**values, "example": Example(**values["example"]), "replayed": True})
+    return TeachResult(**{**values, "example": Example(**values["example"]), "replayed": True})

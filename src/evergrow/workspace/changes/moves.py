@@ -1,7 +1,7 @@
-"""Examples move: from nowhere to a class, from class to class, from a class to nowhere.
+"""Moves of examples: into a class, from one class to another, or out of a class.
 
-A change first writes down its moves; :func:`apply_moves` then makes them true, for every kind of
-change in the same way, and going back is :func:`reverse_moves`.
+A change first inserts its event and its moves; then :func:`apply_moves` updates the current state
+from them, in the same way for every kind of change. An undo inserts the reversed moves.
 """
 
 from __future__ import annotations
@@ -11,16 +11,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
-from evergrow.workspace.events import Named
-
-__all__ = [
-    "add_event",
-    "apply_moves",
-    "clear_guesses",
-    "move_class",
-    "move_example",
-    "reverse_moves",
-]
+from evergrow.workspace.events import ClassNamed
 
 
 def add_event(
@@ -32,7 +23,7 @@ def add_event(
     actor: str,
     undoes: int | None = None,
 ) -> int:
-    """Write an event down and return its number."""
+    """Insert an event and return its number."""
     connection.execute(
         "INSERT INTO event (kind, at, actor, body, undoes, nonce)"
         " VALUES (?, ?, ?, ?, ?, hex(randomblob(8)))",
@@ -44,7 +35,7 @@ def add_event(
 def move_example(
     connection: sqlite3.Connection, seq: int, example: int, to: tuple[int | None, int | None]
 ) -> None:
-    """Write down that one example goes to a class and a fine class, or nowhere."""
+    """Insert the move of one example to a class and fine class, or out of its class."""
     connection.execute(
         "INSERT INTO move (event, example, from_class, from_fine, to_class, to_fine)"
         " SELECT ?, id, class_id, fine_id, ?, ? FROM example WHERE id = ?",
@@ -59,10 +50,10 @@ def move_class(
     to_class: int | None,
     fine_to_fine: Mapping[int, int] | None = None,
 ) -> int:
-    """Write down that all examples of a class go to another, or nowhere; return how many."""
+    """Insert moves of all examples of a class to another one, or out; return how many."""
     pairs: list[tuple[int | None, int | None]] = [(None, None), *(fine_to_fine or {}).items()]
     for before, after in pairs:
-        # Where no fine class is named, examples of every fine class go together.
+        # Without a mapping, the examples of all fine classes move together.
         condition = "" if fine_to_fine is None else " AND fine_id IS ?"
         values = (seq, to_class, after, class_id) + (() if fine_to_fine is None else (before,))
         connection.execute(
@@ -76,7 +67,7 @@ def move_class(
 
 
 def reverse_moves(connection: sqlite3.Connection, seq: int, undone: int) -> int:
-    """Write down the moves of an event backwards; return how many."""
+    """Insert the reversed moves of an event; return how many."""
     return connection.execute(
         "INSERT INTO move (event, example, from_class, from_fine, to_class, to_fine)"
         " SELECT ?, example, to_class, to_fine, from_class, from_fine FROM move WHERE event = ?",
@@ -84,9 +75,9 @@ def reverse_moves(connection: sqlite3.Connection, seq: int, undone: int) -> int:
     ).rowcount
 
 
-def apply_moves(connection: sqlite3.Connection, seq: int) -> list[Named]:
-    """Make the moves of an event true; return the classes that are there now and were not."""
-    _take_back_guesses(connection, seq)
+def apply_moves(connection: sqlite3.Connection, seq: int) -> list[ClassNamed]:
+    """Update examples and classes by the moves of an event; return the classes that appeared."""
+    _uncount_guesses(connection, seq)
     connection.execute(
         "UPDATE example SET class_id = m.to_class, fine_id = m.to_fine, guess_id = NULL,"
         " guess_probability = NULL FROM move m WHERE m.event = ? AND m.example = example.id",
@@ -100,7 +91,7 @@ def apply_moves(connection: sqlite3.Connection, seq: int) -> list[Named]:
     counted = connection.execute(
         "SELECT class, name, parent, n_examples, sum(n), sum(pictures) FROM"
         f" ({' UNION ALL '.join(parts)}) JOIN class ON class.id = class GROUP BY class"
-        # Classes that go first: a name that becomes free may be taken by the next.
+        # Emptied classes first: another class may take a name that becomes free.
         " ORDER BY sum(n), class",
         {"seq": seq},
     ).fetchall()
@@ -114,11 +105,11 @@ def apply_moves(connection: sqlite3.Connection, seq: int) -> list[Named]:
         if n_before + n_more == 0:
             clear_guesses(connection, "guess_id", class_id)
         elif n_before == 0:
-            named.append(Named(seq, class_id, name, parent or None))
+            named.append(ClassNamed(seq, class_id, name, parent or None))
     return sorted(named, key=lambda one: one.class_id)
 
 
-def _take_back_guesses(connection: sqlite3.Connection, seq: int) -> None:
+def _uncount_guesses(connection: sqlite3.Connection, seq: int) -> None:
     found = connection.execute(
         "SELECT guess_id, count(*) FROM move JOIN example ON id = example"
         " WHERE move.event = ? AND guess_id IS NOT NULL GROUP BY guess_id",
@@ -131,7 +122,7 @@ def _take_back_guesses(connection: sqlite3.Connection, seq: int) -> None:
 
 
 def clear_guesses(connection: sqlite3.Connection, column: str, class_id: int) -> None:
-    """Take back the guesses of a fine class (``guess_id``) or within a class (``class_id``)."""
+    """Delete the guesses of a fine class (``guess_id``) or within a class (``class_id``)."""
     connection.execute(
         "UPDATE class SET n_guessed = 0 WHERE n_guessed > 0 AND (id = :id OR parent = :id)",
         {"id": class_id},

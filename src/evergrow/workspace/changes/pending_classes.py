@@ -1,4 +1,4 @@
-"""Classes by name while a change is planned: known ones, new ones, and how many examples each."""
+"""Classes during a change: existing ones, those that it creates, and their counts."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ import sqlite3
 from dataclasses import dataclass
 
 from evergrow.workspace.errors import ConflictError, NoSuchClassError
-from evergrow.workspace.events import Named
-
-__all__ = ["COARSE", "BookedClass", "ClassBook", "require_class", "was_class"]
-
-# The parent of a class that has none.
-COARSE = 0
+from evergrow.workspace.events import ClassNamed
+from evergrow.workspace.store.queries import COARSE
 
 
 @dataclass
-class BookedClass:
-    """A class as it will be once the plan is written."""
+class PendingClass:
+    """A class as it will be once the change is written."""
 
     id: int
     name: str
@@ -24,7 +20,7 @@ class BookedClass:
     n_examples: int
     split: bool = False
     is_new: bool = False
-    # What the plan adds.
+    # What the change adds.
     n_added: int = 0
     n_pictures_added: int = 0
     changed_by: int = 0
@@ -37,29 +33,29 @@ class BookedClass:
         self.changed_by = event
 
 
-class ClassBook:
-    """Finds classes by name and makes the ones that are missing.
+class PendingClasses:
+    """Finds classes by name and creates missing ones, in memory until :meth:`write`.
 
     Parameters
     ----------
     connection : sqlite3.Connection
-        The writing one: nothing changes while the book is in use.
+        The writing connection: nothing else changes meanwhile.
     max_classes : int
-        Classes there may be, and finer ones within each.
+        Most classes, and most fine classes within each.
     """
 
     def __init__(self, connection: sqlite3.Connection, max_classes: int) -> None:
         self._connection = connection
         self._max_classes = max_classes
-        self._booked: dict[tuple[int, str], BookedClass] = {}
-        self._n_there: dict[int, int] = {}
+        self._classes: dict[tuple[int, str], PendingClass] = {}
+        self._n_existing: dict[int, int] = {}
         found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'class'")
         self._next_id = 1 + (found.fetchone() or (0,))[0]
 
-    def known(self, name: str, parent: int = COARSE) -> BookedClass | None:
-        """The class of this name, if there is one or the plan makes one."""
-        booked = self._booked.get((parent, name))
-        if booked is None:
+    def find(self, name: str, parent: int = COARSE) -> PendingClass | None:
+        """The class of this name; None if there is none."""
+        known = self._classes.get((parent, name))
+        if known is None:
             found = self._connection.execute(
                 "SELECT id, n_examples, split FROM class"
                 " WHERE parent = ? AND name = ? AND n_examples > 0",
@@ -67,29 +63,36 @@ class ClassBook:
             ).fetchone()
             if found is None:
                 return None
-            booked = BookedClass(found[0], name, parent, found[1], bool(found[2]))
-            self._booked[parent, name] = booked
-        return booked
+            known = PendingClass(found[0], name, parent, found[1], bool(found[2]))
+            self._classes[parent, name] = known
+        return known
 
-    def known_or_new(self, name: str, parent: int = COARSE) -> BookedClass:
-        """The class of this name, made if there is none."""
-        booked = self.known(name, parent)
-        if booked is None:
-            self._check_room(parent)
-            booked = BookedClass(self._next_id, name, parent, 0, is_new=True)
-            self._booked[parent, name] = booked
+    def require(self, name: str, parent: int = COARSE) -> PendingClass:
+        """The class of this name; a ``NoSuchClassError`` if there is none."""
+        known = self.find(name, parent)
+        if known is None:
+            raise NoSuchClassError(f"there is no class {name!r}")
+        return known
+
+    def find_or_create(self, name: str, parent: int = COARSE) -> PendingClass:
+        """The class of this name, created if there is none."""
+        known = self.find(name, parent)
+        if known is None:
+            self._check_limit(parent)
+            known = PendingClass(self._next_id, name, parent, 0, is_new=True)
+            self._classes[parent, name] = known
             self._next_id += 1
-            self._n_there[parent] += 1
-        return booked
+            self._n_existing[parent] += 1
+        return known
 
-    def named(self, event: int) -> list[Named]:
-        """The new classes as facts, in order of creation."""
-        new = sorted((one for one in self._booked.values() if one.is_new), key=lambda one: one.id)
-        return [Named(event, one.id, one.name, one.parent or None) for one in new]
+    def created_events(self, seq: int) -> list[ClassNamed]:
+        """The domain events of the new classes, in order of creation."""
+        new = sorted((one for one in self._classes.values() if one.is_new), key=lambda one: one.id)
+        return [ClassNamed(seq, one.id, one.name, one.parent or None) for one in new]
 
     def write(self, connection: sqlite3.Connection) -> None:
         """Write new classes and counts, within a transaction."""
-        for one in sorted(self._booked.values(), key=lambda one: one.id):
+        for one in sorted(self._classes.values(), key=lambda one: one.id):
             if one.is_new:
                 connection.execute(
                     "INSERT INTO class (id, name, parent) VALUES (?, ?, ?)",
@@ -102,30 +105,15 @@ class ClassBook:
                     (one.n_added, one.n_pictures_added, one.changed_by, one.id),
                 )
 
-    def _check_room(self, parent: int) -> None:
-        if parent not in self._n_there:
+    def _check_limit(self, parent: int) -> None:
+        if parent not in self._n_existing:
             found = self._connection.execute(
                 "SELECT count(*) FROM class WHERE parent = ? AND n_examples > 0", (parent,)
             )
-            self._n_there[parent] = found.fetchone()[0]
-        if self._n_there[parent] >= self._max_classes:
+            self._n_existing[parent] = found.fetchone()[0]
+        if self._n_existing[parent] >= self._max_classes:
             raise ConflictError(
-                f"there are {self._n_there[parent]} classes already, the most that this workspace "
-                "takes: merge or forget some, or make a workspace with a larger max_classes"
+                f"there are {self._n_existing[parent]} classes already, the most that this "
+                "workspace allows: merge or forget some, or create a workspace with a larger "
+                "max_classes"
             )
-
-
-def require_class(book: ClassBook, name: str, parent: int = COARSE) -> BookedClass:
-    """The class of this name; a ``NoSuchClassError`` if there is none."""
-    booked = book.known(name, parent)
-    if booked is None:
-        raise NoSuchClassError(f"there is no class {name!r}")
-    return booked
-
-
-def was_class(connection: sqlite3.Connection, name: str) -> bool:
-    """Whether a coarse class has this name, or had it when its examples went."""
-    found = connection.execute(
-        "SELECT 1 FROM class WHERE parent = ? AND name = ? LIMIT 1", (COARSE, name)
-    )
-    return found.fetchone() is not None

@@ -1,7 +1,7 @@
-"""Teaching: lessons become a plan, the plan is written, and only then does it count.
+"""Teaches examples: they are planned, then written, and the commit makes them count.
 
-Planning reads and decides, numbers included: only one process writes, so that nothing can come
-between. What goes into files is written before the one transaction that makes it count.
+Planning reads the database and assigns all ids; only one process writes, so nothing can change in
+between. Files are written before the one transaction that makes them count.
 """
 
 from __future__ import annotations
@@ -17,24 +17,26 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import WorkspaceError
-from evergrow.workspace.changes.idempotency import digest_of, known_answer, remember
+from evergrow.workspace.changes.idempotency import (
+    find_answer,
+    key_reused,
+    request_digest,
+    store_answer,
+)
 from evergrow.workspace.changes.moves import apply_moves
-from evergrow.workspace.changes.pending_classes import BookedClass, ClassBook
-from evergrow.workspace.errors import KeyReusedError
-from evergrow.workspace.events import NO_FINE, Added, Block, Fact
-from evergrow.workspace.names import checked_name
-from evergrow.workspace.records import Example, Lesson, Picture, Request, Taught
+from evergrow.workspace.changes.pending_classes import PendingClass, PendingClasses
+from evergrow.workspace.events import NO_FINE, DomainEvent, ExampleBlock, ExamplesAdded
+from evergrow.workspace.names import normalise_name
+from evergrow.workspace.records import Example, NewExample, Picture, Request, TeachResult
 from evergrow.workspace.store.images import sha256_of
 from evergrow.workspace.store.layout import MOST_FEATURES
 from evergrow.workspace.store.queries import example_by_id
 
-__all__ = ["Plan", "Planner", "checked_embedding", "next_number", "row_sha256"]
-
 Rows = npt.NDArray[np.float32]
 
 
-def checked_embedding(embedding: npt.ArrayLike, n_features: int | None) -> Rows:
-    """An embedding as it is kept; a ``WorkspaceError`` unless it is a finite vector that fits."""
+def check_embedding(embedding: npt.ArrayLike, n_features: int | None) -> Rows:
+    """An embedding as float32; a ``WorkspaceError`` unless it is a finite vector of this length."""
     try:
         with np.errstate(over="ignore"):
             row = np.asarray(embedding, dtype=np.float32)
@@ -54,50 +56,51 @@ def checked_embedding(embedding: npt.ArrayLike, n_features: int | None) -> Rows:
 
 
 @dataclass
-class Plan:
-    """What teaching some lessons will write, and the answers once it is written."""
+class PendingTeach:
+    """What teaching some examples will write, and the results once it is written."""
 
     first_id: int
     first_event: int
-    book: ClassBook
+    classes: PendingClasses
     rows: list[Rows] = field(default_factory=list)
-    # Image files to keep, by their hash; known ones too, which may have been lost or damaged.
+    # Image files by hash; also those of known examples, whose files may be lost or damaged.
     pictures: dict[str, Picture] = field(default_factory=dict)
     events: list[tuple[Any, ...]] = field(default_factory=list)
     examples: list[tuple[Any, ...]] = field(default_factory=list)
     moves: list[tuple[Any, ...]] = field(default_factory=list)
-    # Moves of known examples, which got a finer name.
+    # Moves of known examples that get a fine name.
     relabels: list[tuple[Any, ...]] = field(default_factory=list)
-    answers: list[Taught] = field(default_factory=list)
-    to_remember: list[tuple[Request, str, Taught]] = field(default_factory=list)
+    results: list[TeachResult] = field(default_factory=list)
+    answers: list[tuple[Request, str, TeachResult]] = field(default_factory=list)
 
     @property
-    def version(self) -> int:
-        """The newest event once the plan is written."""
+    def last_event(self) -> int:
+        """The newest event once all of it is written."""
         return self.first_event + len(self.events) - 1
 
     def matrix(self) -> Rows:
         """The new embeddings, one row per new example."""
         return np.stack(self.rows)
 
-    def facts(self) -> list[Fact]:
-        """What is true once the plan is written; of a plan that moves no known example."""
+    def domain_events(self) -> list[DomainEvent]:
+        """What is published once all of it is written, if no known example is relabelled."""
         if not self.rows:
             return []
         ids = np.arange(self.first_id, self.first_id + len(self.rows), dtype=np.int64)
         class_ids = np.array([move[4] for move in self.moves], dtype=np.int64)
         fine_ids = np.array([move[5] or NO_FINE for move in self.moves], dtype=np.int64)
-        added = Added(self.version, Block(ids, self.matrix(), class_ids, fine_ids))
-        return [*self.book.named(self.version), added]
+        block = ExampleBlock(ids, self.matrix(), class_ids, fine_ids)
+        created = self.classes.created_events(self.last_event)
+        return [*created, ExamplesAdded(self.last_event, block)]
 
     def write(self, connection: sqlite3.Connection) -> None:
-        """Write all of it, within a transaction."""
+        """Write all of it to the database, within a transaction."""
         connection.executemany(
             "INSERT INTO event (seq, kind, at, actor, body, nonce)"
             " VALUES (?, ?, ?, ?, ?, hex(randomblob(8)))",
             self.events,
         )
-        self.book.write(connection)
+        self.classes.write(connection)
         connection.executemany(
             "INSERT OR IGNORE INTO picture (sha256, media_type, width, height, n_bytes)"
             " VALUES (?, ?, ?, ?, ?)",
@@ -118,23 +121,23 @@ class Plan:
         )
         for event, *_ in self.relabels:
             apply_moves(connection, event)
-        for request, digest, answer in self.to_remember:
-            remember(connection, request, digest, answer)
+        for request, digest, answer in self.answers:
+            store_answer(connection, request, digest, answer)
 
 
-class Planner:
-    """Turns lessons into a plan, one after the other.
+class TeachPlanner:
+    """Turns new examples into a pending change, one after the other.
 
     Parameters
     ----------
     connection : sqlite3.Connection
-        The writing one, to read what is there.
+        The writing connection, to read the current state.
     at : str
-        When it happens.
+        Timestamp of the change.
     n_features : int or None
-        Length of the embeddings; None if the first lesson says it.
+        Length of the embeddings; None if the first example fixes it.
     max_classes : int
-        Classes there may be.
+        Most classes of the workspace.
     """
 
     def __init__(
@@ -143,125 +146,122 @@ class Planner:
         self._connection = connection
         self._at = at
         self._n_features = n_features
-        book = ClassBook(connection, max_classes)
-        self._plan = Plan(
-            next_number(connection, "example"), next_number(connection, "event"), book
+        classes = PendingClasses(connection, max_classes)
+        self._pending = PendingTeach(
+            next_id(connection, "example"), next_id(connection, "event"), classes
         )
-        # What earlier lessons of the same plan did, which the database does not know yet.
-        self._answered: dict[tuple[str, str], tuple[str, Taught]] = {}
-        self._taught: dict[tuple[str, int], Taught] = {}
+        # Results of earlier examples of the same call, which the database does not have yet.
+        self._answered: dict[tuple[str, str], tuple[str, TeachResult]] = {}
+        self._taught: dict[tuple[str, int], TeachResult] = {}
 
-    def plan(self, lessons: Sequence[Lesson]) -> Plan:
-        """The plan for all lessons; an error for the first that cannot be taught."""
-        for number, lesson in enumerate(lessons, start=1):
+    def plan(self, examples: Sequence[NewExample]) -> PendingTeach:
+        """The pending change for all examples; an error for the first that is not valid."""
+        for number, example in enumerate(examples, start=1):
             try:
-                self._plan.answers.append(self._answer(lesson))
+                self._pending.results.append(self._plan_one(example))
             except WorkspaceError as error:
-                if len(lessons) == 1:
+                if len(examples) == 1:
                     raise
-                raise type(error)(f"lesson {number} of {len(lessons)}: {error}") from error
-        return self._plan
+                raise type(error)(f"example {number} of {len(examples)}: {error}") from error
+        return self._pending
 
-    def _answer(self, lesson: Lesson) -> Taught:
-        label = checked_name(lesson.label)
-        fine = None if lesson.fine is None else checked_name(lesson.fine, "fine")
-        row = checked_embedding(lesson.embedding, self._n_features)
-        image = None if lesson.picture is None else sha256_of(lesson.picture.content)
-        request = lesson.request
-        digest = digest_of(request, "teach", label, fine, image, content=row.tobytes())
-        known = self._known_answer(request, digest)
-        if known is not None:
-            return known
-        answer = self._known_picture(lesson, label, fine, image)
-        if answer is None:
-            answer = self._new_example(lesson, label, fine, row, image)
+    def _plan_one(self, new: NewExample) -> TeachResult:
+        label = normalise_name(new.label)
+        fine = None if new.fine is None else normalise_name(new.fine, "fine")
+        row = check_embedding(new.embedding, self._n_features)
+        image = None if new.picture is None else sha256_of(new.picture.content)
+        request = new.request
+        digest = request_digest(request, "teach", label, fine, image, content=row.tobytes())
+        answer = self._find_answer(request, digest)
+        if answer is not None:
+            return answer
+        result = self._known_picture(new, label, fine, image)
+        if result is None:
+            result = self._new_example(new, label, fine, row, image)
         if request.key is not None:
-            self._answered[request.actor, request.key] = (digest, answer)
-            self._plan.to_remember.append((request, digest, answer))
-        return answer
+            self._answered[request.actor, request.key] = (digest, result)
+            self._pending.answers.append((request, digest, result))
+        return result
 
-    def _known_answer(self, request: Request, digest: str) -> Taught | None:
+    def _find_answer(self, request: Request, digest: str) -> TeachResult | None:
         if request.key is None:
             return None
         earlier = self._answered.get((request.actor, request.key))
         if earlier is not None and earlier[0] == digest:
             return earlier[1]
-        known = known_answer(self._connection, request, digest)
-        if earlier is not None or not (known is None or isinstance(known, Taught)):
-            raise KeyReusedError(
-                f"the key {request.key!r} came with another request before: take a new key for "
-                "each new request"
-            )
-        return known
-
-    def _known_picture(
-        self, lesson: Lesson, label: str, fine: str | None, image: str | None
-    ) -> Taught | None:
-        """The answer where the class has the same picture already."""
-        booked = None if image is None else self._plan.book.known(label)
-        if image is None or lesson.picture is None or booked is None:
-            return None
-        example = self._known_example(image, booked)
-        if example is None:
-            return None
-        self._plan.pictures.setdefault(image, lesson.picture)
-        answer = Taught(example, example.event, True, False, booked.n_examples)
-        if fine is None or (example.fine_kind == "given" and example.fine == fine):
-            return answer
-        if example.fine_kind == "given":
-            # Someone said so: to change that takes a correction, not a picture that came again.
-            return replace(answer, known_fine="kept")
-        answer = self._finer(lesson, answer, booked, fine)
-        self._taught[image, booked.id] = answer
+        answer = find_answer(self._connection, request, digest)
+        if earlier is not None or not (answer is None or isinstance(answer, TeachResult)):
+            raise key_reused(request)
         return answer
 
-    def _known_example(self, image: str, booked: BookedClass) -> Example | None:
-        taught = self._taught.get((image, booked.id))
+    def _known_picture(
+        self, new: NewExample, label: str, fine: str | None, image: str | None
+    ) -> TeachResult | None:
+        """The result for an image that the class has already; None for any other."""
+        known_class = None if image is None else self._pending.classes.find(label)
+        if image is None or new.picture is None or known_class is None:
+            return None
+        example = self._known_example(image, known_class)
+        if example is None:
+            return None
+        self._pending.pictures.setdefault(image, new.picture)
+        result = TeachResult(example, example.event, True, False, known_class.n_examples)
+        if fine is None or (example.fine_kind == "given" and example.fine == fine):
+            return result
+        if example.fine_kind == "given":
+            # A given name is changed by a correction, not by teaching the image again.
+            return replace(result, known_fine="kept")
+        result = self._set_fine_name(new, result, known_class, fine)
+        self._taught[image, known_class.id] = result
+        return result
+
+    def _known_example(self, image: str, known_class: PendingClass) -> Example | None:
+        taught = self._taught.get((image, known_class.id))
         if taught is not None:
             return taught.example
         found = self._connection.execute(
             "SELECT id FROM example WHERE image = ? AND class_id = ? ORDER BY id LIMIT 1",
-            (image, booked.id),
+            (image, known_class.id),
         ).fetchone()
         return None if found is None else example_by_id(self._connection, found[0])
 
-    def _finer(self, lesson: Lesson, known: Taught, booked: BookedClass, fine: str) -> Taught:
-        """Give a known example a finer name, which nobody gave it so far."""
-        plan, example = self._plan, known.example
-        event = plan.first_event + len(plan.events)
-        finer = plan.book.known_or_new(fine, booked.id)
-        body = {
-            "example": example.id,
-            "from": {"class": booked.id, "label": booked.name, "fine": None},
-            "to": {"class": booked.id, "label": booked.name, "fine": finer.id},
-        }
-        plan.events.append((event, "relabel", self._at, lesson.request.actor, json.dumps(body)))
-        plan.relabels.append((event, example.id, booked.id, None, booked.id, finer.id))
+    def _set_fine_name(
+        self, new: NewExample, known: TeachResult, known_class: PendingClass, fine: str
+    ) -> TeachResult:
+        """Give a known example a fine name, where none was given before."""
+        pending, example = self._pending, known.example
+        event = pending.first_event + len(pending.events)
+        fine_class = pending.classes.find_or_create(fine, known_class.id)
+        before = {"class": known_class.id, "label": known_class.name, "fine": None}
+        body = {"example": example.id, "from": before, "to": {**before, "fine": fine_class.id}}
+        pending.events.append((event, "relabel", self._at, new.request.actor, json.dumps(body)))
+        pending.relabels.append(
+            (event, example.id, known_class.id, None, known_class.id, fine_class.id)
+        )
         now = replace(example, fine=fine, fine_kind="given", fine_probability=None)
         return replace(known, example=now, event=event, known_fine="taken")
 
     def _new_example(
-        self, lesson: Lesson, label: str, fine: str | None, row: Rows, image: str | None
-    ) -> Taught:
-        plan = self._plan
+        self, new: NewExample, label: str, fine: str | None, row: Rows, image: str | None
+    ) -> TeachResult:
+        pending, picture = self._pending, new.picture
         self._n_features = len(row)
-        number = plan.first_id + len(plan.rows)
-        event = plan.first_event + len(plan.events)
-        booked = plan.book.known_or_new(label)
-        finer = None if fine is None else plan.book.known_or_new(fine, booked.id)
-        is_new = booked.n_examples == 0
-        for one in (booked, finer):
+        number = pending.first_id + len(pending.rows)
+        event = pending.first_event + len(pending.events)
+        coarse = pending.classes.find_or_create(label)
+        fine_class = None if fine is None else pending.classes.find_or_create(fine, coarse.id)
+        is_new = coarse.n_examples == 0
+        for one in (coarse, fine_class):
             if one is not None:
                 one.add(event, picture=image is not None)
-        fine_id = None if finer is None else finer.id
-        body = {"example": number, "class": booked.id, "label": label, "fine": fine}
-        plan.rows.append(row)
-        plan.events.append((event, "teach", self._at, lesson.request.actor, json.dumps(body)))
-        plan.examples.append((number, event, row_sha256(row), image, booked.id, fine_id))
-        plan.moves.append((event, number, None, None, booked.id, fine_id))
-        picture = lesson.picture
+        fine_id = None if fine_class is None else fine_class.id
+        body = {"example": number, "class": coarse.id, "label": label, "fine": fine}
+        pending.rows.append(row)
+        pending.events.append((event, "teach", self._at, new.request.actor, json.dumps(body)))
+        pending.examples.append((number, event, row_sha256(row), image, coarse.id, fine_id))
+        pending.moves.append((event, number, None, None, coarse.id, fine_id))
         if image is not None and picture is not None:
-            plan.pictures.setdefault(image, picture)
+            pending.pictures.setdefault(image, picture)
         example = Example(
             id=number,
             event=event,
@@ -274,20 +274,20 @@ class Planner:
             width=None if picture is None else picture.width,
             height=None if picture is None else picture.height,
             at=self._at,
-            actor=lesson.request.actor,
+            actor=new.request.actor,
         )
-        taught = Taught(example, event, False, is_new, booked.n_examples)
+        result = TeachResult(example, event, False, is_new, coarse.n_examples)
         if image is not None:
-            self._taught[image, booked.id] = taught
-        return taught
+            self._taught[image, coarse.id] = result
+        return result
 
 
 def row_sha256(row: Rows) -> str:
-    """The hash of an embedding as it lies on disk."""
+    """The hash of an embedding as it is stored."""
     return hashlib.sha256(np.ascontiguousarray(row, dtype="<f4").tobytes()).hexdigest()
 
 
-def next_number(connection: sqlite3.Connection, table: str) -> int:
-    """The number that the next row of a table gets; numbers are never used twice."""
+def next_id(connection: sqlite3.Connection, table: str) -> int:
+    """The id of the next row of a table; ids are never used twice."""
     found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,))
     return 1 + int((found.fetchone() or (0,))[0])

@@ -1,7 +1,7 @@
-"""Taking back the newest change, or several.
+"""Undoes the newest change, or several.
 
-Changes are taken back strictly newest first: each leads to a state that was there before, so that
-nothing can contradict it. One that was taken back is not done again.
+Changes are undone strictly newest first: each undo restores a state that existed before, so nothing
+can conflict with it. An undone change cannot be redone.
 """
 
 from __future__ import annotations
@@ -11,115 +11,114 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from evergrow.foundation.errors import WorkspaceError
-from evergrow.workspace.changes.edits import Editor, counted
-from evergrow.workspace.changes.moves import add_event, apply_moves, reverse_moves
+from evergrow.workspace.changes.moves import reverse_moves
+from evergrow.workspace.changes.transaction import ChangeTransaction, count_of
 from evergrow.workspace.errors import ConflictError
 from evergrow.workspace.records import Change, Event
 from evergrow.workspace.store.queries import event_by_number
 
-__all__ = ["newest_change", "undo"]
 
-
-def _rename_back(editor: Editor, seq: int, body: Mapping[str, Any]) -> str:
-    editor.set_name(seq, body["class"], body["from"])
+def _restore_name(transaction: ChangeTransaction, seq: int, body: Mapping[str, Any]) -> str:
+    transaction.set_name(seq, body["class"], body["from"])
     return f"{body['to']!r} is {body['from']!r} again"
 
 
-def _join_again(editor: Editor, seq: int, body: Mapping[str, Any]) -> str:  # noqa: ARG001
-    editor.set_split(body["class"], False)
-    return f"{body['label']!r} is one class again"
+def _reverse_split(transaction: ChangeTransaction, seq: int, body: Mapping[str, Any]) -> str:  # noqa: ARG001
+    transaction.set_split(body["class"], not body["split"])
+    return f"{body['label']!r} is {'one class' if body['split'] else 'split'} again"
 
 
-def _split_again(editor: Editor, seq: int, body: Mapping[str, Any]) -> str:  # noqa: ARG001
-    editor.set_split(body["class"], True)
-    return f"{body['label']!r} is split again"
+def _withdraw_confirmation(
+    transaction: ChangeTransaction,  # noqa: ARG001
+    seq: int,  # noqa: ARG001
+    body: Mapping[str, Any],
+) -> str:
+    return f"{count_of(len(body['examples']), 'example')} may be listed for review again"
 
 
-def _doubt_again(editor: Editor, seq: int, body: Mapping[str, Any]) -> str:  # noqa: ARG001
-    return f"{counted(len(body['examples']), 'example')} may be doubted again"
-
-
-def _only_moves(editor: Editor, seq: int, body: Mapping[str, Any]) -> str:  # noqa: ARG001
-    return ""
-
-
-# What going back takes beside moving the examples back, by kind of change.
-_BACK: dict[str, Callable[[Editor, int, Mapping[str, Any]], str]] = {
-    "teach": _only_moves,
-    "relabel": _only_moves,
-    "confirm": _doubt_again,
-    "remove": _only_moves,
-    "forget": _only_moves,
-    "merge": _only_moves,
-    "rename": _rename_back,
-    "split": _join_again,
-    "unsplit": _split_again,
+# What an undo does besides reversing the moves, by kind of change; None for nothing. It returns a
+# summary.
+_UNDO: dict[str, Callable[[ChangeTransaction, int, Mapping[str, Any]], str] | None] = {
+    "teach": None,
+    "relabel": None,
+    "confirm": _withdraw_confirmation,
+    "remove": None,
+    "forget": None,
+    "merge": None,
+    "rename": _restore_name,
+    "split": _reverse_split,
+    "unsplit": _reverse_split,
 }
-# What is true of a class after going back, for whoever replays events.
-_SPLIT_AFTER = {"split": False, "unsplit": True}
 
-# Changes that stand from an event on, the newest first.
-_STANDING = (
+# Changes from an event on that were not undone, the newest first.
+_UNDOABLE = (
     "SELECT seq FROM event INDEXED BY event_standing WHERE undone_by IS NULL AND seq >= ?"
-    f" AND kind IN ({', '.join(repr(kind) for kind in _BACK)}) ORDER BY seq DESC LIMIT ?"
+    f" AND kind IN ({', '.join(repr(kind) for kind in _UNDO)}) ORDER BY seq DESC LIMIT ?"
 )
 _ALL = -1
 
 
 def newest_change(connection: sqlite3.Connection) -> Event | None:
-    """The change that undo would take back; None if there is none."""
-    found = connection.execute(_STANDING, (0, 1)).fetchone()
+    """The change that an undo would undo; None if there is none."""
+    found = connection.execute(_UNDOABLE, (0, 1)).fetchone()
     event = None if found is None else event_by_number(connection, found[0])
     return None if event is None or event.body.get("erase") else event
 
 
-def undo(editor: Editor, event: int | None, *, since: int | None = None, count: int = 1) -> Change:
-    """Take back the newest change, which must be the event if one is named; or several changes."""
+def undo(
+    transaction: ChangeTransaction, event: int | None, *, since: int | None = None, count: int = 1
+) -> Change:
+    """Undo the newest change, which must be ``event`` if that is given; or several changes."""
     if since is None and count == 1:
-        return _take_back(editor, _checked_newest(editor.connection, event))
+        return _undo_one(transaction, _require_newest(transaction.connection, event))
     if event is not None or (since is not None and count != 1) or count < 1:
         raise WorkspaceError("undo takes one of event, since and a count of at least 1")
-    done = [_take_back(editor, change) for change in _several(editor.connection, since, count)]
+    changes = _newest_changes(transaction.connection, since, count)
+    done = [_undo_one(transaction, change) for change in changes]
     n_examples = sum(one.n_examples for one in done)
-    summary = f"undid {counted(len(done), 'change')}: {counted(n_examples, 'example')} as before"
+    restored = f"{count_of(n_examples, 'example')} moved back"
+    summary = f"undid {count_of(len(done), 'change')}: {restored}"
     return Change(done[-1].event, "undo", summary, n_examples)
 
 
-def _several(connection: sqlite3.Connection, since: int | None, count: int) -> list[Event]:
-    """The changes to take back, the newest first."""
+def _newest_changes(connection: sqlite3.Connection, since: int | None, count: int) -> list[Event]:
+    """The changes to undo, the newest first."""
     first, most = (0, count) if since is None else (since, _ALL)
-    numbers = [seq for (seq,) in connection.execute(_STANDING, (first, most))]
+    numbers = [seq for (seq,) in connection.execute(_UNDOABLE, (first, most))]
     if not numbers:
         raise ConflictError("there is nothing to undo" + f" since event {since}" * bool(since))
     if since is None and len(numbers) < count:
-        raise ConflictError(f"only {counted(len(numbers), 'change')} can be undone, not {count}")
+        raise ConflictError(f"only {count_of(len(numbers), 'change')} can be undone, not {count}")
     changes = [event_by_number(connection, seq) for seq in numbers]
     found = [change for change in changes if change is not None]
     for change in found:
         if change.body.get("erase"):
             raise ConflictError(
-                f"event {change.seq} ({change.kind}) cannot be undone, nor what came before it"
+                f"event {change.seq} ({change.kind}) erased examples: neither it nor any change "
+                "before it can be undone"
             )
     return found
 
 
-def _take_back(editor: Editor, change: Event) -> Change:
-    """Take back one change, the newest that stands."""
+def _undo_one(transaction: ChangeTransaction, change: Event) -> Change:
+    """Undo the newest change that was not undone."""
+    connection = transaction.connection
     body: dict[str, Any] = {"event": change.seq, "kind": change.kind}
-    if change.kind in _SPLIT_AFTER:
-        body |= {"class": change.body["class"], "split": _SPLIT_AFTER[change.kind]}
-    seq = add_event(
-        editor.connection, "undo", body, at=editor.at, actor=editor.actor, undoes=change.seq
-    )
-    editor.connection.execute("UPDATE event SET undone_by = ? WHERE seq = ?", (seq, change.seq))
-    n_moved = reverse_moves(editor.connection, seq, change.seq)
-    editor.named += apply_moves(editor.connection, seq)
-    detail = _BACK[change.kind](editor, seq, change.body)
-    detail = detail or f"{counted(n_moved, 'example')} as before"
+    if "split" in change.body:
+        # A replay reads from it whether the class is split.
+        body |= {"class": change.body["class"], "split": not change.body["split"]}
+    seq = transaction.add_event("undo", body, undoes=change.seq)
+    connection.execute("UPDATE event SET undone_by = ? WHERE seq = ?", (seq, change.seq))
+    n_moved = reverse_moves(connection, seq, change.seq)
+    transaction.apply_moves(seq)
+    special = _UNDO[change.kind]
+    detail = f"{count_of(n_moved, 'example')} moved back"
+    if special is not None:
+        detail = special(transaction, seq, change.body)
     return Change(seq, "undo", f"undid {change.kind} {change.seq}: {detail}", n_moved)
 
 
-def _checked_newest(connection: sqlite3.Connection, event: int | None) -> Event:
+def _require_newest(connection: sqlite3.Connection, event: int | None) -> Event:
     change = newest_change(connection)
     if change is not None and event in (None, change.seq):
         return change
@@ -130,8 +129,8 @@ def _checked_newest(connection: sqlite3.Connection, event: int | None) -> Event:
         raise ConflictError(f"there is no event {event} to undo")
     if asked.undone_by is not None:
         raise ConflictError(f"event {event} was undone already, by event {asked.undone_by}")
-    if asked.kind not in _BACK or asked.body.get("erase") or change is None:
+    if asked.kind not in _UNDO or asked.body.get("erase") or change is None:
         raise ConflictError(f"event {event} ({asked.kind}) cannot be undone")
     raise ConflictError(
-        f"only the newest change can be undone: that is {change.seq} ({change.kind}), not {event}"
+        f"only the newest change can be undone, event {change.seq} ({change.kind}), not {event}"
     )

@@ -1,1 +1,1 @@
-""
+"""Integrity checks, repair and backup of a workspace."""

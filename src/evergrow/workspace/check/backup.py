@@ -1,7 +1,7 @@
-"""A copy of a workspace, also while a service writes to it.
+"""Backs up a workspace, even while another process writes to it.
 
-The database is copied first, as of one moment; then the files that this copy names. Those never
-change once they are named, but for erasing: if something was erased meanwhile it begins again.
+The database is copied first, as of one moment; then the files that this copy refers to. They never
+change, except that they can be erased: if that happened meanwhile, the backup starts again.
 """
 
 from __future__ import annotations
@@ -18,78 +18,73 @@ import numpy as np
 
 from evergrow.foundation.atomic import sync_folder, written_whole
 from evergrow.foundation.errors import WorkspaceError
-from evergrow.workspace.store.database import Store
-from evergrow.workspace.store.disk_errors import telling_problems
-from evergrow.workspace.store.event_log import StoredHistory
-from evergrow.workspace.store.images import Images
+from evergrow.workspace.store.creation import create_subfolders
+from evergrow.workspace.store.database import Database
+from evergrow.workspace.store.disk_errors import translate_disk_errors
+from evergrow.workspace.store.images import ImageStore
 from evergrow.workspace.store.layout import Layout, Manifest, read_manifest, write_manifest
-from evergrow.workspace.store.vectors import Shards
+from evergrow.workspace.store.store import Store
+from evergrow.workspace.store.vectors import VectorStore
 
-__all__ = ["Backup", "back_up"]
-
-# Erasing is rare: whoever erases all the time must stop for a backup.
+# Erasures are rare; a backup gives up if they keep happening.
 _MOST_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
 class Backup:
-    """What was copied."""
+    """The result of a backup."""
 
     path: Path
     # The newest event in the copy.
     event: int
     n_examples: int
     n_images: int
-    # Image files that were missing or damaged already.
+    # Image files that were missing or damaged already in the workspace.
     lacking: tuple[str, ...]
 
 
-def back_up(layout: Layout, store: Store, target: str | os.PathLike[str]) -> Backup:
+def back_up(store: Store, target: str | os.PathLike[str]) -> Backup:
     """Copy a workspace to a new or empty folder.
 
     Parameters
     ----------
-    layout : Layout
-        The workspace.
     store : Store
-        Its database, open for reading at least.
+        The workspace.
     target : path
-        Where the copy goes.
+        Folder of the copy.
 
     Returns
     -------
     backup : Backup
-        What was copied; the folder is a workspace of its own.
+        What was copied; the folder is a complete workspace.
     """
-    copy = Layout(Path(target))
+    layout, log, copy = store.layout, store.log, Layout(Path(target))
     source = layout.folder.resolve()
     if source in (copy.folder.resolve(), *copy.folder.resolve().parents):
         raise WorkspaceError(
-            f"{str(copy.folder)!r} lies in the workspace itself: name a folder elsewhere"
+            f"{str(copy.folder)!r} is inside the workspace itself: choose a folder elsewhere"
         )
     if copy.folder.exists() and (not copy.folder.is_dir() or any(copy.folder.iterdir())):
-        raise WorkspaceError(f"{str(copy.folder)!r} is not empty: name a new folder")
-    history = StoredHistory(store, lambda: None, seed=0)
-    with telling_problems(copy.folder):
+        raise WorkspaceError(f"{str(copy.folder)!r} is not empty: choose a new folder")
+    with translate_disk_errors(copy.folder):
         for _ in range(_MOST_ATTEMPTS):
-            erased = history.usable_from
-            made = _copied(layout, store, copy)
-            if history.usable_from == erased:
+            erased = log.last_erasure
+            made = _copy(layout, store.database, copy)
+            if log.last_erasure == erased:
                 write_manifest(copy, read_manifest(layout))
                 sync_folder(copy.folder)
                 return made
             _clear(copy.folder)
-    raise WorkspaceError("classes were erased again and again during the backup: try later")
+    raise WorkspaceError("examples were erased repeatedly during the backup: try again later")
 
 
-def _copied(layout: Layout, store: Store, copy: Layout) -> Backup:
-    """Copy all but the manifest, which makes a folder a workspace; nothing stays if it fails."""
+def _copy(layout: Layout, database: Database, copy: Layout) -> Backup:
+    """Copy everything but the manifest, which is written last; clean up on failure."""
     existed = copy.folder.exists()
     copy.folder.mkdir(parents=True, exist_ok=True)
     try:
-        for folder in (copy.images, copy.thumbnails, copy.embeddings, copy.models):
-            folder.mkdir()
-        _copy_database(store, copy.database)
+        create_subfolders(copy)
+        _copy_database(database, copy.database)
         with closing(sqlite3.connect(copy.database)) as connection:
             event, n_examples = (
                 connection.execute(f"SELECT coalesce(max({column}), 0) FROM {table}").fetchone()[0]
@@ -101,7 +96,7 @@ def _copied(layout: Layout, store: Store, copy: Layout) -> Backup:
                     "SELECT DISTINCT image FROM example WHERE image IS NOT NULL"
                 )
             ]
-        # Who writes may have fixed the length of embeddings since this was opened for reading.
+        # The writer may have fixed the length of embeddings since this was opened for reading.
         manifest = read_manifest(layout)
         _copy_embeddings(layout, copy, manifest, n_examples)
         lacking = [image for image in images if not _copy_image(layout, copy, image)]
@@ -117,31 +112,31 @@ def _copied(layout: Layout, store: Store, copy: Layout) -> Backup:
     return Backup(copy.folder, event, n_examples, len(images) - len(lacking), tuple(lacking))
 
 
-def _copy_database(store: Store, target: Path) -> None:
-    with store.reading() as source, closing(sqlite3.connect(target)) as connection:
+def _copy_database(database: Database, target: Path) -> None:
+    with database.read_transaction() as source, closing(sqlite3.connect(target)) as connection:
         source.backup(connection)
-        # One file, which needs no log beside it.
+        # A single file without a write-ahead log.
         connection.execute("PRAGMA journal_mode = DELETE")
     with open(target, "rb+") as file:
         os.fsync(file.fileno())
 
 
 def _copy_embeddings(layout: Layout, copy: Layout, manifest: Manifest, n_examples: int) -> None:
-    """Copy the rows of so many examples, and none that were written since."""
+    """Copy the rows of the first examples, and none that were written since."""
     if manifest.n_features is None:
         return
-    there = Shards(layout.embeddings, manifest.rows_per_shard, manifest.n_features)
-    shards = Shards(copy.embeddings, manifest.rows_per_shard, manifest.n_features)
+    there = VectorStore(layout.embeddings, manifest.rows_per_shard, manifest.n_features)
+    shards = VectorStore(copy.embeddings, manifest.rows_per_shard, manifest.n_features)
     n_shards = -(-n_examples // manifest.rows_per_shard)
     for shard in range(n_shards):
-        there.require_whole(shard)
+        there.require_intact(shard)
         _copy_file(there.path(shard), shards.path(shard))
     n_more = n_shards * manifest.rows_per_shard - n_examples
     shards.write(n_examples, np.zeros((n_more, manifest.n_features), dtype=np.float32))
 
 
 def _copy_file(source: Path, target: Path) -> str:
-    """Copy a file to disk with its mode; return the hash of what was copied."""
+    """Copy a file with its permissions; return the hash of its content."""
     digest = hashlib.sha256()
     with open(source, "rb") as file, written_whole(target) as copy:
         os.chmod(copy.name, source.stat().st_mode & 0o777)
@@ -153,7 +148,7 @@ def _copy_file(source: Path, target: Path) -> str:
 
 def _copy_image(layout: Layout, copy: Layout, image: str) -> bool:
     """Copy an image and its thumbnail; False if it was missing or damaged already."""
-    sources, targets = Images(layout.folder), Images(copy.folder)
+    sources, targets = ImageStore(layout.folder), ImageStore(copy.folder)
     source, target = sources.path(image), targets.path(image)
     if not source.is_file():
         return False
@@ -167,7 +162,7 @@ def _copy_image(layout: Layout, copy: Layout, image: str) -> bool:
 
 
 def _copy_snapshots(layout: Layout, copy: Layout, event: int) -> None:
-    """Copy the model's snapshots up to an event, as far as they stay; they can be made again."""
+    """Copy snapshots of the model up to an event; they are optional."""
     for folder in sorted(layout.models.glob("*")):
         if not (folder.name.isdigit() and int(folder.name) <= event):
             continue
@@ -175,7 +170,7 @@ def _copy_snapshots(layout: Layout, copy: Layout, event: int) -> None:
         try:
             shutil.copytree(folder, target)
         except (OSError, shutil.Error):
-            # The service keeps only the newest ones and may have removed it meanwhile.
+            # The service may have deleted it meanwhile for a newer one.
             shutil.rmtree(target, ignore_errors=True)
 
 

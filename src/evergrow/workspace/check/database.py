@@ -1,65 +1,36 @@
-"""Checking a workspace: everything the folder claims is verified, and what can be is mended.
+"""Checks the database of a workspace.
 
-What is true of examples follows from their moves, and what is counted from the examples: where
-these differ the moves are right. This half looks at the database; :mod:`.checking_files` looks at
-the files that it names.
+The state of the examples must follow from their moves, and the counts from the examples. Where they
+differ, the moves are right.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterator
 
-from evergrow.workspace.records import Finding
-from evergrow.workspace.store.database import Store
-
-__all__ = ["Problem", "check_database", "settle"]
-
-# Enough to see what is wrong without a screen full of it.
-_MOST_SHOWN = 5
+from evergrow.workspace.check.problems import MOST_SHOWN, RESTORE, Problem, first_few
+from evergrow.workspace.store.database import Database
 
 
-@dataclass(frozen=True)
-class Problem:
-    """What was found, and what to call to mend it; None where nothing can."""
-
-    severity: Literal["harmless", "damage"]
-    what: str
-    mend: str
-    act: Callable[[], None] | None = None
-
-
-def settle(problems: Iterator[Problem], *, mend: bool) -> list[Finding]:
-    """The findings; with ``mend`` whatever can be is mended as it is found."""
-    findings = []
-    for problem in problems:
-        mended = mend and problem.act is not None
-        if mended and problem.act is not None:
-            problem.act()
-        findings.append(Finding(problem.severity, problem.what, problem.mend, mended))
-    return findings
-
-
-def check_database(store: Store, *, mendable: bool) -> Iterator[Problem]:
-    """What is wrong with the database, taken for itself."""
-    with store.reading() as connection:
-        found = list(_unsound(connection))
+def check_database(database: Database, *, repairable: bool) -> Iterator[Problem]:
+    """Problems within the database itself."""
+    with database.read_transaction() as connection:
+        found = list(_damage(connection))
     if found:
-        # Nothing that is read from a damaged file means anything.
+        # Nothing that is read from a damaged file can be trusted.
         yield from found
         return
-    # Each looks anew: what one found may have been mended when the next looks.
-    with store.reading() as connection:
-        found = list(_wrong_states(connection, store, mendable))
+    # Each check reads again, because the one before may have repaired something.
+    with database.read_transaction() as connection:
+        found = list(_wrong_state(connection, database, repairable))
     yield from found
-    with store.reading() as connection:
-        found = list(_wrong_order(connection))
+    with database.read_transaction() as connection:
+        found = list(_violations(connection))
     yield from found
 
 
-def _unsound(connection: sqlite3.Connection) -> Iterator[Problem]:
+def _damage(connection: sqlite3.Connection) -> Iterator[Problem]:
     try:
         lines = [line for (line,) in connection.execute("PRAGMA integrity_check(10)")]
     except sqlite3.DatabaseError as error:
@@ -67,67 +38,61 @@ def _unsound(connection: sqlite3.Connection) -> Iterator[Problem]:
     if lines != ["ok"]:
         yield Problem(
             "damage",
-            f"the database is damaged: {'; '.join(lines[:_MOST_SHOWN])}",
-            "put a backup of the workspace in its place",
+            f"the database is damaged: {'; '.join(lines[:MOST_SHOWN])}",
+            RESTORE,
         )
         return
-    strays = connection.execute("PRAGMA foreign_key_check").fetchmany(_MOST_SHOWN)
+    strays = connection.execute("PRAGMA foreign_key_check").fetchmany(MOST_SHOWN)
     if strays:
         tables = sorted({f"{table} to {other}" for table, _, other, _ in strays})
         yield Problem(
             "damage",
-            f"the database points nowhere: {', '.join(tables)}",
-            "put a backup of the workspace in its place",
+            f"the database has broken references: {', '.join(tables)}",
+            RESTORE,
         )
 
 
-# What must hold, as a query for whatever breaks it.
-_ORDER = {
-    "events are not numbered one after the other": (
+# Invariants, each with a query for the rows that violate it.
+_INVARIANTS = {
+    "events are not numbered consecutively:": (
         "SELECT seq FROM (SELECT seq, row_number() OVER (ORDER BY seq) AS place FROM event)"
         " WHERE seq != place"
     ),
-    "the time of events goes backwards at": (
+    "the time goes backwards at events": (
         "SELECT seq FROM (SELECT seq, at, lag(at, 1, '') OVER (ORDER BY seq) AS before FROM event)"
         " WHERE at < before"
     ),
-    "what was undone and what undid it disagree at events": (
+    "an undo and the undone change disagree at events": (
         "SELECT e.seq FROM event e LEFT JOIN event u ON u.seq = e.undone_by"
         " WHERE e.undone_by IS NOT NULL AND u.undoes IS NOT e.seq"
         " UNION SELECT e.seq FROM event e LEFT JOIN event u ON u.seq = e.undoes"
         " WHERE e.undoes IS NOT NULL AND u.undone_by IS NOT e.seq"
     ),
-    "examples are not numbered one after the other": (
+    "examples are not numbered consecutively:": (
         "SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id) AS place FROM example)"
         " WHERE id != place"
     ),
-    "examples do not begin where their last move ended:": (
+    "moves do not start where the previous one ended, of examples": (
         "SELECT DISTINCT example FROM (SELECT example, from_class, from_fine,"
         " lag(to_class) OVER w AS last_class, lag(to_fine) OVER w AS last_fine"
         " FROM move WINDOW w AS (PARTITION BY example ORDER BY event))"
         " WHERE from_class IS NOT last_class OR from_fine IS NOT last_fine"
     ),
-    "fine classes belong to another class than their examples:": (
+    "fine classes belong to another class than their examples": (
         "SELECT e.id FROM example e JOIN class f ON f.id IN (e.fine_id, e.guess_id)"
         " WHERE f.parent IS NOT e.class_id"
     ),
 }
 
 
-def _wrong_order(connection: sqlite3.Connection) -> Iterator[Problem]:
-    for what, query in _ORDER.items():
+def _violations(connection: sqlite3.Connection) -> Iterator[Problem]:
+    for what, query in _INVARIANTS.items():
         numbers = [str(number) for (number,) in connection.execute(query)]
         if numbers:
-            shown = ", ".join(numbers[:_MOST_SHOWN])
-            more = f" and {len(numbers) - _MOST_SHOWN} more" * (len(numbers) > _MOST_SHOWN)
-            yield Problem(
-                "damage", f"{what} {shown}{more}", "put a backup of the workspace in its place"
-            )
+            yield Problem("damage", f"{what} {first_few(numbers)}", RESTORE)
 
 
-_LAST_MOVES = (
-    "SELECT example, to_class, to_fine, max(event) FROM move GROUP BY example"  # one per example
-)
+_LAST_MOVES = "SELECT example, to_class, to_fine, max(event) FROM move GROUP BY example"
 _STATES = (
     "SELECT count(*) FROM example LEFT JOIN (" + _LAST_MOVES + ") ON example = id"
     " WHERE class_id IS NOT to_class OR fine_id IS NOT to_fine"
@@ -146,14 +111,14 @@ _WRONG_COUNTS = (
 )
 
 
-def _wrong_states(
-    connection: sqlite3.Connection, store: Store, mendable: bool
+def _wrong_state(
+    connection: sqlite3.Connection, database: Database, repairable: bool
 ) -> Iterator[Problem]:
     (n_wrong,) = connection.execute(_STATES).fetchone()
     names = [name for (name,) in connection.execute(_WRONG_COUNTS)]
 
     def recount() -> None:
-        with store.transaction() as writer:
+        with database.transaction() as writer:
             writer.execute(
                 "UPDATE example SET class_id = to_class, fine_id = to_fine, guess_id = NULL,"
                 f" guess_probability = NULL FROM ({_LAST_MOVES}) WHERE example = id"
@@ -165,12 +130,12 @@ def _wrong_states(
             )
 
     if n_wrong or names:
-        shown = ", ".join(repr(name) for name in names[:_MOST_SHOWN])
-        what = f"{n_wrong} examples are not where their moves lead" if n_wrong else ""
-        counts = f"{len(names)} classes are counted wrongly ({shown})" if names else ""
+        shown = ", ".join(repr(name) for name in names[:MOST_SHOWN])
+        what = f"{n_wrong} examples are not in the class of their last move" if n_wrong else ""
+        counts = f"{len(names)} classes have wrong counts ({shown})" if names else ""
         yield Problem(
             "damage",
             " and ".join(part for part in (what, counts) if part),
-            "'evergrow check --mend' counts again",
-            recount if mendable else None,
+            "'evergrow check --mend' corrects them",
+            recount if repairable else None,
         )

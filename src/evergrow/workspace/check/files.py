@@ -1,8 +1,7 @@
-"""Checking the files of a workspace against the database that names them."""
+"""Checks the files of a workspace against its database."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import sys
@@ -14,22 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import ImageError, WorkspaceError
-from evergrow.workspace.changes.edits import counted
+from evergrow.vision.embedding import Embedder
 from evergrow.workspace.changes.teach import row_sha256
-from evergrow.workspace.check.database import Problem
-from evergrow.workspace.store.database import Store
-from evergrow.workspace.store.images import Images
-from evergrow.workspace.store.layout import Layout, Manifest
-from evergrow.workspace.store.vectors import Shards
+from evergrow.workspace.changes.transaction import count_of
+from evergrow.workspace.check.problems import Problem, first_few
+from evergrow.workspace.store.images import sha256_of, sha256_of_file
+from evergrow.workspace.store.store import Store
 from evergrow.workspace.tokens import Tokens
 
-__all__ = ["FileCheck"]
-
 Rows = npt.NDArray[np.float32]
-
-_MOST_SHOWN = 5
-# Made again from the image of an example; None where that cannot be.
-MakeRow = Callable[[bytes], Rows]
 
 
 class FileCheck:
@@ -37,81 +29,67 @@ class FileCheck:
 
     Parameters
     ----------
-    layout : Layout
-        Where everything lies.
     store : Store
-        The database, found sound.
-    manifest : Manifest
-        What the workspace is.
-    shards : Shards or None
-        The embeddings.
-    make_row : callable or None
-        Makes an embedding from the bytes of an image.
+        The workspace.
+    embedder : Embedder or None
+        Recomputes embeddings from images.
     forget : callable or None
-        Takes examples out for good, by number; None where nothing may be changed.
-    is_busy : callable
-        Tells whether another process writes: then what seems left over may be about to count.
+        Erases examples by id; None if nothing may be repaired.
     """
 
     def __init__(
         self,
-        layout: Layout,
         store: Store,
-        manifest: Manifest,
-        shards: Shards | None,
         *,
-        make_row: MakeRow | None,
+        embedder: Embedder | None,
         forget: Callable[[list[int]], None] | None,
-        is_busy: Callable[[], bool],
     ) -> None:
-        self._layout = layout
         self._store = store
-        self._manifest = manifest
-        self._shards = shards
-        self._images = Images(layout.folder)
-        self._make_row = make_row
+        self._layout = store.layout
+        self._images = store.images
+        self._vectors = store.vectors
+        self._embedder = embedder
         self._forget = forget
-        self._is_busy = is_busy
 
     def problems(self) -> Iterator[Problem]:
-        """Everything that is wrong with the files."""
-        # Files first: what is written meanwhile is in the database when that is read.
+        """All problems of the files."""
+        # Files are listed first: the database read later knows all that was written meanwhile.
         image_files = list(self._images.files())
         thumbnails = list(self._images.thumbnail_files())
         examples = self._examples()
-        kept = {image for _, _, image in examples if image is not None}
+        used = {image for _, _, image in examples if image is not None}
         yield from self._features()
         yield from self._tokens()
         yield from self._rows(examples)
         yield from self._if_idle(self._unused_rows(len(examples)))
-        yield from self._pictures(kept)
-        yield from self._if_idle(self._leftovers(image_files, thumbnails, kept))
+        yield from self._pictures(used)
+        yield from self._if_idle(self._leftovers(image_files, thumbnails, used))
 
     def _examples(self) -> list[tuple[int, str, str | None]]:
-        """Number, hash of the embedding and image of all examples there ever were."""
-        with self._store.reading() as connection:
-            # What is about to be erased counts as erased.
+        """Id, hash of the embedding and image of all examples, including removed ones."""
+        with self._store.database.read_transaction() as connection:
+            # An unfinished erasure counts as finished.
             return connection.execute(
                 "SELECT id, iif(erased, '', row_sha256),"
                 " iif(erased AND row_sha256 != '', NULL, image) FROM example ORDER BY id"
             ).fetchall()
 
     def _if_idle(self, leftovers: Iterator[Problem]) -> Iterator[Problem]:
-        """What was left over, unless it is being written or removed right now."""
+        """Leftovers, unless another process may be writing or deleting them right now."""
         for problem in leftovers:
-            if self._is_busy():
+            if self._store.is_written_elsewhere:
                 return
             yield problem
 
     def _features(self) -> Iterator[Problem]:
-        if self._manifest.features_sha256 is None:
+        if self._store.manifest.features_sha256 is None:
             return
         path = self._layout.features
-        if not path.is_file() or _sha256(path) != self._manifest.features_sha256:
+        if not path.is_file() or sha256_of_file(path) != self._store.manifest.features_sha256:
             yield Problem(
                 "damage",
-                f"{path.name} is missing or is not the one the workspace was made with",
-                "put the one of a backup in its place; without it no image can be taken",
+                f"{path.name} is missing or differs from the one the workspace was created with",
+                "restore it from a backup; without it no images can be taught",
             )
 
     def _tokens(self) -> Iterator[Problem]:
@@ -119,131 +97,131 @@ class FileCheck:
         try:
             Tokens(self._layout.folder).list()
         except WorkspaceError as error:
-            yield Problem("damage", str(error), "remove it and make new tokens")
+            yield Problem("damage", str(error), "delete it and create new tokens")
             return
         if sys.platform != "win32" and path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
             yield Problem(
                 "damage",
-                f"{path.name} can be read by others",
-                "'evergrow check --mend' makes it yours alone",
+                f"{path.name} can be read by other users",
+                "'evergrow check --mend' restricts it to its owner",
                 lambda: os.chmod(path, 0o600),
             )
 
     def _rows(self, examples: Iterable[tuple[int, str, str | None]]) -> Iterator[Problem]:
-        """Embeddings that are not what was taught."""
-        shards = self._shards
+        """Embeddings whose hash is wrong."""
+        vectors = self._vectors
         wanted = {number: (sha256, image) for number, sha256, image in examples if sha256}
-        if shards is None or not wanted:
+        if vectors is None or not wanted:
             return
         lost: dict[int, str | None] = {}
-        whole: dict[int, bool] = {}
+        intact: dict[int, bool] = {}
         for number, (sha256, image) in wanted.items():
-            shard = (number - 1) // shards.rows_per_shard
-            if shard not in whole:
-                wrong = shards.check_whole(shard)
+            shard = (number - 1) // vectors.rows_per_shard
+            if shard not in intact:
+                wrong = vectors.find_damage(shard)
                 if wrong is not None:
                     yield Problem(
                         "damage",
                         f"embeddings: {wrong}",
-                        "'evergrow check --mend' makes the file again, empty",
-                        self._mending(partial(shards.make_again, shard)),
+                        "'evergrow check --mend' recreates the file, empty",
+                        self._if_repairing(partial(vectors.recreate, shard)),
                     )
-                # It may have been mended.
-                whole[shard] = shards.check_whole(shard) is None
-            if not whole[shard] or row_sha256(shards.row(number - 1)) != sha256:
+                # It may have been repaired.
+                intact[shard] = vectors.find_damage(shard) is None
+            if not intact[shard] or row_sha256(vectors.row(number - 1)) != sha256:
                 lost[number] = image
         if lost:
             yield from self._lost_rows(self._still_lost(lost))
 
     def _still_lost(self, lost: dict[int, str | None]) -> dict[int, str | None]:
-        """Without those that were erased since it was read what they should be."""
+        """Without those that were erased since their hashes were read."""
         there = {number for number, sha256, _ in self._examples() if sha256}
         return {number: image for number, image in lost.items() if number in there}
 
     def _lost_rows(self, lost: dict[int, str | None]) -> Iterator[Problem]:
-        again, gone = {}, []
+        recomputed, gone = {}, []
         for number, image in lost.items():
-            row = None if image is None else self._row_again(image)
+            row = None if image is None else self._recompute_row(image)
             if row is None:
                 gone.append(number)
             else:
-                again[number] = row
-        if again:
+                recomputed[number] = row
+        if recomputed:
             yield Problem(
                 "damage",
-                f"the embeddings of {counted(len(again), 'example')} are damaged "
-                f"({_shown(again)}); their images are there",
-                "'evergrow check --mend' makes them again from the images",
-                self._mending(lambda: self._write_again(again)),
+                f"the embeddings of {count_of(len(recomputed), 'example')} are damaged "
+                f"({first_few(recomputed)}); their images are intact",
+                "'evergrow check --mend' recomputes them from the images",
+                self._if_repairing(lambda: self._rewrite_rows(recomputed)),
             )
         if gone:
             forget = self._forget
             yield Problem(
                 "damage",
-                f"the embeddings of {counted(len(gone), 'example')} are lost ({_shown(gone)})",
-                "put the embeddings of a backup in their place, or let 'evergrow check --mend' "
-                "take these examples out for good",
+                f"the embeddings of {count_of(len(gone), 'example')} are lost ({first_few(gone)})",
+                "restore the embeddings from a backup, or let 'evergrow check --mend' erase these "
+                "examples",
                 None if forget is None else lambda: forget(gone),
             )
 
-    def _row_again(self, image: str) -> Rows | None:
-        if self._make_row is None:
+    def _recompute_row(self, image: str) -> Rows | None:
+        if self._embedder is None:
             return None
         try:
             content = self._images.content(image)
-            if hashlib.sha256(content).hexdigest() != image:
+            if sha256_of(content) != image:
                 return None
-            return self._make_row(content)
+            return self._embedder.transform([content]).reshape(-1)
         except (WorkspaceError, ImageError, ImportError):
             return None
 
-    def _write_again(self, rows: dict[int, Rows]) -> None:
-        if self._shards is None:
+    def _rewrite_rows(self, rows: dict[int, Rows]) -> None:
+        if self._vectors is None:
             return
         for number, row in rows.items():
-            self._shards.write(number - 1, row.reshape(1, -1))
-        with self._store.transaction() as connection:
+            self._vectors.write(number - 1, row.reshape(1, -1))
+        with self._store.database.transaction() as connection:
             connection.executemany(
                 "UPDATE example SET row_sha256 = ? WHERE id = ?",
                 [(row_sha256(row), number) for number, row in rows.items()],
             )
 
     def _unused_rows(self, n_examples: int) -> Iterator[Problem]:
-        shards = self._shards
-        if shards is None:
+        vectors = self._vectors
+        if vectors is None:
             return
-        needed = -(-n_examples // shards.rows_per_shard)
+        needed = -(-n_examples // vectors.rows_per_shard)
         for path in sorted(self._layout.embeddings.glob("*")):
             number = path.stem
             unused = not (path.suffix == ".npy" and number.isdigit()) or int(number) >= needed
             if unused:
-                yield _leftover([path], "file of embeddings", self._can_mend)
+                yield _leftover([path], "file of embeddings", self._can_repair)
         last = needed - 1
-        if needed and shards.check_whole(last) is None:
-            first = n_examples - last * shards.rows_per_shard
-            numbers = np.arange(first, shards.rows_per_shard) + last * shards.rows_per_shard
-            written = numbers[shards.rows(numbers).any(axis=1)]
+        if needed and vectors.find_damage(last) is None:
+            first = n_examples - last * vectors.rows_per_shard
+            numbers = np.arange(first, vectors.rows_per_shard) + last * vectors.rows_per_shard
+            written = numbers[vectors.rows(numbers).any(axis=1)]
             if len(written):
                 yield Problem(
                     "harmless",
-                    f"{counted(len(written), 'embedding')} of lessons that were interrupted",
-                    "nothing needs to be done: the next lessons take their place",
-                    self._mending(lambda: shards.erase(written)),
+                    f"{count_of(len(written), 'embedding')} of examples that were not taught",
+                    "nothing needs to be done: the next examples overwrite them",
+                    self._if_repairing(lambda: vectors.erase(written)),
                 )
 
-    def _pictures(self, kept: set[str]) -> Iterator[Problem]:
-        found = [image for image in sorted(kept) if self._state_of(image) != "whole"]
+    def _pictures(self, used: set[str]) -> Iterator[Problem]:
+        found = [image for image in sorted(used) if self._state_of(image) != "intact"]
         if found:
-            # Some may have been erased, or put back, since it was read which there should be.
-            kept = {image for _, _, image in self._examples() if image is not None}
-        states = {image: self._state_of(image) for image in found if image in kept}
-        for how in ("missing", "damaged"):
-            names = [image for image, state in states.items() if state == how]
+            # Some may have been erased or restored since the database was read.
+            used = {image for _, _, image in self._examples() if image is not None}
+        states = {image: self._state_of(image) for image in found if image in used}
+        for state in ("missing", "damaged"):
+            names = [image for image, found_state in states.items() if found_state == state]
             if names:
                 yield Problem(
                     "damage",
-                    f"{counted(len(names), 'image file')} {how}: {_shown(names)}",
-                    "put them back from a backup, or teach the same images again; what was "
+                    f"{count_of(len(names), 'image file')} {state}: {first_few(names)}",
+                    "restore them from a backup, or teach the same images again; what was "
                     "learnt from them is not affected",
                 )
 
@@ -252,55 +230,44 @@ class FileCheck:
         try:
             if not path.is_file():
                 return "missing"
-            return "whole" if _sha256(path) == image else "damaged"
+            return "intact" if sha256_of_file(path) == image else "damaged"
         except FileNotFoundError:
             return "missing"
 
     def _leftovers(
-        self, images: list[Path], thumbnails: list[Path], kept: set[str]
+        self, images: list[Path], thumbnails: list[Path], used: set[str]
     ) -> Iterator[Problem]:
-        strays = [path for path in images if path.name not in kept]
-        small = [path for path in thumbnails if path.stem not in kept]
-        asides = [
+        unknown = [path for path in images if path.name not in used]
+        thumbs = [path for path in thumbnails if path.stem not in used]
+        temporary = [
             path
             for path in self._layout.folder.iterdir()
             if path.name.startswith(".evergrow-") and path.suffix == ".tmp"
         ]
         for paths, what in (
-            (strays, "image file"),
-            (small, "thumbnail"),
-            (asides, "half-written file"),
+            (unknown, "image file"),
+            (thumbs, "thumbnail"),
+            (temporary, "half-written file"),
         ):
             if paths:
-                yield _leftover(paths, what, self._can_mend)
+                yield _leftover(paths, what, self._can_repair)
 
     @property
-    def _can_mend(self) -> bool:
+    def _can_repair(self) -> bool:
         return self._forget is not None
 
-    def _mending(self, act: Callable[[], None]) -> Callable[[], None] | None:
-        return act if self._can_mend else None
+    def _if_repairing(self, repair: Callable[[], None]) -> Callable[[], None] | None:
+        return repair if self._can_repair else None
 
 
-def _leftover(paths: list[Path], what: str, can_mend: bool) -> Problem:
+def _leftover(paths: list[Path], what: str, can_repair: bool) -> Problem:
     def remove() -> None:
         for path in paths:
             path.unlink(missing_ok=True)
 
     return Problem(
         "harmless",
-        f"{counted(len(paths), what)} of something that was interrupted or erased",
-        "'evergrow check --mend' removes it",
-        remove if can_mend else None,
+        f"{count_of(len(paths), what)} left by an interrupted change or an erasure",
+        "'evergrow check --mend' deletes it",
+        remove if can_repair else None,
     )
-
-
-def _shown(names: Iterable[object]) -> str:
-    texts = [str(name) for name in names]
-    more = f" and {len(texts) - _MOST_SHOWN} more" * (len(texts) > _MOST_SHOWN)
-    return ", ".join(texts[:_MOST_SHOWN]) + more
-
-
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,103 +1,120 @@
-"""The part of a workspace that checks it and mends what is broken."""
+"""Checks every hash and count of a workspace, and repairs what can be repaired."""
 
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
-from evergrow.foundation.locks import is_held
-from evergrow.vision.embedding import Embedder
-from evergrow.workspace.changes.writer import ChangeableWorkspace
-from evergrow.workspace.check.database import Problem, check_database, settle
+from evergrow.foundation.errors import WorkspaceError
+from evergrow.workspace.changes.writer import Writer
+from evergrow.workspace.check.database import check_database
 from evergrow.workspace.check.files import FileCheck
-from evergrow.workspace.model.snapshot_files import unusable
+from evergrow.workspace.check.problems import RESTORE, Problem, repair_and_report
+from evergrow.workspace.errors import NewerWorkspaceError, WorkspaceLockedError
+from evergrow.workspace.events import NullProjection
+from evergrow.workspace.model.snapshot_files import find_unusable
 from evergrow.workspace.records import Finding
+from evergrow.workspace.store.creation import acquire_lock
+from evergrow.workspace.store.database import Database
+from evergrow.workspace.store.layout import Layout, is_workspace, read_manifest
+from evergrow.workspace.store.migrations import check_newest, migrate
+from evergrow.workspace.store.store import Store
 
-__all__ = ["MendableWorkspace"]
+
+def check_workspace(path: str | os.PathLike[str], *, repair: bool = False) -> list[Finding]:
+    """Verify every hash and count of a workspace, even of one that cannot be opened any more.
+
+    Parameters
+    ----------
+    path : path
+        The folder.
+    repair : bool, default=False
+        Also repair what can be repaired; no other process may have it open for writing then.
+
+    Returns
+    -------
+    findings : list of Finding
+        The problems; empty if there are none.
+
+    Raises
+    ------
+    evergrow.WorkspaceError
+        If the folder is not a workspace or is of a newer version, or if it is to be repaired while
+        another process writes to it.
+    """
+    layout = Layout(Path(path))
+    if not is_workspace(layout.folder):
+        raise WorkspaceError(f"{str(layout.folder)!r} is not a workspace")
+    lock = acquire_lock(layout) if repair else None
+    try:
+        return _open_and_check(layout, repair=repair)
+    except (NewerWorkspaceError, WorkspaceLockedError):
+        raise
+    except WorkspaceError as error:
+        # What prevents opening it is the finding.
+        return [Finding("damage", str(error), RESTORE)]
+    finally:
+        if lock is not None:
+            lock.release()
 
 
-class MendableWorkspace(ChangeableWorkspace):
-    """A workspace that can be checked; made as what it is a kind of."""
+def check_store(store: Store, writer: Writer, *, repair: bool) -> list[Finding]:
+    """Verify every hash and count of an open workspace."""
+    with writer.lock:
+        files = FileCheck(
+            store,
+            embedder=store.embedder if repair else None,
+            forget=writer.forget_lost if repair else None,
+        )
+        problems = itertools.chain(
+            check_database(store.database, repairable=repair),
+            files.problems(),
+            _snapshot_problems(store, repairable=repair),
+        )
+        findings = repair_and_report(problems, repair=repair)
+        if any(finding.mended and finding.severity == "damage" for finding in findings):
+            # The model may have been trained on damaged rows: rebuild it without snapshots.
+            for snapshot in store.layout.models.glob("*"):
+                shutil.rmtree(snapshot)
+            writer.publisher.rebuild()
+        return findings
 
-    def check(self, *, mend: bool = False) -> list[Finding]:
-        """Verify every hash and count.
 
-        Parameters
-        ----------
-        mend : bool, default=False
-            Also mend what can be, and remove what was left over.
+def _open_and_check(layout: Layout, *, repair: bool) -> list[Finding]:
+    database = Database(layout.database, read_only=not repair)
+    try:
+        (migrate if repair else check_newest)(layout, database)
+        store = Store(layout, database, read_manifest(layout))
+        return check_store(store, Writer(store, NullProjection()), repair=repair)
+    finally:
+        database.close()
 
-        Returns
-        -------
-        findings : list of Finding
-            What is not as it should be; empty if all is well.
-        """
-        with self._writing:
-            embedder = self.embedder if mend else None
-            problems = itertools.chain(
-                check_database(self._store, mendable=mend),
-                FileCheck(
-                    self._layout,
-                    self._store,
-                    self._manifest,
-                    self._shards,
-                    make_row=None if embedder is None else partial(_row_of, embedder),
-                    forget=self._forget_lost if mend else None,
-                    is_busy=self._is_written_elsewhere,
-                ).problems(),
-                self._snapshot_problems(mendable=mend),
-            )
-            findings = settle(problems, mend=mend)
-            if any(finding.mended and finding.severity == "damage" for finding in findings):
-                self._begin_anew()
-            return findings
 
-    def _snapshot_problems(self, *, mendable: bool) -> Iterator[Problem]:
-        """Snapshots that cannot be used; without them the model is learnt from the examples."""
-        found = self._unusable_snapshots()
-        # Those that are written or removed right now are in order when looked at again.
-        again = self._unusable_snapshots() if found else {}
-        for path, why in again.items():
-            if path not in found:
-                continue
+def _snapshot_problems(store: Store, *, repairable: bool) -> Iterator[Problem]:
+    """Snapshots that cannot be used; the model is rebuilt from the log without them."""
+    found = _unusable_snapshots(store)
+    # Those that are being written or deleted right now are usable or gone at the second look.
+    again = _unusable_snapshots(store) if found else {}
+    for path, why in again.items():
+        if path in found:
             yield Problem(
                 "harmless",
                 f"the snapshot {path.name} of the model cannot be used: {why}",
-                "nothing needs to be done: the model is learnt again from the examples; "
-                "'evergrow check --mend' removes it",
-                partial(shutil.rmtree, path) if mendable else None,
+                "nothing needs to be done: the model is rebuilt from the examples; "
+                "'evergrow check --mend' deletes it",
+                partial(shutil.rmtree, path) if repairable else None,
             )
 
-    def _unusable_snapshots(self) -> dict[Path, str]:
-        return unusable(
-            self._layout.models,
-            self._history.nonce,
-            seed=self._manifest.seed,
-            first=self._history.usable_from,
-            is_busy=self._is_written_elsewhere,
-        )
 
-    def _is_written_elsewhere(self) -> bool:
-        return self._store.read_only and is_held(self._layout.lock)
-
-    def _forget_lost(self, numbers: list[int]) -> None:
-        """Take examples out whose embeddings are lost; nothing can bring them back."""
-        with self._store.transaction() as connection:
-            self._editor(connection, "check").forget_lost(numbers)
-
-    def _begin_anew(self) -> None:
-        """Have the follower learn all of it again: what it knew may be of damaged rows."""
-        for snapshot in self._layout.models.glob("*"):
-            shutil.rmtree(snapshot)
-        self._open_follower()
-
-
-def _row_of(embedder: Embedder, content: bytes) -> npt.NDArray[np.float32]:
-    rows: npt.NDArray[np.float32] = embedder.transform([content])
-    return rows.reshape(-1)
+def _unusable_snapshots(store: Store) -> dict[Path, str]:
+    return find_unusable(
+        store.layout.models,
+        store.log.nonce,
+        seed=store.manifest.seed,
+        first=store.log.last_erasure,
+        is_busy=lambda: store.is_written_elsewhere,
+    )

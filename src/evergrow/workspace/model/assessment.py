@@ -1,4 +1,4 @@
-"""What an assessment found out, as a value; an event of the log holds the choices in it."""
+"""The result of an assessment, as a value; the event log holds its hyperparameters."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ from typing import Any
 import numpy as np
 
 from evergrow.foundation.errors import WorkspaceError
-from evergrow.workspace.model.least_squares import Choice
-from evergrow.workspace.model.novelty import Limits
+from evergrow.workspace.model.least_squares import Hyperparameters
+from evergrow.workspace.model.novelty import NoveltyLimits
 from evergrow.workspace.records import Accuracy, Sign
 
-__all__ = ["FEWEST", "Assessment", "Doubt", "Recognised", "choice_of", "sign_of", "wilson"]
-
-# Two-sided 95 % of the normal distribution.
+# Two-sided 95 % quantile of the normal distribution.
 _Z = 1.959964
-# A class is known well enough when it is surely recognised this often.
+# A class has enough examples if its accuracy is certainly this high.
 _ENOUGH = 0.75
-# With fewer examples of a class nothing can be left out.
-FEWEST = 2
+# A class needs this many examples for leave-one-out.
+MIN_EXAMPLES = 2
 
 
 @dataclass(frozen=True)
 class Recognised:
-    """How often examples of a class were recognised, and what they were most often taken for."""
+    """Leave-one-out results of a class, and the class that it is most often confused with."""
 
     n: int
     n_right: int
@@ -34,13 +32,13 @@ class Recognised:
 
     @property
     def accuracy(self) -> Accuracy:
-        """As a rate with an interval."""
+        """The accuracy with its confidence interval."""
         return wilson(self.n_right, self.n)
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """An example whose label the others contradict."""
+    """An example whose label is contradicted by the model of the other examples."""
 
     example_id: int
     class_id: int
@@ -50,32 +48,31 @@ class Doubt:
 
 @dataclass(frozen=True, eq=False)
 class Assessment:
-    """What is known of the model as of one event.
+    """Quality of the model as of one event.
 
     Attributes
     ----------
     event : int
-        The last one whose examples it heeds.
-    choice : Choice
-        Penalty, recoding and temperature.
-    limits : Limits or None
-        How strange is too strange; None where too few examples can tell.
+        The newest event that it covers.
+    hyperparameters : Hyperparameters
+        Penalty, recoding and temperature that were selected.
+    limits : NoveltyLimits or None
+        Calibration of the novelty; None with too few examples.
     measured_false_alarms : float or None
         Share of known examples called unknown, by limits from other examples.
     class_counts : mapping
-        Examples per class there were.
+        Examples per class.
     recognised : mapping
-        Per class id; classes of one example are not among them.
+        Leave-one-out results per class id, of classes with at least two examples.
     mistakes : tuple of (int, int, int)
-        Class, other class it was taken for, and how many examples of the sample; the most
-        frequent pairs.
+        Class, predicted other class, and number of examples; the most frequent pairs.
     doubts : tuple of Doubt
         The most certain first.
     """
 
     event: int
-    choice: Choice
-    limits: Limits | None
+    hyperparameters: Hyperparameters
+    limits: NoveltyLimits | None
     measured_false_alarms: float | None
     class_counts: Mapping[int, int]
     recognised: Mapping[int, Recognised]
@@ -84,31 +81,31 @@ class Assessment:
 
     @property
     def accuracy(self) -> Accuracy | None:
-        """Over all examples of the sample; None if nothing can be told yet."""
+        """Accuracy over all examples of the sample; None if there are too few."""
         n = sum(found.n for found in self.recognised.values())
         return wilson(sum(found.n_right for found in self.recognised.values()), n) if n else None
 
     @property
     def confusion(self) -> list[tuple[int, int, int]]:
-        """Class, class it was taken for, itself or another, and how many examples."""
+        """Entries of the confusion matrix: class, predicted class, number of examples."""
         right = [(k, k, seen.n_right) for k, seen in self.recognised.items() if seen.n_right]
         return sorted([*right, *self.mistakes])
 
     def to_event(self) -> dict[str, Any]:
-        """What an event holds of it: as much with many classes as with few."""
+        """The body of the event, whose size does not grow with the number of classes."""
         return {
             "seen": self.event,
-            **asdict(self.choice),
+            **asdict(self.hyperparameters),
             "measured_false_alarms": self.measured_false_alarms,
             "n_examples": sum(self.class_counts.values()),
             "n_classes": len(self.class_counts),
         }
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, as the database and snapshots hold it."""
+        """The whole assessment, as the database and snapshots store it."""
         return {
             "seen": self.event,
-            **asdict(self.choice),
+            **asdict(self.hyperparameters),
             "limits": None if self.limits is None else self.limits.to_json(),
             "measured_false_alarms": self.measured_false_alarms,
             "class_counts": [list(item) for item in self.class_counts.items()],
@@ -119,13 +116,13 @@ class Assessment:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Assessment:
-        """Back from :meth:`to_json`."""
+        """The inverse of :meth:`to_json`."""
         try:
             limits = body["limits"]
             return cls(
                 int(body["seen"]),
-                choice_of(body),
-                None if limits is None else Limits.from_json(limits),
+                hyperparameters_from(body),
+                None if limits is None else NoveltyLimits.from_json(limits),
                 body["measured_false_alarms"],
                 {int(k): int(n) for k, n in body["class_counts"]},
                 {int(k): Recognised(*entry) for k, *entry in body["recognised"]},
@@ -139,15 +136,15 @@ class Assessment:
 
     @staticmethod
     def is_whole(body: Mapping[str, Any]) -> bool:
-        """Whether something recorded is what :meth:`to_json` gives, not only its choices."""
+        """Whether a body is a whole assessment, not only its hyperparameters."""
         return "class_counts" in body
 
 
-def choice_of(body: Mapping[str, Any]) -> Choice:
-    """The numbers that an event adopted."""
+def hyperparameters_from(body: Mapping[str, Any]) -> Hyperparameters:
+    """The hyperparameters in the body of an event."""
     try:
         penalty = body["penalty"]
-        return Choice(
+        return Hyperparameters(
             None if penalty is None else float(penalty),
             float(body["recoding"]),
             float(body["temperature"]),
@@ -159,7 +156,7 @@ def choice_of(body: Mapping[str, Any]) -> Choice:
 
 
 def wilson(n_right: int, n: int) -> Accuracy:
-    """A rate with Wilson's interval of 95 %, which is sensible for few examples too.
+    """A rate with Wilson's 95 % interval, which suits few examples too.
 
     >>> found = wilson(12, 12)
     >>> found.rate, round(found.low, 2), found.high
@@ -168,21 +165,21 @@ def wilson(n_right: int, n: int) -> Accuracy:
     rate, square = n_right / n, _Z**2 / n
     middle = (rate + square / 2) / (1 + square)
     half = np.sqrt(square * (rate * (1 - rate) + square / 4)) / (1 + square)
-    # At the ends rounding would leave a hair outside.
+    # Exact at the ends, where rounding would exceed the interval.
     low = 0.0 if n_right == 0 else float(middle - half)
     high = 1.0 if n_right == n else float(middle + half)
     return Accuracy(rate, low, high, n)
 
 
 def sign_of(n_examples: int, accuracy: Accuracy | None) -> Sign:
-    """Whether a class was taught enough.
+    """Whether a class has enough examples.
 
     >>> sign_of(1, None), sign_of(5, wilson(5, 5)), sign_of(20, wilson(20, 20))
     ('new', 'more', 'enough')
     >>> sign_of(20, wilson(5, 20))
     'confused'
     """
-    if n_examples < FEWEST:
+    if n_examples < MIN_EXAMPLES:
         return "new"
     if accuracy is None:
         return "more"

@@ -1,8 +1,8 @@
-"""How well a workspace knows its classes, from each example left out in turn.
+"""Assesses the model by leave-one-out.
 
-Nothing is held out: least squares says in closed form what it would have answered without an
-example. The same answers choose penalty and recoding, say how often each class is recognised and
-what it is mistaken for, which labels look wrong, and how strange an unknown thing must look.
+There is no holdout: least squares has a closed form for the prediction without an example. The same
+predictions select penalty and recoding, measure the accuracy and confusion of each class, find
+labels that look wrong, and calibrate the novelty limits.
 """
 
 from __future__ import annotations
@@ -26,31 +26,29 @@ from evergrow.estimators.linear.solver import Ridge
 from evergrow.estimators.novelty.measures import MEASURES
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.threads import one_blas_thread
-from evergrow.workspace.events import Block
-from evergrow.workspace.model.assessment import FEWEST, Assessment, Doubt, Recognised
-from evergrow.workspace.model.least_squares import Choice, Learnt, with_constant
-from evergrow.workspace.model.novelty import Limits, measured_false_alarms
-
-__all__ = ["SAMPLE", "assess", "is_due"]
+from evergrow.workspace.events import ExampleBlock
+from evergrow.workspace.model.assessment import MIN_EXAMPLES, Assessment, Doubt, Recognised
+from evergrow.workspace.model.least_squares import Hyperparameters, TrainedModel, with_constant
+from evergrow.workspace.model.novelty import NoveltyLimits, measured_false_alarms
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-# Examples that are left out in turn, and those of them that numbers are chosen by: the second is
-# done once for each penalty tried. Two thousand examples tell accuracies apart by two percent.
+# Examples that are left out in turn, and how many of them select hyperparameters, which is repeated
+# for each penalty. Two thousand examples measure an accuracy within two percent.
 SAMPLE = 8000
-_CHOOSING = 1000
-# Examples whose scores are held at once.
+_SELECTION_SAMPLE = 1000
+# Examples whose scores are in memory at once.
 _BLOCK = 500
-# Doubtful labels that are remembered: nobody looks at more before the next assessment.
+# Doubtful labels to store: more than anyone reviews before the next assessment.
 _MOST_DOUBTS = 200
-# Pairs of classes whose confusion is remembered, the most frequent ones.
+# Pairs of confused classes to store, the most frequent ones.
 _MOST_PAIRS = 2000
 
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Some learnt examples in the columns of sums that have no empty class."""
+    """Examples with their columns in sums without empty classes."""
 
     ids: Ids
     rows: npt.NDArray[np.float32]
@@ -60,28 +58,28 @@ class _Sample:
         return len(self.ids)
 
     def part(self, rows: slice | npt.NDArray[np.int64]) -> _Sample:
-        """Some of them."""
+        """Some of the examples."""
         return _Sample(self.ids[rows], self.rows[rows], self.codes[rows])
 
     def blocks(self) -> Iterator[_Sample]:
-        """All of them, a few at a time."""
+        """All examples, in blocks."""
         for first in range(0, len(self), _BLOCK):
             yield self.part(slice(first, first + _BLOCK))
 
     @property
     def batch(self) -> Batch:
-        """As features with the constant one."""
+        """The features with the constant one."""
         return Batch(with_constant(self.rows), self.codes, np.ones(len(self)))
 
     @property
     def plain_batch(self) -> Batch:
-        """As features without it."""
+        """The features without the constant one."""
         return Batch(self.rows.astype(np.float64), self.codes, np.ones(len(self)))
 
 
 @dataclass(frozen=True, eq=False)
 class _LeftOut:
-    """What was said of each example without it: class, how surely, and whether it could be said."""
+    """Predictions for each example by the others: class, probability, and whether usable."""
 
     predicted: npt.NDArray[np.int64]
     probabilities: Floats
@@ -89,47 +87,48 @@ class _LeftOut:
 
 
 def assess(
-    learnt: Learnt, sample: Block, *, event: int, false_alarms: float, seed: int
+    trained: TrainedModel, sample: ExampleBlock, *, event: int, false_alarms: float, seed: int
 ) -> Assessment | None:
-    """Assess what was learnt by some of the examples it was learnt from.
+    """Assess a model by leaving out some of its own examples in turn.
 
     Parameters
     ----------
-    learnt : Learnt
+    trained : TrainedModel
         Sums over all examples.
-    sample : Block
-        A uniform sample of them, with the classes they were learnt with.
+    sample : ExampleBlock
+        A uniform sample of them, with the classes that are in the sums.
     event : int
-        The last one that the sums know of.
+        The newest event in the sums.
     false_alarms : float
         Share of the known examples that may be called unknown.
     seed : int
-        Of the choices among the sample.
+        Seed of the selection within the sample.
 
     Returns
     -------
     assessment : Assessment or None
-        None if nothing was learnt.
+        None if there are no examples.
     """
-    if learnt.fitted is None or not len(sample):
+    if trained.fitted is None or not len(sample):
         return None
-    # One thread: whoever predicts meanwhile needs the others.
+    # One thread, to leave the others to predictions.
     with one_blas_thread():
-        moments = learnt.fitted.moments.without_empty()
-        class_ids = learnt.class_ids
+        moments = trained.fitted.moments.without_empty()
+        class_ids = trained.class_ids
         places = {class_id: k for k, class_id in enumerate(class_ids.tolist())}
         codes = np.array([places[c] for c in sample.class_ids.tolist()], dtype=np.int32)
         examples = _Sample(sample.ids, sample.rows, codes)
-        choice = _choose(moments, examples, seed)
-        left_out = _leave_out(moments, examples, learnt.choose(choice).ridge, choice)
-        nearest = _nearest(learnt.plain_moments.without_empty(), examples)
+        chosen = _select(moments, examples, seed)
+        ridge = trained.with_hyperparameters(chosen).ridge
+        left_out = _leave_out(moments, examples, ridge, chosen)
+        nearest = _nearest(trained.plain_moments.without_empty(), examples)
         n_classes = len(class_ids)
         return Assessment(
             event=event,
-            choice=choice,
-            limits=Limits.of(class_ids, *nearest, false_alarms),
+            hyperparameters=chosen,
+            limits=NoveltyLimits.of(class_ids, *nearest, false_alarms),
             measured_false_alarms=measured_false_alarms(*nearest, n_classes, false_alarms, seed),
-            class_counts=learnt.class_counts,
+            class_counts=trained.class_counts,
             recognised=_recognised(class_ids, examples, left_out),
             mistakes=_mistakes(class_ids, examples, left_out),
             doubts=_doubts(class_ids, examples, left_out),
@@ -137,14 +136,14 @@ def assess(
 
 
 def is_due(last: Assessment | None, class_counts: Mapping[int, int]) -> bool:
-    """Whether so much came or went since the last assessment that it should be made again.
+    """Whether the examples changed so much since the last assessment that it should be repeated.
 
-    That is when the examples, or those of any class, have doubled or halved, or the classes are
-    others; of a class with a single example nothing can be told, so that it waits for its second.
+    It is due when the number of examples, in total or of any class, has doubled or halved, or when
+    the set of classes changed. Classes with a single example cannot be assessed and do not count.
     """
     if last is None:
         return bool(class_counts)
-    then, now = _told_of(last.class_counts), _told_of(class_counts)
+    then, now = _assessable(last.class_counts), _assessable(class_counts)
     if then.keys() != now.keys():
         return True
     pairs = [(sum(class_counts.values()), sum(last.class_counts.values()))]
@@ -152,41 +151,43 @@ def is_due(last: Assessment | None, class_counts: Mapping[int, int]) -> bool:
     return any(after >= 2 * before or 2 * after <= before for after, before in pairs)
 
 
-def _told_of(class_counts: Mapping[int, int]) -> dict[int, int]:
-    return {class_id: n for class_id, n in class_counts.items() if n >= FEWEST}
+def _assessable(class_counts: Mapping[int, int]) -> dict[int, int]:
+    return {class_id: n for class_id, n in class_counts.items() if n >= MIN_EXAMPLES}
 
 
-def _choose(moments: Moments, examples: _Sample, seed: int) -> Choice:
-    """Penalty, recoding and temperature; those to begin with where too few examples can tell."""
-    order = np.random.default_rng(seed).permutation(len(examples))[:_CHOOSING]
+def _select(moments: Moments, examples: _Sample, seed: int) -> Hyperparameters:
+    """Select penalty, recoding and temperature; the defaults with too few examples."""
+    order = np.random.default_rng(seed).permutation(len(examples))[:_SELECTION_SAMPLE]
     few = examples.part(np.sort(order))
     stream = LeaveOneOut.of(few.batch, moments)
     if are_enough(np.bincount(few.codes, minlength=moments.n_classes)):
         chosen = select(stream, None, Ridge, SelectionRequest(None, None))
         if chosen is not None:
-            return Choice(chosen.penalty, chosen.recoding, chosen.temperature)
-    start = Choice()
+            return Hyperparameters(chosen.penalty, chosen.recoding, chosen.temperature)
+    start = Hyperparameters()
     if moments.n_classes == 1 or not (stream.n_others > 0).any():
         return start
-    # A handful of examples cannot choose between models, but tells how sure one may be.
+    # A handful of examples cannot select a model, but can calibrate the temperature.
     ridge = Ridge(default_penalty(moments, Ridge(1.0)))
     return replace(start, temperature=fit_temperature(stream, ridge, start.recoding))
 
 
-def _leave_out(moments: Moments, examples: _Sample, ridge: Ridge, choice: Choice) -> _LeftOut:
-    """Answers to each example by what was learnt from all the others."""
+def _leave_out(
+    moments: Moments, examples: _Sample, ridge: Ridge, chosen: Hyperparameters
+) -> _LeftOut:
+    """Predict each example by the model of all the others."""
     predicted, probabilities, usable = [], [], []
     factor = LeaveOneOut.of(examples.part(slice(0)).batch, moments).factor(ridge)
     for block in examples.blocks():
         stream = LeaveOneOut.of(block.batch, moments)
-        logits = stream.normalised(stream.scores_by(factor), choice.recoding)
-        # The only example of the only class leaves no answer at all.
+        logits = stream.normalised(stream.scores_by(factor), chosen.recoding)
+        # Without the only example of the only class there is no prediction.
         nothing_left = np.isinf(logits).all(axis=1, keepdims=True)
-        shares = softmax(np.where(nothing_left, 0.0, logits) / choice.temperature, axis=1)
+        shares = softmax(np.where(nothing_left, 0.0, logits) / chosen.temperature, axis=1)
         predicted.append(shares.argmax(axis=1))
         probabilities.append(shares.max(axis=1))
-        # The only example of its class cannot be recognised without it, whatever was learnt; and
-        # where there is one class nothing can be mistaken for another.
+        # The only example of its class can never be recognised without it, and with a single class
+        # there is nothing to confuse it with.
         usable.append((stream.n_others > 0) & (moments.n_classes > 1))
     return _LeftOut(*(np.concatenate(parts) for parts in (predicted, probabilities, usable)))
 
@@ -229,13 +230,13 @@ def _mistakes(
     most = np.sort(np.argsort(-counts, kind="stable")[:_MOST_PAIRS])
     named = class_ids[found[most]]
     return tuple(
-        (true, said, n)
-        for (true, said), n in zip(named.tolist(), counts[most].tolist(), strict=True)
+        (true, predicted, n)
+        for (true, predicted), n in zip(named.tolist(), counts[most].tolist(), strict=True)
     )
 
 
 def _doubts(class_ids: Ids, examples: _Sample, left_out: _LeftOut) -> tuple[Doubt, ...]:
-    """Examples that all the others say are of another class, the surest first."""
+    """Examples predicted as another class by all the others, the most certain first."""
     wrong = np.flatnonzero(left_out.usable & (left_out.predicted != examples.codes))
     order = np.argsort(-left_out.probabilities[wrong], kind="stable")[:_MOST_DOUBTS]
     return tuple(

@@ -1,6 +1,6 @@
-"""The model of a workspace as an ordinary estimator, whose file needs no workspace.
+"""Exports the model of a workspace as an estimator that needs no workspace.
 
-It answers as the workspace does and goes on learning on its own.
+It predicts as the workspace does and can be trained further on its own.
 """
 
 from __future__ import annotations
@@ -22,22 +22,20 @@ from evergrow.foundation.labels import ClassList
 from evergrow.vision.classifier import ImageClassifier
 from evergrow.vision.classifier.fitted import FittedImages
 from evergrow.workspace.errors import ConflictError
-from evergrow.workspace.events import Block
-from evergrow.workspace.model.least_squares import Learnt
-from evergrow.workspace.model.novelty import Limits
+from evergrow.workspace.events import ExampleBlock
+from evergrow.workspace.model.least_squares import TrainedModel
+from evergrow.workspace.model.novelty import NoveltyLimits
 
-__all__ = ["HELD_OUT", "exported"]
-
-# Examples that go along, so that "unknown" can be told anew once more is learnt.
-HELD_OUT = 2000
+# Examples that are exported as a holdout, to recalibrate "unknown" after more training.
+HOLDOUT = 2000
 _UNKNOWN = "unknown"
 
 
-def exported(
-    learnt: Learnt,
+def export_model(
+    trained: TrainedModel,
     names: Mapping[int, str],
-    limits: Limits | None,
-    sample: Block,
+    limits: NoveltyLimits | None,
+    sample: ExampleBlock,
     *,
     false_alarms: float,
     embedder: Any | None = None,
@@ -46,101 +44,101 @@ def exported(
 
     Parameters
     ----------
-    learnt : Learnt
-        What is known.
+    trained : TrainedModel
+        The least squares of the workspace.
     names : mapping
         Names of classes by id.
-    limits : Limits or None
-        How strange is too strange.
-    sample : Block
-        At most :data:`HELD_OUT` of the examples.
+    limits : NoveltyLimits or None
+        Calibration of the novelty.
+    sample : ExampleBlock
+        At most :data:`HOLDOUT` of the examples.
     false_alarms : float
-        Share of known things that may be called unknown.
+        Share of known examples that may be called unknown.
     embedder : Embedder, default=None
-        What turns images into embeddings; without one the classifier takes embeddings.
+        The embedder of images; without one the classifier takes embeddings.
 
     Returns
     -------
     model : estimator
-        A classifier that may answer "unknown"; of images where there is an embedder. The finer
-        names of split classes are no part of it.
+        A classifier that may predict "unknown", of images if there is an embedder. It does not
+        contain the fine names of split classes.
     """
-    if not learnt.n_examples:
-        raise ConflictError("nothing was taught yet: there is no model to export")
-    labels = ClassList(np.array([names[k] for k in learnt.class_ids.tolist()]))
-    inside = _named(learnt, labels)
-    model = _rejecting(learnt, limits, inside, labels, sample, false_alarms)
+    if not trained.n_examples:
+        raise ConflictError("the workspace has no examples yet: there is no model to export")
+    labels = ClassList(np.array([names[k] for k in trained.class_ids.tolist()]))
+    inside = _named(trained, labels)
+    model = _rejecting(trained, limits, inside, labels, sample, false_alarms)
     if embedder is None:
         return model
     images = ImageClassifier(embedder, model, keep_features=False)
-    counts = np.array(list(learnt.class_counts.values()), dtype=np.int64)
+    counts = np.array(list(trained.class_counts.values()), dtype=np.int64)
     images._take(FittedImages(embedder, model, labels, counts, None))
     return images
 
 
-def _named(learnt: Learnt, labels: ClassList) -> RLSClassifier:
-    """Least squares over names, with the numbers of the workspace."""
-    if learnt.fitted is None:
-        raise ConflictError("nothing was taught yet: there is no model to export")
-    choice, penalty = learnt.choice, learnt.ridge.penalty
-    moments = learnt.fitted.moments.without_empty()
+def _named(trained: TrainedModel, labels: ClassList) -> RLSClassifier:
+    """Least squares over names, with the hyperparameters of the workspace."""
+    if trained.fitted is None:
+        raise ConflictError("the workspace has no examples yet: there is no model to export")
+    chosen, penalty = trained.hyperparameters, trained.ridge.penalty
+    moments = trained.fitted.moments.without_empty()
     selection = Selection(
         penalty,
-        choice.recoding,
-        choice.temperature,
-        SelectionRequest(penalty, choice.recoding),
+        chosen.recoding,
+        chosen.temperature,
+        SelectionRequest(penalty, chosen.recoding),
         moments.n_examples,
         moments.weight,
         moments.class_examples,
     )
     fitted = replace(
-        learnt.fitted,
+        trained.fitted,
         labels=labels,
         moments=moments,
         holdout=Holdout.none(1, 0).with_classes(len(labels)),
         selection=selection,
     )
-    model = RLSClassifier(regularization=penalty, recoding=choice.recoding)
+    model = RLSClassifier(regularization=penalty, recoding=chosen.recoding)
     model._become(fitted.__deepcopy__({}), None)
     return model
 
 
 def _rejecting(
-    learnt: Learnt,
-    limits: Limits | None,
+    trained: TrainedModel,
+    limits: NoveltyLimits | None,
     inside: RLSClassifier,
     labels: ClassList,
-    sample: Block,
+    sample: ExampleBlock,
     false_alarms: float,
 ) -> RejectingClassifier:
-    """Around it what tells the unknown, calibrated as in the workspace."""
-    place = {class_id: k for k, class_id in enumerate(learnt.class_ids.tolist())}
+    """The classifier with a rejection of unknown things, calibrated as in the workspace."""
+    place = {class_id: k for k, class_id in enumerate(trained.class_ids.tolist())}
     codes = np.array([place[c] for c in sample.class_ids.tolist()], dtype=np.int32)
     batch = Batch(sample.rows.astype(np.float64), codes, np.ones(len(codes)))
-    holdout, _ = Holdout.none(HELD_OUT, 0).add(
-        batch, labels.classes.tolist(), every=1, max_held_out=HELD_OUT
+    holdout, _ = Holdout.none(HOLDOUT, 0).add(
+        batch, labels.classes.tolist(), every=1, max_held_out=HOLDOUT
     )
     fitted = FittedRejection(
         labels,
         inside,
-        learnt.plain_moments.without_empty(),
+        trained.plain_moments.without_empty(),
         holdout,
         "cosine",
-        None if limits is None else limits.calibration(learnt.class_ids, false_alarms),
+        None if limits is None else limits.calibration(trained.class_ids, false_alarms),
     )
     unknown = _free_name(labels.classes)
     model = RejectingClassifier(
         RLSClassifier(**inside.get_params(deep=False)),
         false_alarms=false_alarms,
         unknown_label=None if unknown == _UNKNOWN else unknown,
-        max_held_out=HELD_OUT,
+        max_held_out=HOLDOUT,
     )
     model._become(fitted, None)
     return model
 
 
 def _free_name(classes: npt.NDArray[Any]) -> str:
-    """What stands for the unknown; a class may have the usual name."""
+    """The label of unknown things; another one if a class has that name."""
     taken, name, number = set(classes.tolist()), _UNKNOWN, 1
     while name in taken:
         number += 1

@@ -1,8 +1,9 @@
-"""Fine classes within a class: guessed by ridge from those that someone gave."""
+"""Distinguishes the fine classes within a class by ridge regression on the given fine names."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,33 +14,31 @@ from evergrow.estimators.subcategory.guesser import leave_one_of_each_out
 from evergrow.estimators.subcategory.ridge import Regression
 from evergrow.foundation.labels import ClassList
 
-__all__ = ["MOST_GIVEN", "PRECISION", "FineModel"]
-
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-# A fine name is given where such names are right at least this often; else the coarse one alone.
+# A fine name is predicted only where such names are right at least this often.
 PRECISION = 0.8
-# Examples with a given fine name that one class learns from; more would make teaching wait.
+# Most examples with a given fine name that are used per class; more would delay teaching.
 MOST_GIVEN = 400
-# Of the folds that say how sure is sure enough: the same examples must give the same answer.
+# Seed of the folds that calibrate the threshold: the same examples must give the same result.
 _SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
 class FineModel:
-    """What tells the fine classes of one class apart.
+    """Classifier of the fine classes within one class.
 
     Attributes
     ----------
     fine_ids : ndarray of shape (n_fine,)
         Ids of the fine classes.
     weights, offsets : ndarray of shape (n_features, n_fine) and (n_fine,)
-        Of a ridge regression within the class.
+        Of the ridge regression.
     temperature : float
-        What scores are divided by to become probabilities.
+        Divisor of the scores in the softmax.
     threshold : float
-        Probability from which on a fine name is given; above 1 if none is sure enough.
+        Least probability of a predicted fine name; above 1 if none is certain enough.
 
     Examples
     --------
@@ -57,7 +56,7 @@ class FineModel:
 
     @classmethod
     def of(cls, rows: npt.NDArray[np.float32] | Floats, fine_ids: Ids) -> FineModel:
-        """From examples of one class with given fine classes, at least two of them."""
+        """Train on examples of one class with at least two given fine classes."""
         rows = np.asarray(rows, dtype=np.float64)
         labels, codes = ClassList.of(fine_ids)
         names: Ids = labels.classes
@@ -67,32 +66,31 @@ class FineModel:
         weights = regression.weights
         offsets = regression.targets.mean(axis=0) - regression.spectrum.mean @ weights
         if left_out is None:
-            # One example each: nothing says how sure such answers are.
+            # One example each: the threshold cannot be calibrated.
             return cls(names, weights, offsets, 1.0, np.inf)
         temperature = best_temperature(left_out, codes)
         probabilities = softmax(left_out / temperature, axis=1)
         right = probabilities.argmax(axis=1) == codes
-        threshold = _sure_enough(probabilities.max(axis=1), right)
+        threshold = _find_threshold(probabilities.max(axis=1), right)
         return cls(names, weights, offsets, temperature, threshold)
 
     def probabilities(self, rows: npt.NDArray[np.float32] | Floats) -> Floats:
         """Probability of each fine class, given the class."""
         scores = np.asarray(rows, dtype=np.float64) @ self.weights + self.offsets
-        probabilities: Floats = softmax(scores / self.temperature, axis=1)
-        return probabilities
+        return cast(Floats, softmax(scores / self.temperature, axis=1))
 
     def guess(self, rows: npt.NDArray[np.float32] | Floats) -> tuple[Ids, Floats]:
-        """The best fine class of each row, and its probability."""
+        """The most probable fine class of each row, and its probability."""
         probabilities = self.probabilities(rows)
         best = probabilities.argmax(axis=1)
         return self.fine_ids[best], probabilities[np.arange(len(best)), best]
 
 
-def _sure_enough(probabilities: Floats, right: npt.NDArray[np.bool_]) -> float:
-    """The lowest probability from which on answers are right often enough.
+def _find_threshold(probabilities: Floats, right: npt.NDArray[np.bool_]) -> float:
+    """The lowest probability above which predictions reach the precision.
 
-    As if one more answer had been right and one wrong: of three right answers out of three it is
-    not certain that they always are.
+    The precision is estimated with one more right and one more wrong prediction (Laplace), because
+    three out of three do not mean that all are right.
     """
     order = np.argsort(-probabilities, kind="stable")
     n_right = np.cumsum(right[order])
@@ -101,7 +99,7 @@ def _sure_enough(probabilities: Floats, right: npt.NDArray[np.bool_]) -> float:
     if not len(enough):
         return float("inf")
     if enough[-1] == len(order) - 1:
-        # All of them are right often enough, however unsure.
+        # All predictions together reach it, however uncertain.
         return 0.0
-    # A hair lower, so that the example itself stays above after rounding.
+    # Slightly lower, so that the example itself passes despite rounding.
     return float(probabilities[order[enough[-1]]]) * (1 - 1e-9)

@@ -1,7 +1,7 @@
-"""What the workspace's least squares has learnt, as a value: class ids to weights.
+"""The regularised least squares of a workspace, as an immutable value over class ids.
 
-Functions of values: a step that fails has changed nothing. Columns never move; a class without
-examples keeps an empty one.
+Every operation returns a new value, so one that fails has changed nothing. Columns never move; a
+class without examples keeps an empty column.
 """
 
 from __future__ import annotations
@@ -20,34 +20,32 @@ from evergrow.estimators.sums.changes import move, subtract
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.labels import ClassList
-from evergrow.workspace.events import Added, Moved, Removed
-
-__all__ = ["Choice", "Learnt", "with_constant"]
+from evergrow.workspace.events import ExamplesAdded, ExamplesMoved, ExamplesRemoved
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.float32] | Floats
 
-# As long as nothing was chosen: half way favours classes of few examples and costs others little.
+# Default until one is selected: half-way favours rare classes and costs the others little.
 _DEFAULT_RECODING = 0.5
-# Sums that were once this many times larger than now have lost digits to what was taken out.
-_WORN = 1e3
-# Rows that become 64-bit features at once.
+# Sums that were once this many times larger have lost precision to the removed examples.
+_STALE = 1e3
+# Rows converted to 64 bits at once.
 _BLOCK = 4096
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The numbers that an assessment chose.
+class Hyperparameters:
+    """The hyperparameters that an assessment selected.
 
     Attributes
     ----------
     penalty : float or None
-        None for one that follows the size of the features.
+        Ridge penalty; None for a default scaled to the features.
     recoding : float
         How much rare classes are favoured.
     temperature : float
-        What scores are divided by to become probabilities.
+        Divisor of the scores in the softmax.
     """
 
     penalty: float | None = None
@@ -56,31 +54,31 @@ class Choice:
 
 
 @dataclass(frozen=True, eq=False)
-class Learnt:
-    """Sums over all examples by class id, and the numbers to solve them with.
+class TrainedModel:
+    """Sums over all examples by class id, and the hyperparameters to solve them with.
 
     Attributes
     ----------
     fitted : FittedRLS or None
-        None as long as there is no example.
-    choice : Choice
-        The numbers in use.
+        None while there are no examples.
+    hyperparameters : Hyperparameters
+        Those in use.
 
     Examples
     --------
-    >>> learnt = Learnt().add(np.array([[0.0], [1.0], [9.0]]), np.array([1, 1, 2]))
-    >>> learnt.n_examples, learnt.class_ids.tolist()
+    >>> trained = TrainedModel().add(np.array([[0.0], [1.0], [9.0]]), np.array([1, 1, 2]))
+    >>> trained.n_examples, learnt.class_ids.tolist()
     (3, [1, 2])
-    >>> learnt.remove(np.array([[9.0]]), np.array([2])).class_ids.tolist()
+    >>> trained.remove(np.array([[9.0]]), np.array([2])).class_ids.tolist()
     [1]
     """
 
     fitted: FittedRLS | None = None
-    choice: Choice = Choice()
+    hyperparameters: Hyperparameters = Hyperparameters()
 
     @property
     def n_examples(self) -> int:
-        """Number of examples learnt."""
+        """Number of examples."""
         return 0 if self.fitted is None else self.fitted.moments.n_examples
 
     @property
@@ -109,25 +107,25 @@ class Learnt:
 
     @property
     def ridge(self) -> Ridge:
-        """What the weights are solved for."""
-        penalty = self.choice.penalty
+        """The ridge regression that gives the weights."""
+        penalty = self.hyperparameters.penalty
         if penalty is None and self.fitted is not None:
             penalty = default_penalty(self.fitted.moments, Ridge(1.0))
         return Ridge(1.0 if penalty is None else penalty)
 
     @property
-    def is_worn(self) -> bool:
-        """Whether so much was taken out that what is left should be summed up anew.
+    def is_stale(self) -> bool:
+        """Whether so much was removed that the sums should be computed again.
 
-        What is taken out leaves behind its rounding, which is relative to its own size.
+        A removed example leaves a rounding error relative to its own size.
         """
         if self.fitted is None:
             return False
         moments = self.fitted.moments
-        return moments.peak > _WORN * moments.squares
+        return moments.peak > _STALE * moments.squares
 
-    def add(self, rows: Rows, class_ids: Ids) -> Learnt:
-        """With more examples, of known classes and of new ones."""
+    def add(self, rows: Rows, class_ids: Ids) -> TrainedModel:
+        """A copy with more examples, of known or new classes."""
         if not len(rows):
             return self
         if self.fitted is None:
@@ -148,19 +146,19 @@ class Learnt:
         holdout = known.holdout.with_classes(len(labels))
         return replace(self, fitted=replace(known, labels=labels, moments=moments, holdout=holdout))
 
-    def remove(self, rows: Rows, class_ids: Ids) -> Learnt:
-        """Without some examples, as if they had never come."""
+    def remove(self, rows: Rows, class_ids: Ids) -> TrainedModel:
+        """A copy without some examples, as if they had never been added."""
         if not len(rows) or self.fitted is None:
             return self
         gone = _features(rows, self._codes(class_ids))
         left = subtract(self.fitted.moments, [gone])
         if not left.n_examples:
             return replace(self, fitted=None)
-        # Solved anew: to follow what goes costs digits, and going is rare.
+        # A new solver: downdating loses precision, and removals are rare.
         return replace(self, fitted=replace(self.fitted, moments=left, solver=Solver()))
 
-    def move(self, rows: Rows, class_ids: Ids, to: Ids) -> Learnt:
-        """With some examples in other classes, known or new."""
+    def move(self, rows: Rows, class_ids: Ids, to: Ids) -> TrainedModel:
+        """A copy with some examples in other classes, known or new."""
         elsewhere = class_ids != to
         if self.fitted is None or not elsewhere.any():
             return self
@@ -172,44 +170,45 @@ class Learnt:
         fitted = replace(self.fitted, labels=labels, moments=moved, holdout=holdout)
         return replace(self, fitted=fitted)
 
-    def after(self, fact: Added | Removed | Moved) -> Learnt:
-        """With what became of some examples."""
-        block = fact.block
-        if isinstance(fact, Added):
+    def apply(self, event: ExamplesAdded | ExamplesRemoved | ExamplesMoved) -> TrainedModel:
+        """A copy with an event applied."""
+        block = event.block
+        if isinstance(event, ExamplesAdded):
             return self.add(block.rows, block.class_ids)
-        if isinstance(fact, Removed):
+        if isinstance(event, ExamplesRemoved):
             return self.remove(block.rows, block.class_ids)
-        # An example that moved twice in a row moved once, from its first class to its last.
+        # Several moves of one example count as one, from its first class to its last.
         _, first = np.unique(block.ids, return_index=True)
         _, last = np.unique(block.ids[::-1], return_index=True)
-        to = fact.to_class_ids[::-1][last]
+        to = event.to_class_ids[::-1][last]
         return self.move(block.rows[first], block.class_ids[first], to)
 
-    def choose(self, choice: Choice) -> Learnt:
-        """With other numbers."""
-        return replace(self, choice=choice)
+    def with_hyperparameters(self, hyperparameters: Hyperparameters) -> TrainedModel:
+        """A copy with other hyperparameters."""
+        return replace(self, hyperparameters=hyperparameters)
 
     def scoring(self) -> tuple[Floats, Floats]:
-        """Weights and offsets of the classes that have examples, recoded, on the scale of plain.
+        """Recoded weights and offsets of the classes that have examples.
 
-        Of shape (n_classes, n_features) and (n_classes,), the caller's own.
+        New arrays of shape (n_classes, n_features) and (n_classes,), normalised so that the mean
+        factor of the recoding is one.
         """
         if self.fitted is None:
-            raise ValueError("nothing was learnt yet")
+            raise ValueError("the model has no examples yet")
         moments, present = self.fitted.moments, self.present
-        factors = recode(moments, self.choice.recoding)
+        factors = recode(moments, self.hyperparameters.recoding)
         shares = moments.class_weights / moments.weight
         factors = (factors / float(shares @ factors))[present, None]
         with self.fitted.weights(self.ridge, with_held_out=True) as weights:
-            # A view as long as every class has examples.
+            # A view if every class has examples.
             live = weights if present.all() else weights[present]
             return live[:, :-1] * factors, live[:, -1] * factors[:, 0]
 
     @property
     def plain_moments(self) -> Moments:
-        """Class sums of the features without the constant one, for comparing with class means."""
+        """Class sums of the features without the constant one, from which class means follow."""
         if self.fitted is None:
-            raise ValueError("nothing was learnt yet")
+            raise ValueError("the model has no examples yet")
         moments = self.fitted.moments
         return Moments(
             tuple(total[:-1] for total in moments.class_sums),
@@ -221,26 +220,28 @@ class Learnt:
         )
 
     def estimator(self) -> RLSClassifier:
-        """The same as an estimator over class ids, which can be saved and go on learning."""
+        """An estimator over class ids, which can be saved and trained further."""
         if self.fitted is None:
-            raise ValueError("nothing was learnt yet")
-        model = RLSClassifier(regularization=self.ridge.penalty, recoding=self.choice.recoding)
+            raise ValueError("the model has no examples yet")
+        model = RLSClassifier(
+            regularization=self.ridge.penalty, recoding=self.hyperparameters.recoding
+        )
         model._become(self.fitted, None)
         return model
 
     @classmethod
-    def from_estimator(cls, model: RLSClassifier, choice: Choice) -> Learnt:
-        """What :meth:`estimator` gave."""
-        return cls(model._learnt("sums"), choice)
+    def from_estimator(cls, model: RLSClassifier, hyperparameters: Hyperparameters) -> TrainedModel:
+        """The model of an estimator made by :meth:`estimator`."""
+        return cls(model._learnt("sums"), hyperparameters)
 
     def _codes(self, class_ids: Ids) -> npt.NDArray[np.int32]:
         if self.fitted is None:
-            raise ValueError("nothing was learnt yet")
+            raise ValueError("the model has no examples yet")
         return np.array(self.fitted.labels.columns_of(class_ids.tolist()), dtype=np.int32)
 
 
 def with_constant(rows: Rows) -> Floats:
-    """Features as the sums have them: 64 bits, the constant one last."""
+    """Features as 64-bit numbers with a constant one in the last column."""
     features = np.ones((len(rows), rows.shape[1] + 1))
     features[:, :-1] = rows
     return features
@@ -256,6 +257,6 @@ def _nothing(n_features: int, labels: ClassList) -> FittedRLS:
         FeatureMap.plain(n_features),
         intercept=True,
         moments=Moments.none(n_features + 1, len(labels), gram=True),
-        # Nothing is held out: each example is left out in turn where something is chosen.
+        # There is no holdout: hyperparameters are selected by leave-one-out.
         holdout=Holdout.none(1, 0).with_classes(len(labels)),
     )

@@ -1,4 +1,4 @@
-"""What is usual for examples of each class, and how strange is too strange."""
+"""Novelty scores: what is usual for examples of each class, and the limit of "known"."""
 
 from __future__ import annotations
 
@@ -11,29 +11,27 @@ import numpy.typing as npt
 
 from evergrow.estimators.novelty.calibration import MIN_HELD_OUT, Calibration
 
-__all__ = ["Limits", "measured_false_alarms"]
-
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-# Values that stand for how strange thousands of known examples look.
+# Novelty scores that summarise those of thousands of known examples.
 _SUMMARY = 201
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
-    """Usual scores and their spreads by class id, and the novelty above which nothing is known.
+class NoveltyLimits:
+    """Usual scores and spreads by class id, and the novelty above which a thing is unknown.
 
     Attributes
     ----------
     class_ids : ndarray of shape (n_classes,)
         In ascending order.
     usual, spreads : ndarray of shape (n_classes + 1,)
-        Of each class; last those of all together, for a class that came later.
+        Of each class; the last entry is for all together, used for classes added later.
     novelties : ndarray
-        How strange known examples look: at most :data:`_SUMMARY` values, evenly taken from all.
+        Novelty scores of known examples: at most :data:`_SUMMARY` evenly spaced quantiles.
     level : float
-        Novelty that ``false_alarms`` of the known examples exceed.
+        Novelty that a share ``false_alarms`` of the known examples exceeds.
     """
 
     class_ids: Ids
@@ -43,14 +41,16 @@ class Limits:
     level: float
 
     @classmethod
-    def of(cls, class_ids: Ids, columns: Ids, scores: Floats, false_alarms: float) -> Limits | None:
-        """From the nearest class and the score of examples that were left out; None from too few.
+    def of(
+        cls, class_ids: Ids, columns: Ids, scores: Floats, false_alarms: float
+    ) -> NoveltyLimits | None:
+        """Calibrate by the nearest class and score of left-out examples; None for too few.
 
-        ``class_ids`` are the classes of all columns, and none comes twice.
+        ``class_ids`` are the distinct classes of all columns.
         """
         if len(scores) < MIN_HELD_OUT:
             return None
-        # A class beyond the last has no examples: it gets what is usual for all.
+        # The extra class has no examples, so it gets the values of all together.
         n_classes = len(class_ids)
         calibration = Calibration.of(columns, scores, np.ones(len(scores)), n_classes + 1)
         order = np.argsort(class_ids)
@@ -59,7 +59,7 @@ class Limits:
             class_ids[order],
             calibration.usual[places],
             calibration.spreads[places],
-            _evenly(calibration.novelties),
+            _quantiles(calibration.novelties),
             calibration.level(false_alarms),
         )
 
@@ -72,15 +72,15 @@ class Limits:
         return self.usual[places], self.spreads[places]
 
     def calibration(self, class_ids: Ids, false_alarms: float) -> Calibration:
-        """The same for a model with these classes in its columns.
+        """The calibration of a model with these classes in its columns.
 
-        A summary gives the level only nearly. So the level is one of its values, and values
-        weigh so that ``false_alarms`` of them, the share that the level was made for, exceed it.
+        A summary gives the level only approximately. So the level is added as a value, and the
+        values are weighted such that a share ``false_alarms`` of them exceeds it.
         """
         below = self.novelties[self.novelties < self.level]
         above = self.novelties[self.novelties > self.level]
         weight_above = false_alarms if len(above) else 0.0
-        # Each of the values below weighs less than what they share with the level.
+        # Each value below weighs less than the rest, which is the weight of the level itself.
         each_below = (1 - false_alarms) / (len(below) + 1)
         weights = np.concatenate(
             [
@@ -93,7 +93,7 @@ class Limits:
         return Calibration(*self.for_classes(class_ids), novelties, weights)
 
     def to_json(self) -> dict[str, Any]:
-        """As an event holds it."""
+        """The values as JSON."""
         return {
             "classes": self.class_ids.tolist(),
             "usual": _short(self.usual),
@@ -103,8 +103,8 @@ class Limits:
         }
 
     @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Limits:
-        """Back from :meth:`to_json`."""
+    def from_json(cls, entry: Mapping[str, Any]) -> NoveltyLimits:
+        """The inverse of :meth:`to_json`."""
         return cls(
             np.array(entry["classes"], dtype=np.int64),
             np.array(entry["usual"], dtype=np.float64),
@@ -117,10 +117,9 @@ class Limits:
 def measured_false_alarms(
     columns: Ids, scores: Floats, n_classes: int, false_alarms: float, seed: int
 ) -> float | None:
-    """Share of known examples that would be called unknown; None where too few can tell.
+    """Share of known examples that would be called unknown, by two-fold cross-validation.
 
-    What is usual and the level come from one half of the examples, the share from the other; and
-    the other way round.
+    None if there are too few examples.
     """
     if len(scores) < 2 * MIN_HELD_OUT:
         return None
@@ -134,11 +133,11 @@ def measured_false_alarms(
     return n_alarms / len(scores)
 
 
-def _evenly(ordered: Floats) -> Floats:
+def _quantiles(ordered: Floats) -> Floats:
     n = min(_SUMMARY, len(ordered))
     return ordered[np.linspace(0, len(ordered) - 1, n).round().astype(np.int64)]
 
 
 def _short(values: Floats) -> list[float]:
-    """Numbers in as many digits as matter; there may be thousands of them in one event."""
+    """Numbers rounded to nine digits; there may be thousands of them in one assessment."""
     return [float(f"{value:.9g}") for value in values.tolist()]

@@ -1,4 +1,4 @@
-"""The model of a workspace: follows its facts, and answers from immutable snapshots."""
+"""The model as a projection of the event log; predictions come from immutable snapshots."""
 
 from __future__ import annotations
 
@@ -14,56 +14,54 @@ import numpy.typing as npt
 from evergrow.estimators.novelty import RejectingClassifier
 from evergrow.vision.classifier import ImageClassifier
 from evergrow.workspace.events import (
-    Added,
-    Block,
-    Chosen,
-    Erased,
-    Fact,
-    ForestLearnt,
-    History,
-    Moved,
-    Named,
-    Removed,
-    SplitSet,
-    fine_changes,
+    AssessmentAdopted,
+    ClassNamed,
+    DomainEvent,
+    EventLog,
+    ExampleBlock,
+    ExamplesAdded,
+    ExamplesErased,
+    ExamplesMoved,
+    ExamplesRemoved,
+    ForestTrained,
+    SplitChanged,
+    changed_fine_classes,
 )
-from evergrow.workspace.model.assessment import Assessment, choice_of
+from evergrow.workspace.model.assessment import Assessment, hyperparameters_from
 from evergrow.workspace.model.evaluation import SAMPLE, assess, is_due
-from evergrow.workspace.model.export import HELD_OUT, exported
+from evergrow.workspace.model.export import HOLDOUT, export_model
 from evergrow.workspace.model.fine_classes import MOST_GIVEN, FineModel
-from evergrow.workspace.model.forest import Beside
-from evergrow.workspace.model.least_squares import Learnt
+from evergrow.workspace.model.forest import BackgroundForest
+from evergrow.workspace.model.least_squares import TrainedModel
 from evergrow.workspace.model.snapshot import Snapshot
 from evergrow.workspace.model.snapshot_files import (
-    Saved,
-    drop_before,
+    SavedState,
+    delete_before,
     newest_event,
     read_snapshots,
     write_snapshot,
 )
 
-__all__ = ["Model", "Settings"]
-
 Ids = npt.NDArray[np.int64]
 
-# A snapshot is worth writing after this many events: as many are replayed in well under a second.
+# Events after which a snapshot is due: that many are replayed in well under a second.
 _SNAPSHOT_EVERY = 1000
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What a workspace's manifest asks of its model.
+class ModelSettings:
+    """Settings of the model, from the manifest of the workspace.
 
     Attributes
     ----------
     folder : Path
-        Where snapshots lie.
+        Where snapshots are saved.
     seed : int
-        Of all that is random.
+        Seed of all random choices.
     false_alarms : float
-        Share of known things that may be called unknown.
+        Share of known examples that may be called unknown.
     forest : bool
-        Whether a forest learns beside.
+        Whether a forest is trained as well.
     """
 
     folder: Path
@@ -74,33 +72,34 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """All that the model knows, as of one event; replaced whole."""
+    """Everything that the model has learnt, as of one event; replaced as a whole."""
 
     event: int
-    learnt: Learnt
+    trained: TrainedModel
     assessment: Assessment | None
-    beside: Beside | None
+    forest: BackgroundForest | None
     names: Mapping[int, str] = field(default_factory=dict)
     splits: Mapping[int, FineModel] = field(default_factory=dict)
-    # Event at which each class was split, of those that are; with or without examples.
+    # The event that split each class that is split, with or without examples.
     split_at: Mapping[int, int] = field(default_factory=dict)
 
 
-class Model:
-    """Follows a workspace; every thread may read, the writing thread alone changes it."""
+class ModelProjection:
+    """Learns from the events of a workspace; any thread may read, only the writer changes it."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ModelSettings) -> None:
         self.settings = settings
-        self._state = self._nothing()
-        self.snapshot = Snapshot.of(0, Learnt(), {})
-        # A forest that learnt aside, for the state it began with; taken over when its event comes.
-        self._prepared: tuple[Beside, int, Beside] | None = None
+        self._state = self._initial()
+        self.snapshot = Snapshot.of(0, TrainedModel(), {})
+        # A forest trained in the background: its base, the number of changes, and the result. It is
+        # adopted when its event is applied.
+        self._prepared: tuple[BackgroundForest, int, BackgroundForest] | None = None
         self._saving = threading.Lock()
 
     @property
-    def learnt(self) -> Learnt:
-        """What least squares knows."""
-        return self._state.learnt
+    def trained(self) -> TrainedModel:
+        """The least squares."""
+        return self._state.trained
 
     @property
     def assessment(self) -> Assessment | None:
@@ -109,230 +108,243 @@ class Model:
 
     @property
     def forest_lacks(self) -> int | None:
-        """Examples that the forest has not learnt; None without one."""
-        beside = self._state.beside
-        return None if beside is None else beside.lacks
+        """Number of examples that the forest was not trained on; None without a forest."""
+        forest = self._state.forest
+        return None if forest is None else forest.n_missing
 
     @property
     def snapshot_event(self) -> int | None:
         """Event of the newest snapshot on disk."""
         return newest_event(self.settings.folder)
 
-    def opened(self, history: History) -> None:
-        """Catch up: from the newest whole snapshot, else from the first event on."""
+    def rebuild(self, log: EventLog) -> None:
+        """Replay the log from the newest usable snapshot, else from the first event."""
         counts = {
-            entry.id: entry.n_examples
-            for entry in history.names().values()
-            if entry.parent is None and entry.n_examples
+            one.id: one.n_examples
+            for one in log.classes().values()
+            if one.parent is None and one.n_examples
         }
-        folder, version = self.settings.folder, history.version
-        seed, first = self.settings.seed, history.usable_from
-        found = read_snapshots(folder, history.nonce, seed=seed, first=first, last=version)
+        found = read_snapshots(
+            self.settings.folder,
+            log.nonce,
+            seed=self.settings.seed,
+            first=log.last_erasure,
+            last=log.version,
+        )
         for saved in found:
             try:
-                state = self._replayed(saved, history)
+                state = self._replay(saved, log)
             except ValueError:
-                # It is whole, but not of these events.
+                # It is intact, but does not fit these events.
                 continue
-            if state.learnt.class_counts == counts:
-                self._publish(self._settled(state, history))
+            if state.trained.class_counts == counts:
+                self._publish(self._complete(state, log))
                 return
-        nothing = self._nothing()
-        saved = Saved(0, nothing.learnt, nothing.assessment, nothing.beside, {})
-        self._publish(self._settled(self._replayed(saved, history), history))
+        empty = self._initial()
+        saved = SavedState(0, empty.trained, empty.assessment, empty.forest, {})
+        self._publish(self._complete(self._replay(saved, log), log))
 
-    def applied(self, facts: Sequence[Fact], history: History) -> None:
-        """Take over what was just committed."""
-        state = self._followed(self._state, facts, history)
-        state = replace(state, event=max(state.event, history.version))
-        self._publish(self._settled(state, history, fine_changes(facts)))
-        if any(isinstance(fact, Erased) for fact in facts):
-            drop_before(self.settings.folder, history.usable_from)
+    def apply(self, events: Sequence[DomainEvent], log: EventLog) -> None:
+        """Apply events that were just committed."""
+        state = self._apply_all(self._state, events, log)
+        state = replace(state, event=max(state.event, log.version))
+        self._publish(self._complete(state, log, changed_fine_classes(events)))
+        if any(isinstance(event, ExamplesErased) for event in events):
+            delete_before(self.settings.folder, log.last_erasure)
 
-    def assess(self, history: History, *, force: bool = False) -> Assessment | None:
-        """Assess what is known now; None if that is not due. Takes seconds, and no lock."""
+    def assess(self, log: EventLog, *, force: bool = False) -> Assessment | None:
+        """Assess the current model; None if that is not due. Takes seconds, and no lock."""
         state = self._state
-        if not state.learnt.n_examples:
+        if not state.trained.n_examples:
             return None
-        if not (force or is_due(state.assessment, state.learnt.class_counts)):
+        if not (force or is_due(state.assessment, state.trained.class_counts)):
             return None
         return assess(
-            state.learnt,
-            _as_of(state.event, history.examples(limit=SAMPLE), history),
+            state.trained,
+            _unchanged_since(state.event, log.examples(limit=SAMPLE), log),
             event=state.event,
             false_alarms=self.settings.false_alarms,
             seed=self.settings.seed,
         )
 
-    def prepare_forest(self, history: History, *, force: bool = False) -> int | None:
-        """Let the forest learn aside; how many changes it learnt, None if that is not due."""
-        beside = self._state.beside
-        if beside is None or not beside.n_waiting or not (force or beside.is_due):
+    def prepare_forest(self, log: EventLog, *, force: bool = False) -> int | None:
+        """Train the forest in the background; the number of changes, None if it is not due."""
+        forest = self._state.forest
+        if forest is None or not forest.n_pending or not (force or forest.is_due):
             return None
-        n_changes = beside.n_waiting
-        self._prepared = (beside, n_changes, beside.updated(n_changes, history.rows))
+        n_changes = forest.n_pending
+        self._prepared = (forest, n_changes, forest.train(n_changes, log.rows))
         return n_changes
 
-    def guesses(self, class_id: int, history: History) -> tuple[Ids, Ids, npt.NDArray[np.float64]]:
-        """Examples of a split class without a given fine name; the guess for each, how surely."""
+    def guesses(self, class_id: int, log: EventLog) -> tuple[Ids, Ids, npt.NDArray[np.float64]]:
+        """Guessed fine names within a split class: examples, fine classes and probabilities."""
         model = self._state.splits.get(class_id)
-        others = history.examples(class_id=class_id, given=False)
+        others = log.examples(class_id=class_id, given=False)
         if model is None or not len(others):
-            nothing = np.zeros(0, dtype=np.int64)
-            return nothing, nothing, np.zeros(0)
+            empty = np.zeros(0, dtype=np.int64)
+            return empty, empty, np.zeros(0)
         return others.ids, *model.guess(others.rows)
 
-    def stale_guesses(self, history: History) -> list[int]:
-        """Split classes whose guesses are older than what is known of them."""
+    def stale_guesses(self, log: EventLog) -> list[int]:
+        """Split classes that changed since their fine names were guessed."""
         state = self._state
         return [
             class_id
             for class_id in sorted(state.splits)
-            if history.guessed_at(class_id)
-            < max(history.changed_at(class_id), state.split_at[class_id])
+            if log.guessed_at(class_id) < max(log.changed_at(class_id), state.split_at[class_id])
         ]
 
     def export(
-        self, history: History, embedder: Any | None = None
+        self, log: EventLog, embedder: Any | None = None
     ) -> RejectingClassifier | ImageClassifier:
         """The model as an estimator over class names, which needs no workspace."""
         state = self._state
-        return exported(
-            state.learnt,
+        return export_model(
+            state.trained,
             state.names,
             None if state.assessment is None else state.assessment.limits,
-            _as_of(state.event, history.examples(limit=HELD_OUT), history),
+            _unchanged_since(state.event, log.examples(limit=HOLDOUT), log),
             false_alarms=self.settings.false_alarms,
             embedder=embedder,
         )
 
-    def save(self, history: History, *, force: bool = True) -> bool:
-        """Write a snapshot, if it is due or forced; tell whether it was."""
+    def save(self, log: EventLog, *, force: bool = True) -> bool:
+        """Write a snapshot if it is due or forced; return whether one was written."""
         state = self._state
         with self._saving:
             last = self.snapshot_event or 0
             if state.event <= last or not (force or state.event >= last + _SNAPSHOT_EVERY):
                 return False
-            saved = Saved(state.event, state.learnt, state.assessment, state.beside, state.split_at)
-            write_snapshot(self.settings.folder, saved, history.nonce(state.event))
-            # Something may have been erased while it was written.
-            drop_before(self.settings.folder, history.usable_from)
+            saved = SavedState(
+                state.event, state.trained, state.assessment, state.forest, state.split_at
+            )
+            write_snapshot(self.settings.folder, saved, log.nonce(state.event))
+            # Examples may have been erased while it was written.
+            delete_before(self.settings.folder, log.last_erasure)
         return True
 
-    def _nothing(self) -> _State:
-        beside = Beside(self.settings.seed) if self.settings.forest else None
-        return _State(0, Learnt(), None, beside)
+    def _initial(self) -> _State:
+        forest = BackgroundForest(self.settings.seed) if self.settings.forest else None
+        return _State(0, TrainedModel(), None, forest)
 
-    def _replayed(self, saved: Saved, history: History) -> _State:
+    def _replay(self, saved: SavedState, log: EventLog) -> _State:
         state = _State(
             saved.event,
-            saved.learnt,
+            saved.trained,
             saved.assessment,
-            saved.beside if self.settings.forest else None,
-            _names(history),
+            saved.forest if self.settings.forest else None,
+            _names(log),
             split_at=saved.split_at,
         )
-        version = history.version
-        state = self._followed(state, history.facts(saved.event), history)
+        version = log.version
+        state = self._apply_all(state, log.replay(saved.event), log)
         return replace(state, event=max(state.event, version))
 
-    def _followed(self, state: _State, facts: Iterable[Fact], history: History) -> _State:
-        for fact in facts:
-            state = replace(self._after(state, fact, history), event=fact.event)
+    def _apply_all(self, state: _State, events: Iterable[DomainEvent], log: EventLog) -> _State:
+        for event in events:
+            state = replace(self._apply_one(state, event, log), event=event.seq)
         return state
 
-    def _after(self, state: _State, fact: Fact, history: History) -> _State:
-        """The state after one fact."""
-        if isinstance(fact, (Added, Removed, Moved)):
-            beside = None if state.beside is None else state.beside.noted(fact)
-            return replace(state, learnt=state.learnt.after(fact), beside=beside)
-        if isinstance(fact, Chosen):
-            whole = Assessment.is_whole(fact.body)
+    def _apply_one(self, state: _State, event: DomainEvent, log: EventLog) -> _State:
+        """The state after one event."""
+        if isinstance(event, (ExamplesAdded, ExamplesRemoved, ExamplesMoved)):
+            forest = None if state.forest is None else state.forest.with_change(event)
+            return replace(state, trained=state.trained.apply(event), forest=forest)
+        if isinstance(event, AssessmentAdopted):
+            is_whole = Assessment.is_whole(event.body)
+            chosen = hyperparameters_from(event.body)
             return replace(
                 state,
-                learnt=state.learnt.choose(choice_of(fact.body)),
-                assessment=Assessment.from_json(fact.body) if whole else None,
+                trained=state.trained.with_hyperparameters(chosen),
+                assessment=Assessment.from_json(event.body) if is_whole else None,
             )
-        if isinstance(fact, (ForestLearnt, Erased)):
-            return replace(state, beside=self._grown(state.beside, fact, history))
-        if isinstance(fact, SplitSet):
-            others = {k: event for k, event in state.split_at.items() if k != fact.class_id}
-            now = {fact.class_id: fact.event} if fact.split else {}
+        if isinstance(event, (ForestTrained, ExamplesErased)):
+            return replace(state, forest=self._update_forest(state.forest, event, log))
+        if isinstance(event, SplitChanged):
+            others = {k: seq for k, seq in state.split_at.items() if k != event.class_id}
+            now = {event.class_id: event.seq} if event.split else {}
             return replace(state, split_at={**others, **now})
-        if isinstance(fact, Named):
-            return replace(state, names={**state.names, fact.class_id: fact.name})
+        if isinstance(event, ClassNamed):
+            return replace(state, names={**state.names, event.class_id: event.name})
         return state
 
-    def _grown(
-        self, beside: Beside | None, fact: ForestLearnt | Erased, history: History
-    ) -> Beside | None:
-        if beside is None:
+    def _update_forest(
+        self, forest: BackgroundForest | None, event: ForestTrained | ExamplesErased, log: EventLog
+    ) -> BackgroundForest | None:
+        if forest is None:
             return None
-        if isinstance(fact, Erased):
-            return beside.anew(fact)
-        n_changes = int(fact.body["n_changes"])
+        if isinstance(event, ExamplesErased):
+            return forest.reset(event)
+        n_changes = int(event.body["n_changes"])
         prepared, self._prepared = self._prepared, None
         if prepared is not None:
-            base, n_learnt, grown = prepared
-            if n_learnt == n_changes and beside.goes_on_from(base, n_changes):
-                # What came while it learnt waits on.
-                return replace(grown, waiting=beside._after(n_changes))
-        return beside.updated(n_changes, history.rows)
+            base, n_trained, result = prepared
+            if n_trained == n_changes and forest.continues(base, n_changes):
+                # Changes since the training began stay pending.
+                return replace(result, pending=forest.pending_after(n_changes))
+        return forest.train(n_changes, log.rows)
 
-    def _settled(
-        self, state: _State, history: History, stale: frozenset[int] | None = None
+    def _complete(
+        self, state: _State, log: EventLog, stale: frozenset[int] | None = None
     ) -> _State:
-        """With all that is read off the examples; of the split classes, ``stale`` ones anew."""
-        learnt = state.learnt
-        if learnt.is_worn:
-            everything = history.examples()
-            learnt = Learnt().add(everything.rows, everything.class_ids).choose(learnt.choice)
+        """Add what is read from the examples; fine models are trained again if ``stale``.
+
+        Without ``stale`` all of them are.
+        """
+        trained = state.trained
+        if trained.is_stale:
+            current = log.examples()
+            chosen = trained.hyperparameters
+            trained = TrainedModel().add(current.rows, current.class_ids)
+            trained = trained.with_hyperparameters(chosen)
         names = state.names
-        if not names.keys() >= set(learnt.class_ids.tolist()):
-            names = _names(history)
-        kept = {k: m for k, m in state.splits.items() if stale is not None and k not in stale}
+        if not names.keys() >= set(trained.class_ids.tolist()):
+            names = _names(log)
+        fresh = {k: m for k, m in state.splits.items() if stale is not None and k not in stale}
         splits = {}
         for class_id in sorted(state.split_at):
-            model = kept.get(class_id) or _fine_model(class_id, history)
+            model = fresh.get(class_id) or _train_fine_model(class_id, log)
             if model is not None:
                 splits[class_id] = model
         fine_ids = {fine_id for model in splits.values() for fine_id in model.fine_ids.tolist()}
         if not names.keys() >= fine_ids:
-            names = _names(history)
-        return replace(state, learnt=learnt, names=names, splits=splits)
+            names = _names(log)
+        return replace(state, trained=trained, names=names, splits=splits)
 
     def _publish(self, state: _State) -> None:
         assessment = state.assessment
         snapshot = Snapshot.of(
             state.event,
-            state.learnt,
+            state.trained,
             state.names,
             limits=None if assessment is None else assessment.limits,
             splits=state.splits,
-            forest=None if state.beside is None else state.beside.forest,
+            forest=None if state.forest is None else state.forest.forest,
         )
         self._state = state
-        # One assignment: readers see the old or the new one whole.
+        # A single assignment: readers see either the old or the new snapshot.
         self.snapshot = snapshot
 
 
-def _names(history: History) -> dict[int, str]:
-    return {class_id: entry.name for class_id, entry in history.names().items()}
+def _names(log: EventLog) -> dict[int, str]:
+    return {class_id: one.name for class_id, one in log.classes().items()}
 
 
-def _fine_model(class_id: int, history: History) -> FineModel | None:
-    """What tells the fine classes of a class apart; None where fewer than two are given."""
-    given = history.examples(class_id=class_id, given=True, limit=MOST_GIVEN)
+def _train_fine_model(class_id: int, log: EventLog) -> FineModel | None:
+    """The model of the fine classes of a class; None if fewer than two are given."""
+    given = log.examples(class_id=class_id, given=True, limit=MOST_GIVEN)
     if len(np.unique(given.fine_ids)) < 2:
         return None
     return FineModel.of(given.rows, given.fine_ids)
 
 
-def _as_of(event: int, sample: Block, history: History) -> Block:
-    """Those examples of a sample that are what they were at an event."""
+def _unchanged_since(seq: int, sample: ExampleBlock, log: EventLog) -> ExampleBlock:
+    """The examples of a sample that did not change after an event."""
     changed: set[int] = set()
-    for fact in history.facts(event):
-        if isinstance(fact, (Added, Removed, Moved)):
-            changed.update(fact.block.ids.tolist())
-    kept = np.array([example not in changed for example in sample.ids.tolist()], dtype=bool)
-    return Block(sample.ids[kept], sample.rows[kept], sample.class_ids[kept], sample.fine_ids[kept])
+    for event in log.replay(seq):
+        if isinstance(event, (ExamplesAdded, ExamplesRemoved, ExamplesMoved)):
+            changed.update(event.block.ids.tolist())
+    same = np.array([example not in changed for example in sample.ids.tolist()], dtype=bool)
+    return ExampleBlock(
+        sample.ids[same], sample.rows[same], sample.class_ids[same], sample.fine_ids[same]
+    )

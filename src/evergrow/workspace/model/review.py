@@ -1,4 +1,4 @@
-"""Labels that someone looked at and kept, so that nobody is asked about them again."""
+"""Examples to review, confirmed labels, and the confusion matrix."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import json
 import sqlite3
 import threading
 
-__all__ = ["Confirmations"]
+from evergrow.workspace.errors import NoSuchExampleError
+from evergrow.workspace.model.projection import ModelProjection
+from evergrow.workspace.records import Confused, Review
+from evergrow.workspace.store.queries import example_by_id, least_certain_examples
+from evergrow.workspace.store.store import Store
 
 _SINCE = (
     "SELECT seq, kind, body, undoes FROM event WHERE seq > ? AND kind IN ('confirm', 'undo')"
@@ -15,39 +19,89 @@ _SINCE = (
 
 
 class Confirmations:
-    """What was confirmed, read from the events and kept up with them; used from any thread.
+    """Labels that were confirmed and are not listed for review again; thread-safe.
 
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from evergrow.workspace import Lesson, Workspace
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with Workspace.create(f"{folder}/things", features=None) as workspace:
-    ...         taught = workspace.teach([Lesson(np.ones(3), "cup")])
-    ...         print(workspace.relabel(1, label="cup").kind)
-    confirm
+    Read from the event log; each call reads only the events since the last one.
     """
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._seen = 0
-        # Class and examples of each confirmation that stands, by its event.
-        self._standing: dict[int, tuple[int, tuple[int, ...]]] = {}
+        # Class and examples of each confirmation in force, by its event.
+        self._in_force: dict[int, tuple[int, tuple[int, ...]]] = {}
 
-    def among(self, connection: sqlite3.Connection) -> frozenset[tuple[int, int]]:
-        """Pairs of an example and the class that it was said to be of."""
+    def pairs(self, connection: sqlite3.Connection) -> frozenset[tuple[int, int]]:
+        """Pairs of an example and its confirmed class."""
         with self._guard:
-            # Only what is new is read: there may be very many events.
             for seq, kind, text, undoes in connection.execute(_SINCE, (self._seen,)).fetchall():
                 self._seen = seq
                 if kind == "undo":
-                    self._standing.pop(undoes, None)
+                    self._in_force.pop(undoes, None)
                 else:
                     body = json.loads(text)
-                    self._standing[seq] = (body["class"], tuple(body["examples"]))
+                    self._in_force[seq] = (body["class"], tuple(body["examples"]))
             return frozenset(
                 (example, class_id)
-                for class_id, examples in self._standing.values()
+                for class_id, examples in self._in_force.values()
                 for example in examples
             )
+
+
+class Reviewer:
+    """Lists what a person should look at.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the examples.
+    model : ModelProjection
+        Holds the last assessment.
+    """
+
+    def __init__(self, store: Store, model: ModelProjection) -> None:
+        self._store = store
+        self._model = model
+        self._confirmations = Confirmations()
+
+    def review(self, limit: int) -> list[Review]:
+        """Guessed fine names, then labels that the model contradicts."""
+        with self._store.database.read_transaction() as connection:
+            guessed = least_certain_examples(connection, limit)
+            reviews = [
+                Review(one, "guess", one.fine or "", one.fine_probability or 0.0) for one in guessed
+            ]
+            return reviews + self._doubts(connection, limit - len(reviews))
+
+    def confusion(self) -> list[Confused]:
+        """The confusion matrix of the last assessment, by current names."""
+        assessment, names = self._model.assessment, self._current_names()
+        if assessment is None:
+            return []
+        return [
+            Confused(names[true], names[predicted], n)
+            for true, predicted, n in assessment.confusion
+            if true in names and predicted in names
+        ]
+
+    def _doubts(self, connection: sqlite3.Connection, limit: int) -> list[Review]:
+        assessment, names = self._model.assessment, self._current_names()
+        confirmed = self._confirmations.pairs(connection)
+        reviews: list[Review] = []
+        for doubt in () if assessment is None else assessment.doubts:
+            if len(reviews) >= limit:
+                break
+            if doubt.suggestion not in names or (doubt.example_id, doubt.class_id) in confirmed:
+                continue
+            try:
+                example = example_by_id(connection, doubt.example_id)
+            except NoSuchExampleError:
+                continue
+            # It may have been corrected since.
+            if example.label == names.get(doubt.class_id):
+                suggestion = names[doubt.suggestion]
+                reviews.append(Review(example, "doubt", suggestion, doubt.probability))
+        return reviews
+
+    def _current_names(self) -> dict[int, str]:
+        snapshot = self._model.snapshot
+        return {class_id: snapshot.names[class_id] for class_id in snapshot.class_ids.tolist()}

@@ -1,10 +1,11 @@
-"""Answers from a model that never changes: one value per change of the workspace."""
+"""The immutable snapshot of the model that predicts; each change publishes a new one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,50 +13,49 @@ from scipy.special import softmax
 
 from evergrow.estimators.forest import NCMForestClassifier
 from evergrow.estimators.novelty.measures import NearestMeans
+from evergrow.foundation.errors import WorkspaceError
 from evergrow.foundation.params import Choice as OneOf
 from evergrow.foundation.params import Integer, check_parameters
 from evergrow.workspace.errors import ConflictError
 from evergrow.workspace.model.fine_classes import FineModel
-from evergrow.workspace.model.least_squares import Learnt
-from evergrow.workspace.model.novelty import Limits
+from evergrow.workspace.model.least_squares import TrainedModel
+from evergrow.workspace.model.novelty import NoveltyLimits
 from evergrow.workspace.records import Answer
-
-__all__ = ["Snapshot"]
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-# Bytes of scores held at once.
+# Bytes of scores in memory at once.
 _SCORE_BYTES = 64 << 20
 _TOP = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """All that answers need, as of one event; shared by any number of threads.
+    """Everything that predictions need, as of one event; shared by any number of threads.
 
     Attributes
     ----------
     event : int
-        The last one it knows of.
+        The newest event that it covers.
     n_features : int or None
         Length of an embedding; None before the first example.
     class_ids : ndarray of shape (n_classes,)
-        Classes that have examples, in the order they were learnt.
+        Classes that have examples, in the order of their columns.
     names : mapping
-        Names of classes by id, coarse and fine.
+        Names of coarse and fine classes by id.
     weights, offsets : ndarray of shape (n_classes, n_features) and (n_classes,)
-        Of the scores, recoded.
+        Recoded weights of least squares.
     temperature : float
-        What scores are divided by.
-    learnt : Learnt
-        Where the class means come from, which tell the unknown.
-    limits : Limits or None
-        How strange is too strange; None as long as too few examples can tell.
+        Divisor of the scores in the softmax.
+    trained : TrainedModel
+        Source of the class means, from which novelty is computed.
+    limits : NoveltyLimits or None
+        Calibration of the novelty; None with too few examples.
     splits : mapping
-        From a split class to what tells its fine classes apart.
+        From the id of a split class to the model of its fine classes.
     forest : NCMForestClassifier or None
-        The forest beside, if there is one that has learnt.
+        The forest, if there is one and it was trained.
     """
 
     event: int
@@ -65,8 +65,8 @@ class Snapshot:
     weights: Floats
     offsets: Floats
     temperature: float
-    learnt: Learnt
-    limits: Limits | None
+    trained: TrainedModel
+    limits: NoveltyLimits | None
     splits: Mapping[int, FineModel] = field(default_factory=dict)
     forest: NCMForestClassifier | None = None
 
@@ -74,39 +74,39 @@ class Snapshot:
     def of(
         cls,
         event: int,
-        learnt: Learnt,
+        trained: TrainedModel,
         names: Mapping[int, str],
         *,
         n_features: int | None = None,
-        limits: Limits | None = None,
+        limits: NoveltyLimits | None = None,
         splits: Mapping[int, FineModel] | None = None,
         forest: NCMForestClassifier | None = None,
     ) -> Snapshot:
-        """What was learnt, as it is now."""
-        temperature = learnt.choice.temperature
-        if not learnt.n_examples:
+        """A snapshot of a trained model."""
+        temperature = trained.hyperparameters.temperature
+        if not trained.n_examples:
             nothing = np.zeros((0, n_features or 0))
             return cls(
                 event,
                 n_features,
-                learnt.class_ids,
+                trained.class_ids,
                 names,
                 nothing,
                 np.zeros(0),
                 temperature,
-                learnt,
+                trained,
                 None,
             )
-        weights, offsets = learnt.scoring()
+        weights, offsets = trained.scoring()
         return cls(
             event,
             weights.shape[1],
-            learnt.class_ids,
+            trained.class_ids,
             names,
             weights,
             offsets,
             temperature,
-            learnt,
+            trained,
             limits,
             splits or {},
             forest,
@@ -114,31 +114,28 @@ class Snapshot:
 
     @cached_property
     def _means(self) -> NearestMeans:
-        """Class means as directions, made when first asked for: not every change is."""
-        return NearestMeans.of(self.learnt.plain_moments.without_empty())
+        """Directions of the class means, computed on first use: not every snapshot predicts."""
+        return NearestMeans.of(self.trained.plain_moments.without_empty())
 
     def scores(self, X: npt.ArrayLike) -> Floats:
         """Scores of the classes of ``class_ids``, one row per embedding."""
-        rows = self._checked(X)
-        scores: Floats = rows @ self.weights.T + self.offsets
-        return scores
+        return self._scores(self._checked(X))
 
     def novelty(self, X: npt.ArrayLike) -> Floats | None:
-        """How strange each embedding is; None as long as too few examples can tell."""
+        """Novelty of each embedding; None with too few examples to calibrate it."""
         return self._novelty(self._checked(X))
 
     def predict(self, X: npt.ArrayLike, *, model: str = "rls", top: int = _TOP) -> list[Answer]:
-        """Say of each embedding what it is, how surely, and whether it is anything known.
+        """Predict the class of each embedding, with probabilities and novelty.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Embeddings.
         model : {"rls", "forest"}, default="rls"
-            What answers: least squares, which has learnt every example, or the forest beside it,
-            where there is one.
+            Least squares, which covers every example, or the forest, if the workspace has one.
         top : int, default=5
-            How many classes, best first, to list with their probabilities.
+            How many of the most probable classes to list.
 
         Returns
         -------
@@ -157,6 +154,9 @@ class Snapshot:
             answers += self._answers(block, *_MODELS[model](self, block), top)
         return answers
 
+    def _scores(self, rows: Floats) -> Floats:
+        return rows @ self.weights.T + self.offsets
+
     def _answers(
         self, rows: Floats, class_ids: Ids, probabilities: Floats, top: int
     ) -> list[Answer]:
@@ -171,7 +171,7 @@ class Snapshot:
             listed = tuple((self.names[k], p) for k, p in zip(ids, shares, strict=True))
             strange = None if novelty is None else float(novelty[i])
             known = strange is None or not strange > level
-            # What is none of the classes is no kind of one either.
+            # An unknown thing has no fine name either.
             fine_name, fine_top = fine.get(i, (None, ())) if known else (None, ())
             answers.append(
                 Answer(
@@ -192,13 +192,12 @@ class Snapshot:
             return None
         columns, cosines = self._means.best(rows)
         usual, spreads = self.limits.for_classes(self.class_ids[columns])
-        novelty: Floats = (usual - cosines) / spreads
-        return novelty
+        return (usual - cosines) / spreads
 
     def _fine(
         self, rows: Floats, best: Ids, top: int
     ) -> dict[int, tuple[str | None, tuple[tuple[str, float], ...]]]:
-        """Fine answers of the rows whose best class is split, by the number of the row."""
+        """Fine names of the rows whose best class is split, by row."""
         found = {}
         for class_id in set(best.tolist()) & self.splits.keys():
             model = self.splits[class_id]
@@ -214,22 +213,25 @@ class Snapshot:
         return found
 
     def _checked(self, X: npt.ArrayLike) -> Floats:
-        """Embeddings as a matrix of 64-bit numbers; an error that says what is wrong with them."""
+        """Embeddings as a matrix of 64-bit numbers; an error if they are not valid."""
         if not len(self.class_ids):
-            raise ConflictError("nothing was taught yet: teach an example first")
-        rows = np.asarray(X, dtype=np.float64)
+            raise ConflictError("the workspace has no examples yet: teach one first")
+        try:
+            rows = np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise WorkspaceError(f"embeddings must be rows of numbers: {error}") from error
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
-            raise ValueError(
+            raise WorkspaceError(
                 f"embeddings must be rows of {self.n_features} numbers, got an array of shape "
                 f"{rows.shape}"
             )
         if not np.isfinite(rows).all():
-            raise ValueError("embeddings must be finite, got one with NaN or infinity")
+            raise WorkspaceError("embeddings must be finite, got NaN or infinity")
         return rows
 
 
 def best_columns(values: Floats, top: int) -> npt.NDArray[np.int64]:
-    """Columns of the largest values of each row, largest first; of equals the lower first.
+    """Columns of the largest values of each row, largest first; ties by column.
 
     >>> best_columns(np.array([[0.1, 0.4, 0.1, 0.4]]), 3)
     array([[1, 3, 0]])
@@ -237,30 +239,29 @@ def best_columns(values: Floats, top: int) -> npt.NDArray[np.int64]:
     n_columns = values.shape[1]
     if top >= n_columns or n_columns <= 64:
         return np.argsort(-values, axis=1, kind="stable")[:, :top]
-    # Of equals at the border any may be among these; probabilities of many classes hardly are.
+    # Ties at the border are broken arbitrarily; with many classes they hardly occur.
     some = np.sort(np.argpartition(-values, top - 1, axis=1)[:, :top], axis=1)
     order = np.argsort(-np.take_along_axis(values, some, axis=1), axis=1, kind="stable")
     return np.take_along_axis(some, order, axis=1)
 
 
-def _by_least_squares(snapshot: Snapshot, rows: Floats) -> tuple[Ids, Floats]:
-    logits = (rows @ snapshot.weights.T + snapshot.offsets) / snapshot.temperature
-    probabilities: Floats = softmax(logits, axis=1)
-    return snapshot.class_ids, probabilities
+def _predict_least_squares(snapshot: Snapshot, rows: Floats) -> tuple[Ids, Floats]:
+    logits = snapshot._scores(rows) / snapshot.temperature
+    return snapshot.class_ids, cast(Floats, softmax(logits, axis=1))
 
 
-def _by_forest(snapshot: Snapshot, rows: Floats) -> tuple[Ids, Floats]:
+def _predict_forest(snapshot: Snapshot, rows: Floats) -> tuple[Ids, Floats]:
     forest = snapshot.forest
     if forest is None:
         raise ConflictError(
-            "there is no forest to ask: the workspace has none, or it has not learnt yet"
+            "there is no trained forest: the workspace has none, or it was not trained yet"
         )
     class_ids: Ids = forest.classes_
     probabilities: Floats = forest.predict_proba(rows)
-    # It may know classes that went since it learnt last.
+    # It may contain classes that were forgotten since its last training.
     left = np.isin(class_ids, snapshot.class_ids)
     if not left.any():
-        raise ConflictError("the forest has not learnt any of the classes there are now")
+        raise ConflictError("the forest was not trained on any of the current classes yet")
     probabilities, class_ids = probabilities[:, left], class_ids[left]
     totals = probabilities.sum(axis=1, keepdims=True)
     even = np.full_like(probabilities, 1.0 / len(class_ids))
@@ -268,6 +269,6 @@ def _by_forest(snapshot: Snapshot, rows: Floats) -> tuple[Ids, Floats]:
 
 
 _MODELS: dict[str, Callable[[Snapshot, Floats], tuple[Ids, Floats]]] = {
-    "rls": _by_least_squares,
-    "forest": _by_forest,
+    "rls": _predict_least_squares,
+    "forest": _predict_forest,
 }

@@ -1,4 +1,4 @@
-"""The database of a workspace: one connection writes, others read what is committed."""
+"""The SQLite database of a workspace: one connection writes, others read what is committed."""
 
 from __future__ import annotations
 
@@ -10,29 +10,27 @@ from pathlib import Path
 from urllib.parse import quote
 
 from evergrow.foundation.errors import WorkspaceError
-from evergrow.workspace.store.disk_errors import telling_problems
+from evergrow.workspace.store.disk_errors import translate_disk_errors
 
-__all__ = ["Store"]
-
-# A reader waits for nothing but a writer that recovers or ends; neither takes long.
-_PATIENCE_SECONDS = 10.0
+# A reader only ever waits for a writer that recovers the log or closes; neither takes long.
+_BUSY_TIMEOUT_SECONDS = 10.0
 
 _LOG_BYTES = 16 << 20
 
 _READ_ONLY = "mode=ro"
-# Asks the system for nothing that needs the right to write; right only while nobody writes.
-_FROZEN = "mode=ro&immutable=1"
+# Needs no permission to write next to the database; safe only while nothing writes to it.
+_IMMUTABLE = "mode=ro&immutable=1"
 
 
-class Store:
+class Database:
     """Connections to the database of a workspace.
 
     Parameters
     ----------
     path : Path
-        The database.
+        The database file.
     read_only : bool
-        Whether there is no writing connection.
+        Whether to open no writing connection.
     """
 
     def __init__(self, path: Path, *, read_only: bool) -> None:
@@ -44,15 +42,15 @@ class Store:
         self.read_only = read_only
         if not path.is_file():
             raise WorkspaceError(
-                f"the workspace {str(self._folder)!r} has no {path.name}: put a backup in its place"
+                f"the workspace {str(self._folder)!r} has no {path.name}: restore a backup"
             )
-        with telling_problems(self._folder):
-            self._how = self._way_to_read() if read_only else _READ_ONLY
+        with translate_disk_errors(self._folder):
+            self._read_mode = self._find_read_mode() if read_only else _READ_ONLY
             self._writer = None if read_only else self._connect_writer()
 
     @property
     def writer(self) -> sqlite3.Connection:
-        """The connection that writes; only for whoever holds the workspace's writing lock."""
+        """The writing connection; only for the holder of the workspace's write lock."""
         if self._writer is None:
             reason = "closed" if self._closed else "open for reading only"
             raise WorkspaceError(f"the workspace {str(self._folder)!r} is {reason}")
@@ -60,9 +58,9 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing: on disk when the block ends, undone if it fails."""
+        """A write transaction: on disk when the block ends, rolled back if it fails."""
         connection = self.writer
-        with telling_problems(self._folder):
+        with translate_disk_errors(self._folder):
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -74,9 +72,9 @@ class Store:
                 raise
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def read_transaction(self) -> Iterator[sqlite3.Connection]:
         """A connection that sees one committed state, whatever is written meanwhile."""
-        with telling_problems(self._folder):
+        with translate_disk_errors(self._folder):
             connection = self._take()
             try:
                 connection.execute("BEGIN")
@@ -91,7 +89,7 @@ class Store:
             self._give_back(connection)
 
     def close(self) -> None:
-        """Let go of the database; what was committed is in the one file then."""
+        """Close all connections; everything committed is in the database file then."""
         with self._guard:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -107,7 +105,7 @@ class Store:
                 raise WorkspaceError(f"the workspace {str(self._folder)!r} is closed")
             if self._idle:
                 return self._idle.pop()
-        return self._connect(self._how)
+        return self._connect(self._read_mode)
 
     def _give_back(self, connection: sqlite3.Connection) -> None:
         with self._guard:
@@ -116,8 +114,8 @@ class Store:
                 return
         connection.close()
 
-    def _way_to_read(self) -> str:
-        """How to read a database that one may not be allowed to write to."""
+    def _find_read_mode(self) -> str:
+        """How to open a database in a folder that may not be writable."""
         log = self._path.with_name(f"{self._path.name}-wal")
         try:
             with closing(self._connect(_READ_ONLY)) as connection:
@@ -125,18 +123,18 @@ class Store:
         except sqlite3.OperationalError as error:
             kind = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
             if kind in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) and not log.exists():
-                return _FROZEN
+                return _IMMUTABLE
             raise
         return _READ_ONLY
 
-    def _connect(self, how: str) -> sqlite3.Connection:
+    def _connect(self, mode: str) -> sqlite3.Connection:
         # A connection may pass from thread to thread; it is never used by two at once.
         return sqlite3.connect(
-            f"file:{quote(str(self._path.absolute()))}?{how}",
+            f"file:{quote(str(self._path.absolute()))}?{mode}",
             uri=True,
             isolation_level=None,
             check_same_thread=False,
-            timeout=_PATIENCE_SECONDS,
+            timeout=_BUSY_TIMEOUT_SECONDS,
         )
 
     def _connect_writer(self) -> sqlite3.Connection:
@@ -144,7 +142,7 @@ class Store:
         try:
             mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             connection.execute("PRAGMA synchronous = FULL")
-            # A log that grew with one large change gives its room back.
+            # Truncates a log that one large change made long.
             connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
         except BaseException:
             connection.close()
@@ -152,7 +150,7 @@ class Store:
         if mode != "wal":
             connection.close()
             raise WorkspaceError(
-                f"the folder {str(self._folder)!r} lies where SQLite has no write-ahead log "
-                "(some network drives): move it to a local disk"
+                f"SQLite cannot use a write-ahead log in the folder {str(self._folder)!r}, as on "
+                "some network drives: move the workspace to a local disk"
             )
         return connection

@@ -1,4 +1,4 @@
-"""What a follower reads: the facts in recorded order, and the examples there are now."""
+"""The event log in the database: replays domain events, and reads the current examples."""
 
 from __future__ import annotations
 
@@ -13,45 +13,44 @@ import numpy as np
 
 from evergrow.workspace.events import (
     NO_FINE,
-    Added,
-    Block,
-    Chosen,
-    ClassName,
-    Erased,
-    Fact,
-    ForestLearnt,
+    AssessmentAdopted,
+    ClassInfo,
+    DomainEvent,
+    ExampleBlock,
+    ExamplesAdded,
+    ExamplesErased,
+    ExamplesMoved,
+    ExamplesRemoved,
+    ForestTrained,
     Ids,
-    Moved,
-    Removed,
     Rows,
-    SplitSet,
+    SplitChanged,
 )
-from evergrow.workspace.store.vectors import Shards
+from evergrow.workspace.store.vectors import VectorStore
 
-__all__ = ["StoredHistory", "version_of"]
-
-# Examples in one block of a replay: enough to be fast, few enough to fit in memory.
+# Examples per block of a replay: large enough to be fast, small enough for memory.
 _BLOCK_ROWS = 4096
 
 # Event, example, class and fine class before, class and fine class after.
 _Move: TypeAlias = tuple[int, int, int, int, int, int]
-# The same number as no fine class: neither is the id of a class.
-_NOWHERE = NO_FINE
+# The same value as for "no fine class": neither is the id of a class.
+_NONE = NO_FINE
 
 _MOVES = (
-    "SELECT m.event, m.example, coalesce(m.from_class, :nowhere), coalesce(m.from_fine, :nowhere),"
-    " coalesce(m.to_class, :nowhere), coalesce(m.to_fine, :nowhere) FROM move m"
+    "SELECT m.event, m.example, coalesce(m.from_class, :none), coalesce(m.from_fine, :none),"
+    " coalesce(m.to_class, :none), coalesce(m.to_fine, :none) FROM move m"
     " JOIN example e ON e.id = m.example WHERE m.event > :after AND e.erased <= :erased"
     " ORDER BY m.event, m.example"
 )
-# Of the last assessment all that was found out.
+# The newest assessment is joined in full.
 _EVENTS = (
     "SELECT seq, kind, coalesce(a.body, e.body) FROM event e INDEXED BY event_model"
     " LEFT JOIN assessment a ON a.event = e.seq WHERE seq > ?"
     " AND kind IN ('split', 'unsplit', 'undo', 'choose', 'forest') ORDER BY seq"
 )
 
-# Where every example was after an event; SQLite takes the bare columns from the row of the maximum.
+# The class of every example after an event. SQLite takes the bare columns from the row of the
+# maximum.
 _PLACES = (
     "SELECT example, to_class FROM"
     " (SELECT example, to_class, max(event) FROM move WHERE event <= ? GROUP BY example)"
@@ -59,57 +58,59 @@ _PLACES = (
 )
 
 
-def version_of(connection: sqlite3.Connection) -> int:
+def newest_event_number(connection: sqlite3.Connection) -> int:
     """Number of the newest event; 0 if there is none."""
     return int(connection.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()[0])
 
 
-class Readings(Protocol):
-    """Gives connections that read, such as a :class:`~evergrow.workspace.store.database.Store`."""
+class ReadSource(Protocol):
+    """Source of read transactions, such as a :class:`Database`."""
 
-    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
+    def read_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         """A connection that sees one committed state."""
 
 
-class StoredHistory:
-    """The history of a workspace, from its database and its embeddings.
+class StoredEventLog:
+    """The event log of a workspace, read from its database and its embeddings.
 
     Parameters
     ----------
-    store : Store
-        The database, or one reading of it.
-    shards : callable
-        Gives the embeddings; None before the first example.
+    database : Database
+        The database, or one open read transaction.
+    vectors : callable
+        Returns the embeddings; None before the first example.
     seed : int
-        Of samples.
+        Seed of samples.
     """
 
-    def __init__(self, store: Readings, shards: Callable[[], Shards | None], seed: int) -> None:
-        self._store = store
-        self._shards = shards
+    def __init__(
+        self, database: ReadSource, vectors: Callable[[], VectorStore | None], seed: int
+    ) -> None:
+        self._database = database
+        self._vectors = vectors
         self._seed = seed
 
     @contextmanager
-    def at_once(self) -> Iterator[Self]:
-        """The history as of one moment, for one thread: it does not go on during the block."""
-        with self._store.reading() as connection:
-            yield type(self)(_OneReading(connection), self._shards, self._seed)
+    def pinned(self) -> Iterator[Self]:
+        """The log as of one moment, for one thread: all reads in the block see the same state."""
+        with self._database.read_transaction() as connection:
+            yield type(self)(_OpenRead(connection), self._vectors, self._seed)
 
     @property
     def version(self) -> int:
         """Number of the newest event; 0 if there is none."""
-        with self._store.reading() as connection:
-            return version_of(connection)
+        with self._database.read_transaction() as connection:
+            return newest_event_number(connection)
 
     @property
-    def usable_from(self) -> int:
-        """A snapshot of an event before this one holds what was erased: it must not be used."""
-        with self._store.reading() as connection:
-            return _last_erasing(connection)
+    def last_erasure(self) -> int:
+        """Newest event that erased examples; older snapshots still contain them."""
+        with self._database.read_transaction() as connection:
+            return _last_erasure(connection)
 
     def nonce(self, event: int) -> str | None:
-        """What tells an event from the same one of a copy that went another way; None if none."""
-        with self._store.reading() as connection:
+        """Random token of an event, which differs in a diverged copy; None if there is none."""
+        with self._database.read_transaction() as connection:
             found = connection.execute("SELECT nonce FROM event WHERE seq = ?", (event,))
             row = found.fetchone()
             return None if row is None else str(row[0])
@@ -117,58 +118,57 @@ class StoredHistory:
     @property
     def n_features(self) -> int | None:
         """Length of an embedding; None before the first example."""
-        shards = self._shards()
-        return None if shards is None else shards.n_features
+        vectors = self._vectors()
+        return None if vectors is None else vectors.n_features
 
-    def facts(self, after: int = 0) -> Iterator[Fact]:
-        """Facts of the events after one, in order; teaching in a row comes as blocks."""
-        with self._store.reading() as connection:
-            yield from self.facts_by(connection, after, erased=False)
+    def replay(self, after: int = 0) -> Iterator[DomainEvent]:
+        """Events after a given one, in order; consecutive teaching is joined into blocks."""
+        with self._database.read_transaction() as connection:
+            yield from self.replay_on(connection, after, erased=False)
 
-    def facts_by(
+    def replay_on(
         self, connection: sqlite3.Connection, after: int, *, erased: bool
-    ) -> Iterator[Fact]:
-        """The same through a connection that is open, with or without what was erased.
+    ) -> Iterator[DomainEvent]:
+        """Replay through an open connection, with or without erased examples.
 
-        Who followed the examples so far must hear that they go, while their rows are still there.
+        A live projection needs the removal of erased examples while their rows still exist.
         """
-        values = {"after": after, "nowhere": _NOWHERE, "erased": erased}
+        values = {"after": after, "none": _NONE, "erased": erased}
         moves = _Peekable(connection.execute(_MOVES, values))
-        # Undoing a split moves nothing; of events with a fact of their own only erasing has moves,
-        # and it comes after them.
-        for seq, fact in _event_facts(connection, after):
-            yield from self._blocks(_up_to(moves, seq + isinstance(fact, Erased)))
-            yield fact
+        # Among these events only an erasure has moves; it is published after them.
+        for seq, event in _logged_events(connection, after):
+            yield from self._blocks(_up_to(moves, seq + isinstance(event, ExamplesErased)))
+            yield event
         yield from self._blocks(_up_to(moves, None))
 
-    def names(self) -> Mapping[int, ClassName]:
+    def classes(self) -> Mapping[int, ClassInfo]:
         """All classes that have examples now, by id, in order of creation."""
-        with self._store.reading() as connection:
+        with self._database.read_transaction() as connection:
             found = connection.execute(
                 "SELECT id, name, parent, split, n_examples FROM class WHERE n_examples > 0"
                 " ORDER BY id"
             )
             return {
-                row[0]: ClassName(row[0], row[1], row[2] or None, bool(row[3]), row[4])
+                row[0]: ClassInfo(row[0], row[1], row[2] or None, bool(row[3]), row[4])
                 for row in found
             }
 
     def rows(self, ids: Ids) -> Rows:
         """Embeddings of examples."""
-        shards = self._shards()
-        if shards is None:
+        vectors = self._vectors()
+        if vectors is None:
             return np.empty((0, 0), dtype=np.float32)
         # Example n has row n - 1.
-        return shards.rows(ids - 1)
+        return vectors.rows(ids - 1)
 
     def examples(
         self, *, class_id: int | None = None, given: bool | None = None, limit: int | None = None
-    ) -> Block:
-        """Examples there are now, in order of id; with a limit a uniform sample of them."""
+    ) -> ExampleBlock:
+        """Current examples in order of id; with a limit, a uniform sample of them."""
         conditions = ["class_id IS NOT NULL" if class_id is None else "class_id = :class_id"]
         if given is not None:
             conditions.append(f"fine_id IS {'NOT ' if given else ''}NULL")
-        with self._store.reading() as connection:
+        with self._database.read_transaction() as connection:
             found = connection.execute(
                 "SELECT id, class_id, coalesce(fine_id, :no_fine) FROM example"
                 f" WHERE {' AND '.join(conditions)} ORDER BY id",
@@ -179,50 +179,54 @@ class StoredHistory:
             draw = np.random.default_rng([self._seed, len(places)])
             places = places[np.sort(draw.choice(len(places), limit, replace=False))]
         ids = np.ascontiguousarray(places[:, 0])
-        return Block(ids, self.rows(ids), places[:, 1].copy(), places[:, 2].copy())
+        return ExampleBlock(ids, self.rows(ids), places[:, 1].copy(), places[:, 2].copy())
 
     def guessed_at(self, class_id: int) -> int:
-        """Event of the last guesses within a class; 0 if there was none."""
+        """Newest event that guessed fine names within a class; 0 if there is none."""
         return self._of_class("guessed_by", class_id)
 
     def changed_at(self, class_id: int) -> int:
-        """Newest event that brought, took or relabelled examples of a class; 0 if none."""
+        """Newest event that changed the examples of a class; 0 if there is none."""
         return self._of_class("changed_by", class_id)
 
     def _of_class(self, column: str, class_id: int) -> int:
-        with self._store.reading() as connection:
+        with self._database.read_transaction() as connection:
             found = connection.execute(f"SELECT {column} FROM class WHERE id = ?", (class_id,))
             return int((found.fetchone() or (0,))[0])
 
-    def _blocks(self, moves: Iterator[_Move]) -> Iterator[Fact]:
+    def _blocks(self, moves: Iterator[_Move]) -> Iterator[DomainEvent]:
         for kind, group in itertools.groupby(moves, key=_kind_of):
             while part := list(itertools.islice(group, _BLOCK_ROWS)):
-                yield self._fact(kind, part)
+                yield self._event(kind, part)
 
-    def _fact(self, kind: type[Fact], part: list[_Move]) -> Fact:
+    def _event(self, kind: type[DomainEvent], part: list[_Move]) -> DomainEvent:
         columns = np.array(part, dtype=np.int64).T.copy()
         events, ids, from_class, from_fine, to_class, to_fine = columns
         last, rows = int(events[-1]), self.rows(ids)
-        if kind is Added:
-            return Added(last, Block(ids, rows, to_class, to_fine))
-        before = Block(ids, rows, from_class, from_fine)
-        return Removed(last, before) if kind is Removed else Moved(last, before, to_class, to_fine)
+        if kind is ExamplesAdded:
+            return ExamplesAdded(last, ExampleBlock(ids, rows, to_class, to_fine))
+        before = ExampleBlock(ids, rows, from_class, from_fine)
+        return (
+            ExamplesRemoved(last, before)
+            if kind is ExamplesRemoved
+            else ExamplesMoved(last, before, to_class, to_fine)
+        )
 
 
-def _kind_of(move: _Move) -> type[Fact]:
-    if move[2] == _NOWHERE:
-        return Added
-    return Removed if move[4] == _NOWHERE else Moved
+def _kind_of(move: _Move) -> type[DomainEvent]:
+    if move[2] == _NONE:
+        return ExamplesAdded
+    return ExamplesRemoved if move[4] == _NONE else ExamplesMoved
 
 
 def _up_to(moves: _Peekable, event: int | None) -> Iterator[_Move]:
-    """Moves that have not been taken, of events before one; all of them without one."""
+    """The next moves, up to but not including those of an event; all if it is None."""
     while (move := moves.next) is not None and (event is None or move[0] < event):
         yield move
         moves.advance()
 
 
-def _last_erasing(connection: sqlite3.Connection) -> int:
+def _last_erasure(connection: sqlite3.Connection) -> int:
     found = connection.execute(
         "SELECT coalesce(max(seq), 0) FROM event INDEXED BY event_forget"
         " WHERE kind = 'forget' AND json_extract(body, '$.erase')"
@@ -230,44 +234,44 @@ def _last_erasing(connection: sqlite3.Connection) -> int:
     return int(found.fetchone()[0])
 
 
-def _event_facts(connection: sqlite3.Connection, after: int) -> Iterator[tuple[int, Fact]]:
-    erasing = _last_erasing(connection)
-    pending = erasing > after
+def _logged_events(connection: sqlite3.Connection, after: int) -> Iterator[tuple[int, DomainEvent]]:
+    erasure = _last_erasure(connection)
+    pending = erasure > after
     for seq, kind, text in connection.execute(_EVENTS, (after,)):
-        if pending and seq > erasing:
-            yield erasing, _erased(connection, erasing)
+        if pending and seq > erasure:
+            yield erasure, _erased(connection, erasure)
             pending = False
         body: dict[str, Any] = json.loads(text)
         if kind == "choose":
-            yield seq, Chosen(seq, body)
+            yield seq, AssessmentAdopted(seq, body)
         elif kind == "forest" and not pending:
-            yield seq, ForestLearnt(seq, body)
+            yield seq, ForestTrained(seq, body)
         elif "split" in body:
-            yield seq, SplitSet(seq, body["class"], body["split"])
+            yield seq, SplitChanged(seq, body["class"], body["split"])
     if pending:
-        yield erasing, _erased(connection, erasing)
+        yield erasure, _erased(connection, erasure)
 
 
-def _erased(connection: sqlite3.Connection, event: int) -> Erased:
+def _erased(connection: sqlite3.Connection, event: int) -> ExamplesErased:
     places = np.array(connection.execute(_PLACES, (event,)).fetchall(), dtype=np.int64)
     ids, class_ids = places.reshape(-1, 2).T.copy()
-    return Erased(event, ids, class_ids)
+    return ExamplesErased(event, ids, class_ids)
 
 
-class _OneReading:
-    """A connection whose transaction goes on, for whoever would begin one of their own."""
+class _OpenRead:
+    """An open read transaction in place of a database that would start a new one."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """The connection."""
+    def read_transaction(self) -> Iterator[sqlite3.Connection]:
+        """The open connection."""
         yield self._connection
 
 
 class _Peekable:
-    """Moves one by one, the next of which can be looked at before it is taken."""
+    """An iterator over moves with a look at the next one."""
 
     def __init__(self, moves: Iterator[_Move]) -> None:
         self._moves = moves
@@ -275,5 +279,5 @@ class _Peekable:
         self.advance()
 
     def advance(self) -> None:
-        """Take the next one."""
+        """Go to the next move."""
         self.next = next(self._moves, None)

@@ -1,4 +1,4 @@
-"""Image files by the hash of their content, and small pictures of them."""
+"""Image files by the hash of their content, and their thumbnails."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from evergrow.foundation.atomic import sync_folder, written_whole
 from evergrow.foundation.errors import WorkspaceError
 from evergrow.vision.images.thumbnails import make_thumbnail
 
-__all__ = ["Images", "sha256_of"]
-
 
 def sha256_of(content: bytes) -> str:
     """The name of an image file."""
     return hashlib.sha256(content).hexdigest()
 
 
-class Images:
+def sha256_of_file(path: Path) -> str:
+    """The SHA-256 of a file's content."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class ImageStore:
     """The folders of image files and thumbnails of a workspace."""
 
     def __init__(self, folder: Path) -> None:
@@ -29,15 +33,15 @@ class Images:
         self._thumbnails = folder / "thumbnails"
 
     def path(self, sha256: str) -> Path:
-        """Where an image file lies; folders by the first two letters keep each of them small."""
+        """Path of an image file; sub-folders by the first two letters keep each folder small."""
         return self._images / sha256[:2] / sha256
 
     def thumbnail_path(self, sha256: str) -> Path:
-        """Where its thumbnail lies."""
+        """Path of the thumbnail of an image."""
         return self._thumbnails / sha256[:2] / f"{sha256}.jpg"
 
-    def keep(self, sha256: str, content: bytes) -> bool:
-        """Write an image file and return when it is on disk; False if it was there, and whole."""
+    def write(self, sha256: str, content: bytes) -> bool:
+        """Write an image file to disk; False if it was there already and intact."""
         path = self.path(sha256)
         with contextlib.suppress(OSError):
             if path.read_bytes() == content:
@@ -50,21 +54,22 @@ class Images:
             with written_whole(path) as file:
                 file.write(content)
         except BaseException:
-            # It may have its name already, and not be known to stay.
+            # It may have been renamed already, but not durably.
             path.unlink(missing_ok=True)
             raise
         return True
 
-    def keep_thumbnail(self, sha256: str, content: bytes) -> None:
-        """Write a thumbnail; it can be made again, so that a full disk does not matter."""
+    def write_thumbnail(self, sha256: str, content: bytes) -> None:
+        """Write a thumbnail, unless the disk is full: it can be made again at any time."""
         path = self.thumbnail_path(sha256)
-        aside = path.with_name(f".{secrets.token_hex(8)}.tmp")
+        # Renamed but not synced, which would take longer than to make it again.
+        temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            aside.write_bytes(content)
-            os.replace(aside, path)
+            temporary.write_bytes(content)
+            os.replace(temporary, path)
         except OSError:
-            aside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
     def content(self, sha256: str) -> bytes:
         """The bytes of an image file."""
@@ -72,36 +77,38 @@ class Images:
             return self.path(sha256).read_bytes()
         except FileNotFoundError as error:
             raise WorkspaceError(
-                f"the image file {sha256} is missing: put it back from a backup; "
+                f"the image file {sha256} is missing: restore it from a backup; "
                 "what was learnt from it is not affected"
             ) from error
 
-    def thumbnail(self, sha256: str, *, keep: bool) -> bytes:
-        """The thumbnail of an image, made now if there is none."""
+    def thumbnail(self, sha256: str, *, store: bool) -> bytes:
+        """The thumbnail of an image, made now if there is none; stored if ``store`` is true."""
         try:
             content = self.thumbnail_path(sha256).read_bytes()
         except FileNotFoundError:
             content = b""
-        # A power failure can leave an empty file: thumbnails are not synced.
+        # A power failure can leave an empty file, because thumbnails are not synced.
         if not content:
             content = make_thumbnail(self.content(sha256))
-            if keep:
-                self.keep_thumbnail(sha256, content)
+            if store:
+                self.write_thumbnail(sha256, content)
         return content
 
-    def drop(self, sha256: str) -> None:
-        """Remove an image file and its thumbnail."""
+    def delete(self, sha256: str) -> None:
+        """Delete an image file and its thumbnail."""
         self.path(sha256).unlink(missing_ok=True)
         self.thumbnail_path(sha256).unlink(missing_ok=True)
 
     def files(self) -> Iterator[Path]:
-        """All files in the folder of images, ours or not."""
-        for folder, _, names in os.walk(self._images):
-            for name in names:
-                yield Path(folder, name)
+        """All files in the folder of images, including unknown ones."""
+        return _files_below(self._images)
 
     def thumbnail_files(self) -> Iterator[Path]:
-        """All files in the folder of thumbnails, ours or not."""
-        for folder, _, names in os.walk(self._thumbnails):
-            for name in names:
-                yield Path(folder, name)
+        """All files in the folder of thumbnails, including unknown ones."""
+        return _files_below(self._thumbnails)
+
+
+def _files_below(root: Path) -> Iterator[Path]:
+    for folder, _, names in os.walk(root):
+        for name in names:
+            yield Path(folder, name)

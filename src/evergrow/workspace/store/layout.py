@@ -1,4 +1,4 @@
-"""The folder of a workspace: what lies where, and the manifest that says what it is."""
+"""The files in the folder of a workspace, and the manifest that describes it."""
 
 from __future__ import annotations
 
@@ -10,26 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from evergrow.foundation.atomic import written_whole
-from evergrow.foundation.errors import WorkspaceError
+from evergrow.foundation.errors import InvalidInputError, WorkspaceError
 from evergrow.foundation.params import Flag, Integer, Nothing, Number, Rule, check_parameters
 from evergrow.workspace.errors import NewerWorkspaceError
 
-__all__ = [
-    "FORMAT",
-    "MOST_FEATURES",
-    "Layout",
-    "Manifest",
-    "is_workspace",
-    "manifest_of",
-    "new_id",
-    "read_manifest",
-    "read_values",
-    "write_manifest",
-]
-
-# Of folders that this version writes; migrations lead to it from all earlier ones.
+# Format that this version writes; migrations upgrade all earlier ones.
 FORMAT = 3
-# A file of embeddings is allocated whole: longer ones would make it huge.
+# Files of embeddings are allocated in full: longer embeddings would make them huge.
 MOST_FEATURES = 1 << 16
 
 _RULES: dict[str, list[Rule]] = {
@@ -45,86 +32,86 @@ _RULES: dict[str, list[Rule]] = {
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything lies within the folder of a workspace."""
+    """Paths of all files and sub-folders of a workspace."""
 
     folder: Path
 
     @property
     def manifest(self) -> Path:
-        """What the workspace is; written last, so that its presence makes a folder a workspace."""
+        """The manifest; written last, so that its presence makes the folder a workspace."""
         return self.folder / "workspace.json"
 
     @property
     def lock(self) -> Path:
-        """Locked by the one process that may write."""
+        """File locked by the one process that may write."""
         return self.folder / "lock"
 
     @property
     def database(self) -> Path:
-        """Examples, classes and events."""
+        """Database of examples, classes and events."""
         return self.folder / "examples.sqlite"
 
     @property
     def embeddings(self) -> Path:
-        """Folder of the shards."""
+        """Folder of the embeddings."""
         return self.folder / "embeddings"
 
     @property
     def images(self) -> Path:
-        """Folder of image files by hash."""
+        """Folder of image files, named by hash."""
         return self.folder / "images"
 
     @property
     def thumbnails(self) -> Path:
-        """Folder of small pictures, which can be made again."""
+        """Folder of thumbnails, which can be made again."""
         return self.folder / "thumbnails"
 
     @property
     def features(self) -> Path:
-        """The embedder, where images are taken."""
+        """The embedder; only in workspaces that take images."""
         return self.folder / "features.evergrow"
 
     @property
     def models(self) -> Path:
-        """Folder of the model's snapshots."""
+        """Folder of model snapshots."""
         return self.folder / "models"
 
     @property
     def tokens(self) -> Path:
-        """Who may use the service."""
+        """Hashes of the tokens of the service."""
         return self.folder / "tokens.json"
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a workspace is; all but ``n_features`` stays as it was made.
+    """Settings of a workspace; all but ``n_features`` are fixed when it is created.
 
     Attributes
     ----------
     format : int
         Version of the folder's format.
     id : str
-        Tells this workspace from all others, wherever it is copied.
+        Random id of the workspace; its copies share it.
     created : str
-        When, in UTC.
+        Time of creation, in UTC.
     features : str or None
-        Name of what makes embeddings of images; None where embeddings are sent.
+        Name of the embedder; None if the workspace takes embeddings, not images.
     features_sha256 : str or None
-        Of the file that holds it.
+        SHA-256 of the embedder's file.
     n_features : int or None
-        Length of an embedding; None as long as none was taught.
+        Length of an embedding; None before the first example.
     n_features_given : bool
-        Whether it was fixed when the workspace was made, rather than by the first example.
+        Whether the length was fixed on creation, rather than by the first example.
     rows_per_shard : int
-        Embeddings in each file of them.
+        Embeddings per file.
     seed : int
-        Of all that is drawn at random.
+        Seed of all random choices.
     false_alarms : float
-        Share of known things that may be called unknown.
+        Share of known examples that may be called unknown.
     max_classes : int
-        Classes there may be at a time.
+        Most classes at a time.
     forest : bool
-        Whether a forest learns beside.
+        Whether a forest is trained as well.
     """
 
     format: int
@@ -141,80 +128,78 @@ class Manifest:
     forest: bool
 
     def check(self) -> None:
-        """Raise a ``ValueError`` for a value that cannot be."""
+        """Raise an ``InvalidInputError`` for a value that is not allowed."""
         check_parameters({name: getattr(self, name) for name in _RULES}, _RULES)
 
     def with_n_features(self, n_features: int | None) -> Manifest:
-        """The manifest once the length of embeddings is known, or as long as it is not."""
+        """A copy with this length of embeddings."""
         return replace(self, n_features=n_features)
 
 
 def new_id() -> str:
-    """An id that no other workspace has."""
+    """A random id for a new workspace."""
     return secrets.token_hex(16)
 
 
 def is_workspace(folder: Path) -> bool:
-    """Whether a folder is a workspace, of whatever version."""
+    """Whether a folder is a workspace, of any version."""
     return Layout(folder).manifest.is_file()
 
 
 def write_manifest(layout: Layout, manifest: Manifest) -> None:
-    """Write the manifest whole."""
+    """Write the manifest atomically."""
     with written_whole(layout.manifest) as file:
         file.write((json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n").encode())
 
 
 def read_values(layout: Layout) -> dict[str, Any]:
-    """What the manifest of a workspace says, of this version or an earlier one, unchecked."""
+    """The values in the manifest, of this format or an earlier one; only the format is checked."""
     try:
         content = json.loads(layout.manifest.read_bytes())
     except FileNotFoundError as error:
         raise WorkspaceError(
-            f"{str(layout.folder)!r} is no workspace: it has no {layout.manifest.name}; "
-            "'evergrow init' makes one"
+            f"{str(layout.folder)!r} is not a workspace: it has no {layout.manifest.name}; "
+            "create one with 'evergrow init'"
         ) from error
     except (ValueError, RecursionError) as error:
         raise _damaged(layout, str(error)) from error
     if not isinstance(content, dict):
-        raise _damaged(layout, "it holds no object")
+        raise _damaged(layout, "it is not a JSON object")
     version = content.get("format")
     if type(version) is not int or version < 1:
-        raise _damaged(layout, "it names no format")
+        raise _damaged(layout, "it has no valid format number")
     if version > FORMAT:
         raise NewerWorkspaceError(
-            f"the workspace {str(layout.folder)!r} has format {version}, made by a newer version "
-            f"of Evergrow; this one reads up to {FORMAT}: update Evergrow"
+            f"the workspace {str(layout.folder)!r} has format {version} of a newer version of "
+            f"Evergrow; this version reads up to {FORMAT}: update Evergrow"
         )
     return content
 
 
 def read_manifest(layout: Layout) -> Manifest:
-    """The manifest of a workspace of this version, every value checked."""
+    """The manifest of a workspace of the current format, with every value checked."""
     return manifest_of(layout, read_values(layout))
 
 
 def manifest_of(layout: Layout, values: Mapping[str, Any]) -> Manifest:
-    """The manifest of this version that has these values."""
+    """The manifest with these values; a ``WorkspaceError`` if they are not valid."""
     names = {field.name for field in fields(Manifest)}
     if set(values) != names:
         lacking, unknown = sorted(names - set(values)), sorted(set(values) - names)
-        raise _damaged(layout, f"it lacks {lacking} and has the unknown {unknown}")
+        raise _damaged(layout, f"missing fields {lacking}, unknown fields {unknown}")
     texts = [values["id"], values["created"]]
     maybe_texts = [values["features"], values["features_sha256"]]
     if not all(type(text) is str for text in texts):
-        raise _damaged(layout, "its id or its time is no text")
+        raise _damaged(layout, "its id or its creation time is not text")
     if not all(text is None or type(text) is str for text in maybe_texts):
-        raise _damaged(layout, "its features are no text")
+        raise _damaged(layout, "its features are not text")
     manifest = Manifest(**values)
     try:
         manifest.check()
-    except ValueError as error:
+    except InvalidInputError as error:
         raise _damaged(layout, str(error)) from error
     return manifest
 
 
 def _damaged(layout: Layout, why: str) -> WorkspaceError:
-    return WorkspaceError(
-        f"{str(layout.manifest)!r} is damaged: {why}; put the one of a backup in its place"
-    )
+    return WorkspaceError(f"{str(layout.manifest)!r} is damaged: {why}; restore it from a backup")

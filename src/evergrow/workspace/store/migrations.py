@@ -1,7 +1,7 @@
-"""Making a database, and bringing one of an earlier format to the newest.
+"""Creates the database, and migrates one of an earlier format to the current format.
 
-A migration is one numbered step from one format to the next; an older folder takes all that it
-lacks, in one transaction. Databases of every earlier format are kept in the tests.
+A migration is one numbered step from a format to the next. An old workspace runs all missing steps
+in one transaction. The tests keep a database of every earlier format.
 """
 
 from __future__ import annotations
@@ -14,40 +14,41 @@ from typing import Any
 
 from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace.errors import NewerWorkspaceError
-from evergrow.workspace.store.database import Store
-from evergrow.workspace.store.disk_errors import telling_problems
-from evergrow.workspace.store.images import Images
+from evergrow.workspace.store.database import Database
+from evergrow.workspace.store.disk_errors import translate_disk_errors
+from evergrow.workspace.store.images import ImageStore
 from evergrow.workspace.store.layout import FORMAT, Layout, manifest_of, read_values, write_manifest
 from evergrow.workspace.store.schema import SCHEMA
 
-__all__ = ["check_newest", "make_database", "migrate"]
 
-
-def make_database(layout: Layout) -> None:
-    """Make the empty database of a new workspace."""
-    with telling_problems(layout.folder), closing(sqlite3.connect(layout.database)) as connection:
+def create_database(layout: Layout) -> None:
+    """Create the empty database of a new workspace."""
+    with (
+        translate_disk_errors(layout.folder),
+        closing(sqlite3.connect(layout.database)) as connection,
+    ):
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.executescript(f"BEGIN;{SCHEMA}PRAGMA user_version = {FORMAT};COMMIT;")
 
 
-def check_newest(layout: Layout, store: Store) -> None:
-    """Raise a ``WorkspaceError`` unless folder and database have the newest format."""
+def check_newest(layout: Layout, store: Database) -> None:
+    """Raise a ``WorkspaceError`` unless manifest and database have the current format."""
     values = read_values(layout)
-    with store.reading() as connection:
+    with store.read_transaction() as connection:
         version = _version(connection, layout)
     if version < FORMAT or values["format"] < FORMAT:
         raise WorkspaceError(
-            f"the workspace {str(layout.folder)!r} is of an earlier version of Evergrow: open it "
-            "once for writing, such as with 'evergrow check --mend'"
+            f"the workspace {str(layout.folder)!r} has the format of an earlier version of "
+            "Evergrow: open it once for writing, such as with 'evergrow check --mend'"
         )
 
 
-def migrate(layout: Layout, store: Store) -> None:
-    """Bring a workspace to the newest format, if it has an earlier one.
+def migrate(layout: Layout, store: Database) -> None:
+    """Migrate a workspace to the current format, if it has an earlier one.
 
-    The database goes first and the manifest last: whatever happens in between, the next opening
-    goes on from there.
+    The database is migrated first and the manifest last, so that the next opening continues after a
+    crash in between.
     """
     values = read_values(layout)
     version = _version(store.writer, layout)
@@ -59,27 +60,27 @@ def migrate(layout: Layout, store: Store) -> None:
     if values["format"] < FORMAT:
         for number in range(values["format"], FORMAT):
             values = {**_MANIFEST[number](values), "format": number + 1}
-        with telling_problems(layout.folder):
+        with translate_disk_errors(layout.folder):
             write_manifest(layout, manifest_of(layout, values))
 
 
 def _version(connection: sqlite3.Connection, layout: Layout) -> int:
-    with telling_problems(layout.folder):
+    with translate_disk_errors(layout.folder):
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version > FORMAT:
         raise NewerWorkspaceError(
-            f"the database of the workspace {str(layout.folder)!r} has format {version}, made by a "
-            f"newer version of Evergrow; this one reads up to {FORMAT}: update Evergrow"
+            f"the database of the workspace {str(layout.folder)!r} has format {version} of a "
+            f"newer version of Evergrow; this version reads up to {FORMAT}: update Evergrow"
         )
     if version < 1:
         raise WorkspaceError(
-            f"{str(layout.database)!r} is no database of a workspace: put a backup in its place"
+            f"{str(layout.database)!r} is not the database of a workspace: restore a backup"
         )
     return version
 
 
 def _tables_1_to_2(connection: sqlite3.Connection, layout: Layout) -> None:
-    """Count pictures and guesses, note what changed last, know the size of every picture."""
+    """Add counts of images and guesses, numbers of the last changes, and sizes of image files."""
     for column in ("n_pictures", "n_guessed", "changed_by", "guessed_by"):
         connection.execute(f"ALTER TABLE class ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0")
     connection.execute("ALTER TABLE picture ADD COLUMN n_bytes INTEGER NOT NULL DEFAULT 0")
@@ -102,19 +103,19 @@ def _tables_1_to_2(connection: sqlite3.Connection, layout: Layout) -> None:
         "UPDATE class SET guessed_by = changed_by WHERE split = 1 AND EXISTS"
         " (SELECT 1 FROM example WHERE class_id = class.id AND guess_id IS NOT NULL)"
     )
-    images = Images(layout.folder)
+    images = ImageStore(layout.folder)
     for (sha256,) in connection.execute("SELECT sha256 FROM picture").fetchall():
         path = images.path(sha256)
         n_bytes = path.stat().st_size if path.exists() else 0
         connection.execute("UPDATE picture SET n_bytes = ? WHERE sha256 = ?", (n_bytes, sha256))
 
 
-# What a replay needs of an event that adopted an assessment.
+# Fields that a replay needs of an event that adopted an assessment.
 _CHOICES_OF_2 = ("seen", "penalty", "recoding", "temperature", "measured_false_alarms")
 
 
 def _tables_2_to_3(connection: sqlite3.Connection, layout: Layout) -> None:  # noqa: ARG001
-    """Mark every event as its own, keep only the last assessment whole."""
+    """Give every event a nonce, and keep only the newest assessment in full."""
     connection.execute("ALTER TABLE event ADD COLUMN nonce TEXT NOT NULL DEFAULT ''")
     connection.execute("UPDATE event SET nonce = hex(randomblob(8))")
     connection.execute(
@@ -132,12 +133,12 @@ def _tables_2_to_3(connection: sqlite3.Connection, layout: Layout) -> None:  # n
 
 
 def _manifest_1_to_2(values: dict[str, Any]) -> dict[str, Any]:
-    """The first format had no forest and a fixed limit of classes."""
+    """Format 1 had no forest and a fixed limit of classes."""
     given = values.get("features") is not None
     return {**values, "forest": False, "max_classes": 10_000, "n_features_given": given}
 
 
-# By the format they start from.
+# Steps by the format that they start from.
 _TABLES: dict[int, Callable[[sqlite3.Connection, Layout], None]] = {
     1: _tables_1_to_2,
     2: _tables_2_to_3,

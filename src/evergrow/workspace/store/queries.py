@@ -1,7 +1,7 @@
-"""Reading lists: classes, examples and events, page by page.
+"""Queries for classes, examples and events, page by page.
 
-A cursor names the last item of a page. Items are in order of their numbers, which never change, so
-that nothing is left out or shown twice, whatever is taught between two pages.
+A cursor encodes the id of the last item of a page. Items are in order of their ids, which never
+change, so no item is skipped or repeated, whatever changes between two pages.
 """
 
 from __future__ import annotations
@@ -14,29 +14,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from evergrow.foundation.errors import WorkspaceError
+from evergrow.foundation.errors import InvalidInputError, WorkspaceError
 from evergrow.foundation.params import Integer, check_parameters
-from evergrow.workspace.changes.pending_classes import COARSE
 from evergrow.workspace.errors import NoSuchClassError, NoSuchExampleError
 from evergrow.workspace.records import Event, Example, FineEntry, Page
-
-__all__ = [
-    "MOST_ITEMS",
-    "CountedClass",
-    "classes_page",
-    "counted_class",
-    "event_by_number",
-    "events_page",
-    "example_by_id",
-    "examples_page",
-    "live_class_id",
-    "totals",
-    "unsure_examples",
-]
 
 Item = TypeVar("Item")
 
 MOST_ITEMS = 10_000
+# The parent of a class that has none.
+COARSE = 0
 
 _EXAMPLE = (
     "SELECT e.id, e.event, c.name, f.name, e.fine_id, e.guess_probability, e.image, p.media_type,"
@@ -48,7 +35,7 @@ _EXAMPLE = (
 
 @dataclass(frozen=True)
 class CountedClass:
-    """A class and what is counted in it."""
+    """A class with its counts."""
 
     id: int
     name: str
@@ -58,13 +45,13 @@ class CountedClass:
     fine: tuple[FineEntry, ...]
 
 
-def cursor_after(number: int) -> str:
-    """A cursor that stands after an item."""
+def make_cursor(number: int) -> str:
+    """A cursor for the items after this id."""
     return base64.urlsafe_b64encode(str(number).encode()).decode().rstrip("=")
 
 
-def place_of(cursor: str | None) -> int | None:
-    """The number of the item that a cursor stands after; None for the beginning."""
+def parse_cursor(cursor: str | None) -> int | None:
+    """The id that a cursor stands for; None for the first page."""
     if cursor is None:
         return None
     try:
@@ -73,7 +60,7 @@ def place_of(cursor: str | None) -> int | None:
         raise _wrong_cursor(cursor) from error
     if (
         not (text.isascii() and text.isdigit() and len(text) <= 18)
-        or cursor_after(int(text)) != cursor
+        or make_cursor(int(text)) != cursor
     ):
         raise _wrong_cursor(cursor)
     return int(text)
@@ -86,16 +73,16 @@ def _wrong_cursor(cursor: str) -> WorkspaceError:
 
 
 def _page(items: Sequence[Item], limit: int, number: Callable[[Item], int]) -> Page[Item]:
-    """A page of the first items; one more than the limit was asked for, to see if that is all."""
+    """A page of the first items; one more than the limit was queried, to know if more follow."""
     shown = tuple(items[:limit])
-    return Page(shown, cursor_after(number(shown[-1])) if len(items) > limit else None)
+    return Page(shown, make_cursor(number(shown[-1])) if len(items) > limit else None)
 
 
 def check_limit(limit: int) -> None:
-    """Raise a ``WorkspaceError`` for a page that is too small or too large."""
+    """Raise a ``WorkspaceError`` for a page size that is not allowed."""
     try:
         check_parameters({"limit": limit}, {"limit": [Integer(1, MOST_ITEMS)]})
-    except ValueError as error:
+    except InvalidInputError as error:
         raise WorkspaceError(str(error)) from error
 
 
@@ -117,9 +104,17 @@ def classes_page(
     found = connection.execute(
         "SELECT id, name, n_examples, n_pictures, split FROM class INDEXED BY class_there"
         " WHERE parent = ? AND n_examples > 0 AND id > ? ORDER BY id LIMIT ?",
-        (COARSE, place_of(after) or 0, limit + 1),
+        (COARSE, parse_cursor(after) or 0, limit + 1),
     ).fetchall()
     return _page(_with_fine(connection, found), limit, lambda one: one.id)
+
+
+def class_existed(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether a coarse class has this name, or had it when its last example was removed."""
+    found = connection.execute(
+        "SELECT 1 FROM class WHERE parent = ? AND name = ? LIMIT 1", (COARSE, name)
+    )
+    return found.fetchone() is not None
 
 
 def counted_class(connection: sqlite3.Connection, name: str) -> CountedClass:
@@ -152,8 +147,8 @@ def _fine_of(connection: sqlite3.Connection, parent: int) -> tuple[FineEntry, ..
 
 
 def example_by_id(connection: sqlite3.Connection, number: int) -> Example:
-    """One example; a ``NoSuchExampleError`` if it is not there, or not any more."""
-    # Numbers beyond what the database can hold name no example either.
+    """One example; a ``NoSuchExampleError`` if it does not exist or was removed."""
+    # Ids beyond the range of the database do not exist either.
     found = None
     if 0 < number < 1 << 63:
         found = connection.execute(f"{_EXAMPLE} WHERE e.id = ?", (number,)).fetchone()
@@ -172,14 +167,14 @@ def examples_page(
     limit: int,
     newest_first: bool = False,
 ) -> Page[Example]:
-    """Examples in order of their numbers, of all classes or one, of one fine name or all."""
+    """Examples in order of id, filtered by class, fine name and whether that was guessed."""
     check_limit(limit)
     filters = _filters(connection, label, fine, guessed)
-    place = place_of(after)
+    place = parse_cursor(after)
     compare, order = ("<", "DESC") if newest_first else (">", "ASC")
     if place is None:
         place = (1 << 62) if newest_first else 0
-    # One search per filter, each along an index, rather than one with an "or" along none.
+    # One query per filter, each by an index; a single query with OR would use none.
     parts = [
         f"SELECT * FROM (SELECT id FROM example WHERE {condition} AND class_id IS NOT NULL"
         f" AND id {compare} ? ORDER BY id {order} LIMIT ?)"
@@ -196,7 +191,7 @@ def examples_page(
 def _filters(
     connection: sqlite3.Connection, label: str | None, fine: str | None, guessed: bool | None
 ) -> list[tuple[str, tuple[Any, ...]]]:
-    """Conditions any of which admits an example, and their values."""
+    """SQL conditions with their values; an example must satisfy at least one."""
     kinds = {None: "", True: " AND guess_id IS NOT NULL", False: " AND guess_id IS NULL"}
     class_id = None if label is None else live_class_id(connection, label)
     if fine is None and class_id is None:
@@ -204,7 +199,7 @@ def _filters(
     if fine is None:
         return [(f"class_id = ?{kinds[guessed]}", (class_id,))]
     if class_id is None:
-        # Several classes may use one finer name.
+        # Several classes may use the same fine name.
         among = f"IN (SELECT id FROM class WHERE name = ? AND parent <> {COARSE})"
         values: tuple[Any, ...] = (fine,)
     else:
@@ -213,8 +208,8 @@ def _filters(
     return [(f"{one} {among}", values) for one, kind in both.items() if guessed in (None, kind)]
 
 
-def unsure_examples(connection: sqlite3.Connection, limit: int) -> list[Example]:
-    """Examples whose fine name is a guess, least certain first."""
+def least_certain_examples(connection: sqlite3.Connection, limit: int) -> list[Example]:
+    """Examples with a guessed fine name, the least certain first."""
     found = connection.execute(
         f"{_EXAMPLE} WHERE e.guess_id IS NOT NULL AND c.split = 1"
         " ORDER BY e.guess_probability, e.id LIMIT ?",
@@ -246,10 +241,10 @@ def _example(row: tuple[Any, ...]) -> Example:
 def events_page(
     connection: sqlite3.Connection, *, after: str | None, limit: int, newest_first: bool
 ) -> Page[Event]:
-    """Events, the audit log."""
+    """Events of the audit log."""
     check_limit(limit)
     compare, order = ("<", "DESC") if newest_first else (">", "ASC")
-    place = place_of(after)
+    place = parse_cursor(after)
     if place is None:
         place = (1 << 62) if newest_first else 0
     found = connection.execute(
@@ -261,7 +256,7 @@ def events_page(
 
 
 def event_by_number(connection: sqlite3.Connection, seq: int) -> Event | None:
-    """One event; None if there is none of this number."""
+    """One event; None if there is no such number."""
     found = connection.execute(
         "SELECT seq, kind, at, actor, body, undoes, undone_by FROM event WHERE seq = ?", (seq,)
     ).fetchone()
@@ -274,7 +269,7 @@ def _event(row: tuple[Any, ...]) -> Event:
 
 
 def totals(connection: sqlite3.Connection) -> tuple[int, int, int]:
-    """Examples and classes there are, and bytes of the database and the image files."""
+    """Number of examples, number of classes, and bytes of database and image files."""
     n_examples, n_classes = connection.execute(
         "SELECT coalesce(sum(n_examples), 0), count(*) FROM class WHERE parent = ?"
         " AND n_examples > 0",

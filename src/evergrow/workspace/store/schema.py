@@ -1,22 +1,21 @@
-"""The tables of a workspace's database, in the newest format.
+"""The tables of a workspace's database, in the current format.
 
-Everything that ever happened to an example is one row of ``move``: where it was and where it went,
-nothing standing for "not there". What is true now is the sum of the moves; it is kept in
-``example`` and counted in ``class`` so that nothing needs to add them up, and ``evergrow check``
-verifies both. Undoing is the same move backwards.
+Everything that ever happened to an example is a row of ``move``: the class it left and the class it
+went to, with NULL for "none". The current state follows from the moves. It is also stored in
+``example`` and counted in ``class``, so that no query has to add up moves; ``evergrow check``
+verifies both. An undo writes the reversed moves.
 
-A class is there as long as it has examples. Ids only grow: a class that went and is taught again
-is a new one. Of a coarse class ``parent`` is 0. Example n has row n - 1 of the embeddings.
+A class exists as long as it has examples. Ids are never reused: a class that was forgotten and is
+taught again gets a new id. The ``parent`` of a coarse class is 0. Example n has row n - 1 of the
+embeddings.
 
-Each event has a random ``nonce``. Two databases that have the same one at an event have the same
-history up to it: what was saved of a model is told by it from what a copy that went another way
-would have saved. ``assessment`` holds all that the last assessment found out, and nothing of the
-earlier ones: with many classes it is large, and only its choices are needed to replay.
+Each event has a random ``nonce``. Two databases with the same nonce at an event share their history
+up to it, so a snapshot of the model can be told from one of a diverged copy. ``assessment`` holds
+only the newest assessment in full: it is large with many classes, and a replay needs only the
+hyperparameters of the earlier ones.
 """
 
 from __future__ import annotations
-
-__all__ = ["SCHEMA"]
 
 SCHEMA = """
 CREATE TABLE event (

@@ -1,8 +1,8 @@
-"""Embeddings on disk: float32 rows in files of equal size, read as memory.
+"""Embeddings on disk: float32 rows in memory-mapped files of equal size.
 
-Each file is an ordinary ``.npy`` matrix, allocated whole when its first row is written: from then
-on no write into it can run out of disk, and no page of it is missing when it is read as memory.
-Which rows count is for the database to say.
+Each file is an ordinary ``.npy`` matrix, allocated in full when its first row is written. From then
+on no write into it can run out of disk space, and no page is missing when it is memory-mapped. The
+database decides which rows are in use.
 """
 
 from __future__ import annotations
@@ -15,25 +15,23 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.atomic import sync_folder
+from evergrow.foundation.atomic import sync_folder, written_whole
 from evergrow.foundation.errors import WorkspaceError
-
-__all__ = ["Shards"]
 
 Rows = npt.NDArray[np.float32]
 
 _DTYPE = np.dtype("<f4")
 
 
-class Shards:
-    """Rows of embeddings by number.
+class VectorStore:
+    """Embeddings by row number.
 
     Parameters
     ----------
     folder : Path
-        Where the files lie.
+        Where the files are.
     rows_per_shard : int
-        Rows in each of them.
+        Rows in each file.
     n_features : int
         Length of a row.
     """
@@ -42,9 +40,9 @@ class Shards:
         self.folder = folder
         self.rows_per_shard = rows_per_shard
         self.n_features = n_features
-        self._header = _header(rows_per_shard, n_features)
-        self._open: dict[int, Rows] = {}
-        self._opening = threading.Lock()
+        self._header = _npy_header(rows_per_shard, n_features)
+        self._mapped: dict[int, Rows] = {}
+        self._mapping = threading.Lock()
 
     @property
     def shard_bytes(self) -> int:
@@ -60,7 +58,7 @@ class Shards:
         return self.folder / f"{shard:06d}.npy"
 
     def write(self, first: int, rows: Rows) -> None:
-        """Write rows from a number on and return when they are on disk."""
+        """Write rows starting at a number; they are on disk when this returns."""
         content = np.ascontiguousarray(rows, dtype=_DTYPE)
         while len(content):
             shard, place = divmod(first, self.rows_per_shard)
@@ -75,33 +73,27 @@ class Shards:
         descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
         try:
             if os.fstat(descriptor).st_size != self.shard_bytes:
-                raise self._wrong_size(path)
+                raise WorkspaceError(
+                    f"{str(path)!r} is damaged: it should have {self.shard_bytes} bytes; "
+                    "'evergrow check --mend' recreates it from the images where possible"
+                )
             _write_at(descriptor, part.tobytes(), len(self._header) + place * self._row_bytes)
-            # The size never changes, so that there is nothing but the data to sync.
+            # The size never changes, so only the data needs to be synced.
             getattr(os, "fdatasync", os.fsync)(descriptor)
         finally:
             os.close(descriptor)
 
     def _allocate(self, path: Path) -> None:
         self.folder.mkdir(exist_ok=True)
-        aside = path.with_suffix(".tmp")
-        try:
-            with open(aside, "wb") as file:
-                file.write(self._header)
-                file.flush()
-                if hasattr(os, "posix_fallocate"):
-                    os.posix_fallocate(file.fileno(), 0, self.shard_bytes)
-                else:
-                    zeros = bytes(self._row_bytes)
-                    for _ in range(self.rows_per_shard):
-                        file.write(zeros)
-                    file.flush()
-                os.fsync(file.fileno())
-            os.replace(aside, path)
-        except BaseException:
-            aside.unlink(missing_ok=True)
-            raise
-        sync_folder(self.folder)
+        with written_whole(path) as file:
+            file.write(self._header)
+            file.flush()
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, self.shard_bytes)
+            else:
+                zeros = bytes(self._row_bytes)
+                for _ in range(self.rows_per_shard):
+                    file.write(zeros)
         sync_folder(self.folder.parent)
 
     def row(self, number: int) -> Rows:
@@ -110,7 +102,7 @@ class Shards:
         return np.array(self._matrix(shard)[place])
 
     def rows(self, numbers: npt.NDArray[np.int64]) -> Rows:
-        """Copies of rows, in the order asked for."""
+        """Copies of rows, in the order of their numbers here."""
         found = np.empty((len(numbers), self.n_features), dtype=np.float32)
         shards, places = np.divmod(numbers, self.rows_per_shard)
         for shard in np.unique(shards).tolist():
@@ -124,58 +116,55 @@ class Shards:
         for number in numbers.tolist():
             self.write(number, zeros)
 
-    def take_back(self, first: int, n_rows: int) -> None:
-        """Have rows not be there that were written and do not count; give back their room."""
+    def discard(self, first: int, n_rows: int) -> None:
+        """Remove rows of a change that was not committed, and free their disk space."""
         zeros = np.zeros((1, self.n_features), dtype=np.float32)
         for number in range(first, first + n_rows):
             shard, place = divmod(number, self.rows_per_shard)
-            # Whole files go; of others there is room for zeros, as they were allocated whole.
+            # A file whose first row goes was new; others have space for zeros, being allocated.
             if place and self.path(shard).exists():
                 self.write(number, zeros)
             else:
                 self.path(shard).unlink(missing_ok=True)
-                with self._opening:
-                    self._open.pop(shard, None)
+                self._unmap(shard)
 
-    def make_again(self, shard: int) -> None:
-        """Make the file of a shard anew, all zeros, in place of whatever is there."""
+    def recreate(self, shard: int) -> None:
+        """Replace the file of a shard by one full of zeros."""
         self._allocate(self.path(shard))
-        with self._opening:
-            self._open.pop(shard, None)
+        self._unmap(shard)
 
-    def check_whole(self, shard: int) -> str | None:
-        """What is wrong with the file of a shard as a whole; None if nothing."""
+    def find_damage(self, shard: int) -> str | None:
+        """What is wrong with the size or header of a shard's file; None if nothing."""
         path = self.path(shard)
         if not path.exists():
             return f"{path.name} is missing"
         if path.stat().st_size != self.shard_bytes:
-            return f"{path.name} has {path.stat().st_size} bytes, not {self.shard_bytes}"
+            return f"{path.name} has {path.stat().st_size} bytes instead of {self.shard_bytes}"
         with open(path, "rb") as file:
             if file.read(len(self._header)) != self._header:
-                return f"{path.name} does not begin as it should"
+                return f"{path.name} has a wrong header"
         return None
 
-    def require_whole(self, shard: int) -> None:
-        """Raise an error that says how to mend the file of a shard, if it is damaged."""
-        problem = self.check_whole(shard)
+    def require_intact(self, shard: int) -> None:
+        """Raise a ``WorkspaceError`` if the file of a shard is damaged."""
+        problem = self.find_damage(shard)
         if problem is not None:
             raise WorkspaceError(
                 f"embeddings of the workspace {str(self.folder.parent)!r} are damaged: {problem}; "
-                "'evergrow check --mend' makes them again from the images where it can"
+                "'evergrow check --mend' recreates them from the images where possible"
             )
 
     def _matrix(self, shard: int) -> Rows:
-        matrix = self._open.get(shard)
+        matrix = self._mapped.get(shard)
         if matrix is None:
-            with self._opening:
-                matrix = self._open.get(shard)
+            with self._mapping:
+                matrix = self._mapped.get(shard)
                 if matrix is None:
-                    matrix = self._mapped(shard)
-                    self._open[shard] = matrix
+                    matrix = self._mapped[shard] = self._map(shard)
         return matrix
 
-    def _mapped(self, shard: int) -> Rows:
-        self.require_whole(shard)
+    def _map(self, shard: int) -> Rows:
+        self.require_intact(shard)
         return np.memmap(
             self.path(shard),
             dtype=_DTYPE,
@@ -184,15 +173,12 @@ class Shards:
             shape=(self.rows_per_shard, self.n_features),
         )
 
-    def _wrong_size(self, path: Path) -> WorkspaceError:
-        return WorkspaceError(
-            f"{str(path)!r} does not have {self.shard_bytes} bytes: it is damaged; "
-            "'evergrow check --mend' makes it again from the images where it can"
-        )
+    def _unmap(self, shard: int) -> None:
+        with self._mapping:
+            self._mapped.pop(shard, None)
 
 
-def _header(n_rows: int, n_features: int) -> bytes:
-    """What a ``.npy`` file of this shape begins with."""
+def _npy_header(n_rows: int, n_features: int) -> bytes:
     content = io.BytesIO()
     description = {"descr": _DTYPE.str, "fortran_order": False, "shape": (n_rows, n_features)}
     np.lib.format.write_array_header_1_0(content, description)

@@ -41,7 +41,7 @@ def test_a_file_that_names_another_kind_of_forest_is_refused(tmp_path: Path) -> 
         header["estimator"] = "NCMForestClassifier"
         header["parameters"] = NCMForestClassifier().get_params()
 
-    with pytest.raises(ModelFileError, match="grown by another"):
+    with pytest.raises(ModelFileError, match="another kind of forest"):
         evergrow.load(changed(path, lie))
 
 

@@ -10,7 +10,7 @@ import pytest
 from evergrow import IGT, RTST, RUST, ULS, NCMForestClassifier
 from evergrow.estimators.forest.strategies import STRATEGIES
 from tests.conftest import FORESTS
-from tests.estimators.forest.blobs import CASES, Array, blobs, leaf_counts
+from tests.estimators.forest.blobs import CASES, Array, blobs, leaf_counts, strategies_of
 
 X_QUERY, _ = blobs(80, range(6), seed=77)
 FIRST, SECOND = blobs(150, [0, 1, 2]), blobs(60, [1, 3, 4], seed=1)
@@ -80,7 +80,7 @@ def test_trees_are_refreshed_in_turn() -> None:
 @pytest.mark.parametrize("kind", FORESTS)
 def test_the_strategy_may_change_between_calls(kind: Any) -> None:
     forest = kind(3, min_samples_leaf=3, random_state=0)
-    for seed, update in enumerate((*kind._strategies, ULS(), IGT(), RTST(share=0.3))):
+    for seed, update in enumerate((*strategies_of(kind), ULS(), IGT(), RTST(share=0.3))):
         forest.set_params(update=update).partial_fit(*blobs(60, [seed, seed + 1], seed=seed))
         forest._fitted.forest.check()
         name = update if isinstance(update, str) else type(update).__name__.lower()
@@ -90,7 +90,7 @@ def test_the_strategy_may_change_between_calls(kind: Any) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [(kind, name) for kind in FORESTS for name in STRATEGIES if name not in kind._strategies],
+    [(kind, name) for kind in FORESTS for name in STRATEGIES if name not in strategies_of(kind)],
 )
 @pytest.mark.parametrize("as_value", [True, False])
 def test_a_strategy_of_other_splits_is_refused_with_the_reason(

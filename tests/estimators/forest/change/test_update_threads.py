@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from evergrow import NCMForestClassifier
-from evergrow.estimators.forest.change import addition, removal
+from evergrow.estimators.forest.change import addition, growth, removal
 from tests.conftest import FORESTS
 from tests.estimators.forest.blobs import CASES, blobs
 
@@ -94,8 +94,8 @@ def test_an_error_at_the_end_of_the_display_changes_nothing(
     forest = taught(kind, update)
     before, state = forest.predict_proba(X_QUERY), dict(vars(forest))
     with monkeypatch.context() as patch:
-        patch.setattr(addition, "progress_bar", broken)
-        patch.setattr(removal, "progress_bar", broken)
+        for module in (growth, addition, removal):
+            patch.setattr(module, "progress_bar", broken)
         with pytest.raises(error, match="display broke"):
             ACTIONS[action](forest)
     assert vars(forest) == state

@@ -44,9 +44,9 @@ def test_a_file_that_is_being_written_is_not_left_behind(
 
     def looked_at(aside: Path, path: Path) -> None:
         # Another program looks just before the file has its name, and just after.
-        node_files._remove_left_behind(folder)
+        node_files._remove_stale_files(folder)
         replace(aside, path)
-        node_files._remove_left_behind(folder)
+        node_files._remove_stale_files(folder)
 
     monkeypatch.setattr(node_files.os, "replace", looked_at)
     rows = _rows()
@@ -64,7 +64,7 @@ def test_a_file_that_was_removed_before_it_was_locked_is_made_again(
         # A new file has no lock yet: to another program it is left behind.
         if kind == node_files.fcntl.LOCK_SH and left:
             left.pop()
-            node_files._remove_left_behind(folder)
+            node_files._remove_stale_files(folder)
         flock(descriptor, kind)
 
     monkeypatch.setattr(node_files.fcntl, "flock", late)
@@ -78,10 +78,10 @@ def test_only_files_that_nobody_reads_are_removed(folder: Path) -> None:
     (folder / "evergrow-rows-dead.bin").write_bytes(b"left by a program that was killed")
     rows = _rows()
     samples = open_node_samples(rows, _CODES, _IDS)
-    node_files._remove_left_behind(folder)
+    node_files._remove_stale_files(folder)
     assert [path.name for path in folder.iterdir()] == [f"evergrow-rows-{rows.name}.bin"]
     del samples
-    node_files._remove_left_behind(folder)
+    node_files._remove_stale_files(folder)
     assert list(folder.iterdir()) == []
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import evergrow
 from evergrow import NCMForestClassifier
-from evergrow.estimators.forest.change import addition, removal
+from evergrow.estimators.forest.change import addition, growth, removal
 from tests.conftest import FORESTS
 from tests.estimators.forest.blobs import CASES, blobs, leaf_counts, stored_ids
 
@@ -159,6 +159,7 @@ def test_a_failure_leaves_no_file_behind_and_the_model_as_it_was(
     before = forest.predict_proba(X_QUERY)
     with monkeypatch.context() as patch:
         patch.setattr(addition, "progress_bar", broken)
+        patch.setattr(growth, "progress_bar", broken)
         for train in (forest.partial_fit, forest.fit):
             with pytest.raises(RuntimeError, match="display broke"):
                 train(*blobs(80, [7, 8]))

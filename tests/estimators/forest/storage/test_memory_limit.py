@@ -256,9 +256,9 @@ def test_a_disk_that_cannot_set_room_aside_is_used_all_the_same(
 @pytest.mark.parametrize(
     ("number", "said"),
     [
-        (errno.ENOSPC, "set TMPDIR to one that has more"),
-        (errno.EDQUOT, "set TMPDIR to one that has more"),
-        (errno.EIO, "room for the samples cannot be taken"),
+        (errno.ENOSPC, "set TMPDIR to a folder with more space"),
+        (errno.EDQUOT, "set TMPDIR to a folder with more space"),
+        (errno.EIO, "disk space for the samples cannot be reserved"),
     ],
 )
 def test_a_disk_that_refuses_room_says_why(
@@ -287,7 +287,7 @@ def test_a_folder_that_cannot_hold_the_samples_is_named(
 @pytest.mark.usefixtures("small_work")
 def test_a_folder_that_is_memory_itself_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scratch_file, "is_in_memory", lambda folder: True)
-    with pytest.warns(UserWarning, match="is memory itself: set TMPDIR"):
+    with pytest.warns(UserWarning, match="is itself in memory: set TMPDIR"):
         taught(NCMForestClassifier, 1500)
 
 

@@ -14,7 +14,7 @@ ENDED = """
 import os, signal, sys
 from contextlib import contextmanager
 from evergrow import NCMForestClassifier
-from evergrow.estimators.forest.change import addition
+from evergrow.estimators.forest.change import growth
 from evergrow.estimators.forest.storage import budget
 import numpy as np
 
@@ -27,7 +27,7 @@ def ending(*args):
 
 budget._SLACK = budget._SLACK_PER_THREAD = 0
 budget._LEAST_ROWS = 1000
-addition.progress_bar = ending
+growth.progress_bar = ending
 X, y = np.random.default_rng(0).normal(size=(4000, 64)), np.arange(4000) % 20
 forest = NCMForestClassifier(200, memory_limit=900_000, random_state=0)
 try:

@@ -9,7 +9,7 @@ import pytest
 
 from evergrow import RTST, NCMForestClassifier
 from tests.conftest import FORESTS
-from tests.estimators.forest.blobs import CASES, blobs, leaf_counts
+from tests.estimators.forest.blobs import CASES, blobs, leaf_counts, strategies_of
 
 FIRST, SECOND = blobs(150, [0, 1, 2]), blobs(60, [1, 3, 4], seed=1)
 
@@ -44,10 +44,10 @@ def test_every_tree_adds_every_sample(kind: Any, update: str) -> None:
 @pytest.mark.parametrize("kind", FORESTS)
 def test_only_strategies_that_choose_nodes_choose_nodes(kind: Any) -> None:
     reports = {
-        name: taught(kind, name).partial_fit(*SECOND).update_report_ for name in kind._strategies
+        name: taught(kind, name).partial_fit(*SECOND).update_report_ for name in strategies_of(kind)
     }
     assert {name for name, report in reports.items() if report.n_chosen} == (
-        {"rtst", "rust"} & set(kind._strategies)
+        {"rtst", "rust"} & set(strategies_of(kind))
     )
     assert reports["uls"].n_grown == reports["uls"].n_cut == reports["uls"].n_edited == 0
     assert reports["igt"].n_grown > 0

@@ -1,4 +1,4 @@
-"""Tables with given numbers, and a context with tiny data."""
+"""Tables with given numbers, and a context with tiny data sets."""
 
 from evergrow.research import ExperimentContext, Source, Table, mixture
 

@@ -1,4 +1,4 @@
-"""Every figure of the forest paper is measured, drawn and judged."""
+"""Every figure of Ristin et al. 2014 is measured, drawn and judged."""
 
 import csv
 

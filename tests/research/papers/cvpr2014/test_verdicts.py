@@ -1,4 +1,4 @@
-"""What is said of the forest paper's claims follows from the numbers."""
+"""The verdicts on the claims of Ristin et al. 2014 follow from the numbers."""
 
 import pytest
 

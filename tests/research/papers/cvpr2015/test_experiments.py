@@ -45,7 +45,7 @@ def few_trees(monkeypatch):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_one_is_performed_drawn_and_judged(name, tmp_path):
+def test_every_experiment_is_measured_drawn_and_judged(name, tmp_path):
     (experiment,) = find_experiments([name])
     outcome = run_experiment(
         experiment, tmp_path, small_context(experiment, quick=True, n_seeds=1, n_jobs=1)

@@ -1,4 +1,4 @@
-"""Which samples train, and of which the fine class is told."""
+"""Which samples are used for training, and which have fine labels."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What each table and figure says of made-up numbers."""
+"""The verdicts of each table and figure on made-up numbers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The figures: performed small, and taken up again after a stop."""
+"""The figures: run with tiny sizes, and resumed after an interruption."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def context_of(experiment: Experiment, n_seeds: int = 1) -> ExperimentContext:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_is_performed_and_its_picture_names_what_it_shows(
+def test_a_figure_is_measured_and_its_picture_names_what_it_shows(
     name: str, tmp_path: Path
 ) -> None:
     module, words = FIGURES[name]

@@ -1,4 +1,4 @@
-"""Words, histograms and what is told of patches."""
+"""Counts of words, and properties of patches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each figure says of made-up numbers."""
+"""The verdicts of each figure on made-up numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bags of words as their users meet them."""
+"""Bags of words as an estimator."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_one_picture_in_place_of_several_is_refused() -> None:
         bag.fit(PICTURES).transform(PICTURES[0])
 
 
-def test_a_stack_of_descriptors_is_no_picture() -> None:
+def test_a_stack_of_descriptors_is_not_an_image() -> None:
     stack = np.random.default_rng(0).integers(0, 256, (5, 20, 3)).astype(np.uint8)
     assert bag_of().fit_transform(stack).shape[0] == 5
 
@@ -309,7 +309,7 @@ def test_masks_without_pictures_are_refused() -> None:
         bag_of(features=features()).fit(PICTURES, masks=MASKS[:3])
 
 
-def test_wrong_questions_are_named() -> None:
+def test_wrong_calls_are_named() -> None:
     bag = bag_of()
     for name in ("codebook_", "n_words_", "thresholds_", "features_"):
         with pytest.raises(NotFittedError):

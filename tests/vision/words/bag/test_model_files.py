@@ -1,4 +1,4 @@
-"""Saved bags of words: the codebook and the features inside them."""
+"""Model files of bags of words, with codebook and features."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_thresholds_are_those_of_the_twin(block: int, seed: int, n_classes: int,
     assert found.tolist() == twin.thresholds(counts, codes)
 
 
-def test_a_word_that_all_images_have_is_told_by_how_often() -> None:
+def test_a_word_that_all_images_have_gets_a_threshold_above_one() -> None:
     counts = sparse.csr_array(np.array([[5], [7], [1], [2]]))
     codes = np.array([0, 0, 1, 1], dtype=np.int32)
     assert mutual_information_thresholds(counts, codes).tolist() == [3]

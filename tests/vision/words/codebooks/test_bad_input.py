@@ -1,4 +1,4 @@
-"""Wrong input gets an error that says what was wrong and what is allowed."""
+"""Invalid input of a codebook gives an error that names the problem."""
 
 from __future__ import annotations
 

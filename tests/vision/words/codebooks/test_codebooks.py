@@ -1,4 +1,4 @@
-"""All codebooks as their users meet them."""
+"""All codebooks as estimators."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_images_without_descriptors_have_no_words(make: Any) -> None:
 
 
 @every_codebook
-def test_there_are_no_more_words_than_different_descriptors(make: Any) -> None:
+def test_there_are_at_most_as_many_words_as_distinct_descriptors(make: Any) -> None:
     few = np.repeat(D[:4], 10, axis=0)
     codebook = make().fit(few)
     assert (codebook.words_per_tree_ == 4).all()
@@ -188,7 +188,7 @@ def test_kd_trees_cut_the_features_that_vary_most() -> None:
     assert set(tree["feature"][tree["child"] != 0]) <= {2, 4}
 
 
-def test_kd_trees_cut_beside_a_value_that_most_descriptors_share() -> None:
+def test_kd_trees_split_next_to_a_value_that_most_descriptors_share() -> None:
     sparse = np.float32([[0], [0], [0], [0], [0], [0], [3], [4]])
     words = RandomKDTrees(1, n_words=3, random_state=0).fit(sparse).transform(sparse)[:, 0]
     assert len(set(words[:6])) == 1

@@ -1,4 +1,4 @@
-"""Saved codebooks: exact, and closed to anything that is not a whole one."""
+"""Model files of codebooks: exact, and invalid files are refused."""
 
 from __future__ import annotations
 

@@ -49,11 +49,11 @@ def test_class_shares_are_those_of_the_training_descriptors():
         np.testing.assert_allclose(forest.word_shares_[word], shares)
 
 
-def test_votes_tell_digits_apart():
+def test_votes_separate_digits():
     assert fitted(n_estimators=20, n_words=None).score(X[TEST], Y[TEST]) > 0.9
 
 
-def test_more_words_tell_digits_apart_better():
+def test_more_words_separate_digits_better():
     few, many = fitted(n_words=20), fitted(n_words=200)
     assert many.score(X[TEST], Y[TEST]) > few.score(X[TEST], Y[TEST])
 
@@ -178,7 +178,7 @@ def test_a_reader_sees_one_forest_while_another_thread_teaches_it():
     assert np.array_equal(counts[[0]].toarray(), counts[[39]].toarray())
 
 
-def test_the_forest_keeps_descriptors_of_its_own():
+def test_the_forest_copies_its_descriptors():
     mine = X[TRAIN][Y[TRAIN] < 8].astype(np.float32)
     forests = [
         ERCForest(n_words=40, random_state=0).fit(mine, Y[TRAIN][Y[TRAIN] < 8]) for _ in "ab"

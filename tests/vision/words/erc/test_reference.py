@@ -1,4 +1,4 @@
-"""The core's clustering trees and their twin, node by node."""
+"""The clustering trees of the core compared with the reference implementation, node by node."""
 
 from __future__ import annotations
 

@@ -1,23 +1,44 @@
-"""Stored samples that get other classes, and the parts of a forest that grow again with them."""
+"""Give stored samples other classes, and classes other names or columns."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.forest.change.addition import core_plan, regrow_early
+from evergrow import _core
+from evergrow.estimators.forest.change.growth import regrow_early
+from evergrow.estimators.forest.change.update_plan import update_plan
 from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.value.fitted import FittedForest
-from evergrow.estimators.forest.value.history import EarlySamples, History
 from evergrow.estimators.forest.value.report import UpdateReport
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.progress import progress_bar
+from evergrow.foundation.turns import turn_of_file
 
 Rows = npt.NDArray[np.int32]
+
+
+def rename_classes(known: FittedForest, names: Mapping[Any, Any]) -> FittedForest:
+    """Rename classes; classes that get the same name are merged."""
+    with turn_of_file(known.forest.samples.path):
+        known.check_memory()
+        renamed = with_columns(known, *known.labels.renamed(names))
+        renamed.forest.samples.claim()
+        return renamed
+
+
+def with_columns(fitted: FittedForest, labels: ClassList, columns: list[int]) -> FittedForest:
+    """The same forest with classes renumbered: class ``c`` becomes ``columns[c]``."""
+    samples = fitted.forest.samples.copy()
+    samples.rename_classes(columns)
+    forest = fitted.forest.relabel(samples=samples, columns=columns, n_classes=len(labels))
+    history = replace(fitted.history, early=fitted.history.early.with_columns(columns))
+    return replace(fitted, labels=labels, forest=forest, history=history)
 
 
 def relabel(
@@ -32,45 +53,43 @@ def relabel(
     """Give stored rows other classes; ``labels`` are the classes known afterwards.
 
     Subtrees are grown again if at least ``share`` of their samples belong to one coarse class of
-    these rows, and so are leaves that hold such rows. What this gives may be extended; if it is to
-    be used as it is, :func:`settle` it.
+    these rows, and so are leaves that hold such rows. More samples can be added to the result;
+    before it is used for anything else, :func:`settle` it.
     """
     start = time.perf_counter()
     known.check_memory()
     samples = known.forest.samples.copy()
     samples.set_classes(rows, classes)
-    history = replace(known.history, n_updates=known.history.n_updates + 1)
-    history = history.with_early(_relabelled(history.early, samples.ids[rows], classes))
+    early = known.history.early.with_classes(samples.ids[rows], classes)
+    history = replace(known.history, n_updates=known.history.n_updates + 1, early=early)
     fitted = replace(known, labels=labels, history=history)
-    done: dict[str, Any] = {}
-    if history.early is None:
-        forest, done = _refined(known, samples, rows, request, history, len(labels), share)
+    counts: dict[str, Any] = {}
+    if not len(early):
+        plan = update_plan(request, history, len(labels), known) | {"n_refreshed": 0}
+        forest, counts = _refine(known.forest, samples, rows, share, plan, request)
         fitted = replace(fitted, forest=forest)
     seconds = time.perf_counter() - start
-    return fitted, UpdateReport("refine", len(rows), seconds=seconds, **done)
+    return fitted, UpdateReport("refine", len(rows), seconds=seconds, **counts)
 
 
 def settle(fitted: FittedForest, request: ForestRequest) -> FittedForest:
-    """Make a relabelled forest one that can be used."""
-    if fitted.history.early is not None:
-        return regrow_early(fitted, request)
-    # Last: once these may add to their file, the samples of before may not.
+    """Make a relabelled forest ready for use."""
+    fitted = regrow_early(fitted, request)
+    # Last, because from here on only the new forest may write to the file of the samples.
     fitted.forest.samples.claim()
     return fitted
 
 
-def _refined(
-    known: FittedForest,
-    samples: Any,
+def _refine(
+    forest: _core.Forest,
+    samples: _core.Samples,
     rows: Rows,
-    request: ForestRequest,
-    history: History,
-    n_classes: int,
     share: float,
-) -> tuple[Any, dict[str, Any]]:
-    plan = core_plan(request, history, n_classes, known) | {"n_refreshed": 0}
-    with progress_bar("refining trees", len(known.forest), request.verbose) as progress:
-        forest, done = known.forest.refine(
+    plan: dict[str, Any],
+    request: ForestRequest,
+) -> tuple[_core.Forest, dict[str, Any]]:
+    with progress_bar("refining trees", len(forest), request.verbose) as progress:
+        return forest.refine(
             samples=samples,
             rows=rows,
             share=share,
@@ -78,15 +97,3 @@ def _refined(
             n_threads=request.n_threads,
             progress=progress,
         )
-    return forest, done
-
-
-def _relabelled(
-    early: EarlySamples | None, ids: npt.NDArray[np.int64], classes: Rows
-) -> EarlySamples | None:
-    if early is None:
-        return None
-    place = {number: k for k, number in enumerate(early.ids.tolist())}
-    codes = early.codes.copy()
-    codes[[place[number] for number in ids.tolist()]] = classes
-    return replace(early, codes=codes)

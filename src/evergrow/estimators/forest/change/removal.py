@@ -1,115 +1,90 @@
-"""Taking samples and classes out of a forest, and giving classes other names."""
+"""Remove samples and classes from a forest."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.forest.change.addition import core_plan, regrow_early
+from evergrow.estimators.forest.change.eviction import without_rows
+from evergrow.estimators.forest.change.growth import regrow_early
+from evergrow.estimators.forest.change.relabeling import with_columns
+from evergrow.estimators.forest.change.update_plan import update_plan
 from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.storage.compaction import tidy_files
+from evergrow.estimators.forest.value.batch import Ids
 from evergrow.estimators.forest.value.fitted import FittedForest
-from evergrow.estimators.forest.value.history import EarlySamples
 from evergrow.estimators.forest.value.report import UpdateReport
-from evergrow.foundation.labels import ClassList
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.turns import turn_of_file
 
+_MOST_SHOWN = 5
+
 
 def forget(
-    known: FittedForest, codes: list[int], ids: npt.NDArray[np.int64], request: ForestRequest
+    known: FittedForest, codes: list[int], ids: Ids, request: ForestRequest
 ) -> tuple[FittedForest, UpdateReport]:
-    """Take whole classes and single samples, by their ids, out of a forest."""
+    """Remove whole classes, by their columns, and single samples, by their ids."""
     with turn_of_file(known.forest.samples.path):
         return _forget(known, codes, ids, request)
 
 
 def _forget(
-    known: FittedForest, codes: list[int], ids: npt.NDArray[np.int64], request: ForestRequest
+    known: FittedForest, codes: list[int], ids: Ids, request: ForestRequest
 ) -> tuple[FittedForest, UpdateReport]:
     start = time.perf_counter()
     known.check_memory()
     samples = known.forest.samples
-    stored, classes = samples.ids, samples.classes
-    leaving = (classes >= 0) & (np.isin(stored, ids) | np.isin(classes, codes))
-    check_stored(ids, stored[classes >= 0], "forget")
-    if leaving.sum() == (classes >= 0).sum() or len(codes) == len(known.labels):
-        raise ValueError("forget would leave no samples: train a new forest instead")
-    rows = np.flatnonzero(leaving).astype(np.int32)
-    history = replace(known.history, n_updates=known.history.n_updates + 1)
-    plan = core_plan(request, history, len(known.labels), known)
+    rows = _rows_to_remove(known, codes, ids)
+    removed_ids = samples.ids[rows]
+    history = replace(
+        known.history,
+        n_updates=known.history.n_updates + 1,
+        early=known.history.early.without(removed_ids),
+    )
+    plan = update_plan(request, history, len(known.labels), known)
     with progress_bar("forgetting", len(known.forest), request.verbose) as progress:
-        forest, done = known.forest.forget(
+        forest, counts = known.forest.forget(
             rows=rows, classes=codes, plan=plan, n_threads=request.n_threads, progress=progress
         )
-    left = samples.copy()
-    left.remove(rows)
-    forest = tidy_files(forest.with_samples(left), request.memory_limit)
+    forest = tidy_files(forest.with_samples(without_rows(samples, rows)), request.memory_limit)
     fitted = replace(known, forest=forest, history=history)
-    fitted = _without_early(fitted, rows=stored[rows])
     if codes:
-        fitted = _renumbered(fitted, *fitted.labels.without(codes))
-    if fitted.history.early is not None:
-        fitted = regrow_early(fitted, request)
-    # Last: once these may add to their file, the samples of before may not.
+        fitted = with_columns(fitted, *fitted.labels.without(codes))
+    fitted = regrow_early(fitted, request)
+    # Last, because from here on only the new forest may write to the file of the samples.
     fitted.forest.samples.claim()
     seconds = time.perf_counter() - start
-    return fitted, UpdateReport("forget", len(rows), seconds=seconds, **done)
+    return fitted, UpdateReport("forget", len(rows), seconds=seconds, **counts)
 
 
-def rename(known: FittedForest, names: Mapping[Any, Any]) -> FittedForest:
-    """Give classes other names; classes given one name become one."""
-    with turn_of_file(known.forest.samples.path):
-        return _rename(known, names)
+def _rows_to_remove(known: FittedForest, codes: list[int], ids: Ids) -> npt.NDArray[np.int32]:
+    samples = known.forest.samples
+    is_stored = samples.classes >= 0
+    check_stored(ids, samples.ids[is_stored], "forget")
+    leaving = is_stored & (np.isin(samples.ids, ids) | np.isin(samples.classes, codes))
+    if leaving.sum() == is_stored.sum() or len(codes) == len(known.labels):
+        raise ValueError("forget would leave no samples: train a new forest instead")
+    return np.flatnonzero(leaving).astype(np.int32)
 
 
-def _rename(known: FittedForest, names: Mapping[Any, Any]) -> FittedForest:
-    known.check_memory()
-    renamed = _renumbered(known, *known.labels.renamed(names))
-    renamed.forest.samples.claim()
-    return renamed
-
-
-def as_ids(samples: npt.ArrayLike, name: str = "samples") -> npt.NDArray[np.int64]:
-    """Ids that a caller lists, each once and sorted."""
+def as_ids(samples: npt.ArrayLike, name: str = "samples") -> Ids:
+    """Sample ids given by the caller, sorted and without duplicates."""
     ids = np.atleast_1d(np.asarray(samples))
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
         raise ValueError(f"{name} must be a list of integer ids, got {samples!r}")
     return np.unique(ids.astype(np.int64))
 
 
-def check_stored(ids: npt.NDArray[np.int64], stored: npt.NDArray[np.int64], what: str) -> None:
-    """Raise a ``ValueError`` that lists ids of samples that are not stored."""
+def check_stored(ids: Ids, stored: Ids, action: str) -> None:
+    """Raise a ``ValueError`` that lists the ids of samples that are not stored."""
     unknown = np.setdiff1d(ids, stored)
     if len(unknown):
-        shown = ", ".join(str(i) for i in unknown[:5].tolist())
-        more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+        shown = ", ".join(str(i) for i in unknown[:_MOST_SHOWN].tolist())
+        more = f" and {len(unknown) - _MOST_SHOWN} more" if len(unknown) > _MOST_SHOWN else ""
         raise ValueError(
-            f"{what} got samples that are not stored: {shown}{more}; "
+            f"{action} got samples that are not stored: {shown}{more}; "
             "ids are in sample_ids_ after each fit and partial_fit"
         )
-
-
-def _without_early(fitted: FittedForest, rows: npt.NDArray[np.int64]) -> FittedForest:
-    early = fitted.history.early
-    if early is None:
-        return fitted
-    kept = ~np.isin(early.ids, rows)
-    left = EarlySamples(early.X[kept], early.codes[kept], early.ids[kept])
-    return replace(fitted, history=fitted.history.with_early(left))
-
-
-def _renumbered(fitted: FittedForest, labels: ClassList, columns: list[int]) -> FittedForest:
-    samples = fitted.forest.samples.copy()
-    samples.rename_classes(columns)
-    forest = fitted.forest.relabel(samples=samples, columns=columns, n_classes=len(labels))
-    history = fitted.history
-    if history.early is not None:
-        codes = np.array(columns)[history.early.codes].astype(np.int32)
-        history = history.with_early(replace(history.early, codes=codes))
-    return replace(fitted, labels=labels, forest=forest, history=history)

@@ -1,8 +1,8 @@
-"""Updates of forests whose trees stay with the workers of the engine in use.
+"""The driver's side of updates: resident trees, which workers hold between updates.
 
-A forest here is always complete. Workers have copies of groups of its trees; an update sends them
-the new samples, and what changed in the trees comes back. So nothing depends on a worker: one that
-is lost is given its group again, and an update that fails has changed nothing here.
+The driver always has the complete forest. Workers hold copies of groups of its trees: an update
+sends them the new samples, and they send back what changed in the trees. So nothing depends on a
+worker: if one is lost, its group is loaded again elsewhere, and a failed update changes nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.forest.cluster.driver_grow import standardize_all
+from evergrow.estimators.forest.cluster.worker_grow import Group
 from evergrow.estimators.forest.cluster.worker_update import (
     TreeUpdateTask,
     load_group,
@@ -28,39 +27,34 @@ from evergrow.estimators.forest.cluster.worker_update import (
     update_group,
 )
 from evergrow.estimators.forest.request import ForestRequest
+from evergrow.estimators.forest.storage.scratch_file import standardize_all
+from evergrow.estimators.forest.value.batch import Codes
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.sample_matrix import SampleMatrix
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.engine import Engine, Job, VersionChange, current_engine
 
-# Strategies that compute much for what they change; with the others a worker would take as long to
-# send what it changed as it takes to change it here.
-_GROWS_AGAIN = ("rtst", "rust")
-# Estimated: sending and taking in what RTST and RUST change takes about as long as half of the
-# update on as many processors, so twice the threads gain nothing and four times do.
+# Estimated: sending and receiving the changes of RTST and RUST takes about half as long as the
+# update itself on as many processors, so twice the threads gain nothing and four times do.
 _FEWEST_TIMES = 4
-
-Codes = npt.NDArray[np.int32]
-# First tree, and number of trees.
-Group = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class _Version:
-    """Who has updated a forest last, and the name of its trees there if they stay with workers."""
+    """The engine that updated a forest last, and the name of its resident trees if it has any."""
 
     engine: Engine
     name: str | None
     groups: tuple[Group, ...]
 
 
-# Forests never change, so one that was forgotten from, or renamed, is another and not in here.
+# Forests are immutable: after forget or rename a forest is another value, which is not in here.
 _versions: weakref.WeakKeyDictionary[FittedForest, _Version] = weakref.WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
 class ResidentTrees:
-    """A forest whose trees are, or will be, with workers; ``after`` names its next version."""
+    """A forest whose trees are held by workers; ``after`` names its version after the update."""
 
     engine: Engine
     known: FittedForest
@@ -70,14 +64,15 @@ class ResidentTrees:
 
     def update(
         self,
+        forest: _core.Forest,  # noqa: ARG002
         samples: _core.Samples,
         numbers: Codes,
         evicted: Codes,
         request: ForestRequest,
         plan: Any,
     ) -> tuple[_core.Forest, dict[str, Any]]:
-        """What ``_core.Forest.update`` gives; ``numbers`` are the new rows of the samples."""
-        engine = self.engine
+        """Update the trees as ``_core.Forest.update``; ``numbers`` are the new rows."""
+        capacity = self.engine.capacity
         task = TreeUpdateTask(
             samples.take(numbers),
             samples.classes[numbers],
@@ -85,19 +80,19 @@ class ResidentTrees:
             numbers,
             evicted,
             plan,
-            engine.capacity.threads_per_worker if engine.capacity.is_remote else request.n_threads,
+            capacity.threads_per_worker if capacity.is_remote else request.n_threads,
         )
         try:
-            return self._changed(samples, task, request.verbose)
+            return self._run(task, samples, request.verbose)
         except BaseException:
-            engine.release(self.after)
+            self.engine.release(self.after)
             raise
 
-    def _changed(
-        self, samples: _core.Samples, task: TreeUpdateTask, verbose: int
+    def _run(
+        self, task: TreeUpdateTask, samples: _core.Samples, verbose: int
     ) -> tuple[_core.Forest, dict[str, Any]]:
         found: list[Any] = [None] * len(self.groups)
-        done: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         parts = [None] * len(self.groups)
         job = Job(update_group, parts, [task], "updating groups of trees", verbose)
         versions = VersionChange(self.before, self.after, self._load)
@@ -108,8 +103,8 @@ class ResidentTrees:
                 n_classes=task.plan["n_classes"],
                 before=self.known.forest.group(*self.groups[place]),
             )
-            done.update(update_counts(arrays))
-        return _core.Forest.joined(samples, found), dict(done)
+            counts.update(update_counts(arrays))
+        return _core.Forest.joined(samples, found), dict(counts)
 
     def _load(self, place: int) -> tuple[Any, list[Any]]:
         first_tree, n_trees = self.groups[place]
@@ -128,9 +123,9 @@ class ResidentTrees:
 
 
 def resident_trees(known: FittedForest, request: ForestRequest) -> ResidentTrees | None:
-    """The groups of a forest that workers are to update; None where it is updated here."""
+    """The resident trees of a forest that workers update; None if it is updated here."""
     engine = current_engine()
-    if engine is None or not _can_be_kept(known, request):
+    if engine is None or not _can_be_resident(known, request):
         return None
     version = _versions.get(known)
     if version is not None and version.engine is not engine:
@@ -145,35 +140,35 @@ def resident_trees(known: FittedForest, request: ForestRequest) -> ResidentTrees
     return ResidentTrees(engine, known, str(version.name), _new_name(), version.groups)
 
 
-def note_update(fitted: FittedForest, kept: ResidentTrees | None) -> None:
-    """Remember who has the trees of a forest that was just updated."""
+def note_update(fitted: FittedForest, resident: ResidentTrees | None) -> None:
+    """Record the engine and resident trees of a forest that was just updated."""
     engine = current_engine()
-    if kept is not None:
-        _note(fitted, kept.engine, kept.after, kept.groups)
+    if resident is not None:
+        _note(fitted, resident.engine, resident.after, resident.groups)
     elif engine is not None:
         _versions[fitted] = _Version(engine, None, ())
 
 
 def _note(fitted: FittedForest, engine: Engine, name: str, groups: tuple[Group, ...]) -> _Version:
     version = _versions[fitted] = _Version(engine, name, groups)
-    # Who lets go of the forest lets go of its copy.
+    # When the forest is freed, so are the copies that workers hold.
     weakref.finalize(fitted, engine.release, name).atexit = False
     return version
 
 
-def _can_be_kept(known: FittedForest, request: ForestRequest) -> bool:
-    """Rows of a named file, and those beyond the memory limit, are on a disk of this machine."""
+def _can_be_resident(known: FittedForest, request: ForestRequest) -> bool:
+    """False if rows are in a named file or a scratch file, which only this machine can read."""
     in_memory = request.memory_limit is None and known.forest.samples.path is None
     return in_memory and known.has_training_rows
 
 
 def _is_worth_it(engine: Engine, request: ForestRequest) -> bool:
     n_there = engine.capacity.n_workers * engine.capacity.threads_per_worker
-    return request.strategy in _GROWS_AGAIN and n_there >= _FEWEST_TIMES * request.n_threads
+    return request.strategy.grows_again and n_there >= _FEWEST_TIMES * request.n_threads
 
 
 def _even_groups(n_trees: int, n_workers: int) -> tuple[Group, ...]:
-    """As many groups as there are workers to update them, or trees.
+    """One group per worker, or per tree if there are fewer trees.
 
     >>> _even_groups(10, 4)
     ((0, 2), (2, 3), (5, 2), (7, 3))

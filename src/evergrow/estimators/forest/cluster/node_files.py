@@ -1,12 +1,12 @@
-"""Standardised rows in one file of each node, which all workers there read as memory.
+"""One memory-mapped file of standardised rows per node, shared by all workers there.
 
-The first worker of a node that needs the file makes it, others wait. It has a name for as long as a
-forest is grown; whoever has mapped it keeps it beyond that. A worker maps it for as long as a task
-runs: an idle one would keep a disk full.
+The first worker of a node that needs the file writes it; the others wait. The file has a name while
+the forest is grown; a mapping outlives the name. A worker maps the file only while a task runs,
+because an idle worker must not occupy disk space.
 
-Whoever reads a file holds a shared lock of it, from before it has its name. The lock belongs to the
-open file, which the mapping keeps open, and so ends with the mapping or the process, however that
-ends. Files without one are left behind by programs that were killed, and are removed by the next.
+Every reader holds a shared lock on the file, from before the file gets its name. The lock belongs
+to the open file, which the mapping keeps open, so it ends with the mapping or the process. A file
+without a lock was left behind by a program that was killed, and the next program removes it.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from evergrow.foundation.locks import locked
 try:
     import fcntl
 except ImportError:
-    # There such files stay until their program removes them.
+    # Without locks, such files stay until their program removes them.
     fcntl = None  # type: ignore[assignment]
 
 _PREFIX, _SUFFIX = "evergrow-rows-", ".bin"
 
 
 class NodeFile:
-    """What a worker must know to make the file: small, but for the shards that it names.
+    """What a worker needs to write the file.
 
     Parameters
     ----------
     X : Shards
-        The rows, on storage that every node reads.
+        The rows, on storage that every node can read.
     standardization : Standardization
-        How they are standardize_all.
+        Scaling of the features.
     half : bool
-        Whether in half precision.
+        Write half precision.
     chunk_bytes : int
-        Bytes of rows that are held at once.
+        Bytes of rows that are held in memory at once.
     """
 
     def __init__(
@@ -63,27 +63,27 @@ class NodeFile:
         self.half = half
         self.dtype = np.dtype(np.uint16 if half else np.float32)
         self.chunk_bytes = chunk_bytes
-        # One forest, one file: two programs on a node do not share, nor take away from each other.
+        # One file per forest: two programs on a node neither share files nor remove each other's.
         self.name = secrets.token_hex(16)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and floats in a row."""
+        """Number of rows, and width of a row."""
         return self.X.shape[0], _core.padded_width(self.X.shape[1])
 
 
 def open_node_samples(
-    rows: NodeFile, codes: npt.NDArray[np.int32], ids: npt.NDArray[np.int64]
+    wanted: NodeFile, codes: npt.NDArray[np.int32], ids: npt.NDArray[np.int64]
 ) -> _core.Samples:
-    """The samples over the file of this node, which is made if it is not there."""
+    """The samples over the file of this node, which is written if it does not exist."""
     _, places = class_order(codes)
-    with _opened(rows, codes) as file:
-        mapped = mapped_rows(file.fileno(), rows.shape, rows.dtype)
-    return _core.Samples.over(mapped, codes, ids, n_features=rows.X.shape[1], places=places)
+    with _open_or_write(wanted, codes) as file:
+        mapped = mapped_rows(file.fileno(), wanted.shape, wanted.dtype)
+    return _core.Samples.over(mapped, codes, ids, n_features=wanted.X.shape[1], places=places)
 
 
 def remove_node_file(name: str) -> Arrays:
-    """Take the name of a file away; it is gone when nobody reads it any more."""
+    """Unlink a file; its space is freed when no worker maps it any more."""
     _path(name).unlink(missing_ok=True)
     return {}
 
@@ -92,34 +92,34 @@ def _path(name: str) -> Path:
     return Path(scratch_folder()) / f"{_PREFIX}{name}{_SUFFIX}"
 
 
-def _opened(rows: NodeFile, codes: npt.NDArray[np.int32]) -> BinaryIO:
-    path = _path(rows.name)
+def _open_or_write(wanted: NodeFile, codes: npt.NDArray[np.int32]) -> BinaryIO:
+    path = _path(wanted.name)
     with locked(path, lambda: None):
         try:
             file = open(path, "rb")  # noqa: SIM115
         except FileNotFoundError:
             file = None
         if file is not None:
-            if _is_ours(file, path):
+            if _lock_shared(file, path):
                 return file
             file.close()
-        _remove_left_behind(path.parent)
-        return _made(rows, codes, path)
+        _remove_stale_files(path.parent)
+        return _write(wanted, codes, path)
 
 
-def _made(rows: NodeFile, codes: npt.NDArray[np.int32], path: Path) -> BinaryIO:
-    """Write the file aside; it has its name when it is whole."""
+def _write(wanted: NodeFile, codes: npt.NDArray[np.int32], path: Path) -> BinaryIO:
+    """Write the file under a temporary name and rename it when it is complete."""
     file, aside = _new_file(path)
     try:
-        n_rows, width = rows.shape
-        reserve_space(file.fileno(), str(path.parent), n_rows * width * rows.dtype.itemsize)
+        n_rows, width = wanted.shape
+        reserve_space(file.fileno(), str(path.parent), n_rows * width * wanted.dtype.itemsize)
         write_by_class(
             file.fileno(),
-            lambda numbers: np.asarray(rows.X[numbers]),
+            lambda numbers: np.asarray(wanted.X[numbers]),
             codes,
-            Standardization(rows.mean, rows.scale),
-            half=rows.half,
-            chunk_bytes=rows.chunk_bytes,
+            Standardization(wanted.mean, wanted.scale),
+            half=wanted.half,
+            chunk_bytes=wanted.chunk_bytes,
         )
         os.replace(aside, path)
     except BaseException:
@@ -130,44 +130,44 @@ def _made(rows: NodeFile, codes: npt.NDArray[np.int32], path: Path) -> BinaryIO:
 
 
 def _new_file(path: Path) -> tuple[BinaryIO, Path]:
-    """A file beside another, and its path; nobody else may read what is in it."""
+    """A new temporary file next to ``path``, readable by this user only, and its path."""
     while True:
         aside = path.with_suffix(f".{secrets.token_hex(4)}.tmp")
-        file = open(aside, "x+b", buffering=0, opener=_for_us_alone)  # noqa: SIM115
-        if _is_ours(file, aside):
+        file = open(aside, "x+b", buffering=0, opener=_private_opener)  # noqa: SIM115
+        if _lock_shared(file, aside):
             return file, aside
         file.close()
 
 
-def _for_us_alone(path: str, flags: int) -> int:
+def _private_opener(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _is_ours(file: BinaryIO, path: Path) -> bool:
-    """Say that a file is in use; False if it was removed before that could be said."""
+def _lock_shared(file: BinaryIO, path: Path) -> bool:
+    """Lock a file as in use; False if it was removed before it was locked."""
     if fcntl is not None:
         fcntl.flock(file.fileno(), fcntl.LOCK_SH)
-    return _is_still(file, path)
+    return _is_linked(file, path)
 
 
-def _is_still(file: BinaryIO, path: Path) -> bool:
+def _is_linked(file: BinaryIO, path: Path) -> bool:
     try:
         return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
     except FileNotFoundError:
         return False
 
 
-def _remove_left_behind(folder: Path) -> None:
-    """Remove files that nobody reads: their programs were killed before they could."""
+def _remove_stale_files(folder: Path) -> None:
+    """Remove files that no process has locked: their programs were killed."""
     if fcntl is None:
         return
     for path in folder.glob(f"{_PREFIX}*"):
         try:
             with open(path, "rb") as file:
                 fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # It may have been renamed since, and this be the name of another.
-                if _is_still(file, path):
+                # The name may belong to another file by now.
+                if _is_linked(file, path):
                     path.unlink()
         except OSError:
-            # In use, of somebody else, or gone by now.
+            # In use, owned by another user, or already removed.
             continue

@@ -1,8 +1,8 @@
-"""What a worker does with a group of the trees of a forest; imports nothing that is not needed.
+"""The worker's side of growing a forest: tasks that grow a group of its trees.
 
 A tree is a function of the seed, its number and the samples. So groups of trees can be grown
-anywhere, in any order, and more than once; joined in order they are the forest that would have
-been grown in one piece.
+anywhere, in any order and more than once. Joined in order they are the forest that a single
+process would grow. This module imports as little as possible, because every worker loads it.
 """
 
 from __future__ import annotations
@@ -14,23 +14,22 @@ import numpy.typing as npt
 
 from evergrow import _core
 from evergrow.estimators.forest.cluster.node_files import NodeFile, open_node_samples
+from evergrow.estimators.forest.value.batch import Codes, Ids
 from evergrow.foundation.engine import Arrays
 
-Codes = npt.NDArray[np.int32]
-Ids = npt.NDArray[np.int64]
 # First tree, and number of trees.
 Group = tuple[int, int]
 
 
 def grow_over(group: Group, samples: _core.Samples, growth: dict[str, Any]) -> Arrays:
-    """Grow some trees; ``growth`` is what the core is told besides samples and trees."""
+    """Grow a group of trees; ``growth`` are the other arguments of ``_core.Forest.grow``."""
     first_tree, n_trees = group
     forest = _core.Forest.grow(
         samples=samples,
         n_trees=n_trees,
         first_tree=first_tree,
         progress=None,
-        # They are let go as soon as they are arrays.
+        # The trees are freed as soon as they are arrays.
         packs_trees=False,
         **growth,
     )
@@ -45,15 +44,15 @@ def grow_over_rows(
     n_features: int,
     growth: dict[str, Any],
 ) -> Arrays:
-    """The same over rows of a shared matrix, where they lie."""
+    """Grow a group of trees over the rows of a shared matrix, without copying them."""
     return grow_over(group, _core.Samples.over(rows, codes, ids, n_features=n_features), growth)
 
 
 def grow_over_shards(
-    group: Group, rows: NodeFile, codes: Codes, ids: Ids, growth: dict[str, Any]
+    group: Group, file: NodeFile, codes: Codes, ids: Ids, growth: dict[str, Any]
 ) -> Arrays:
-    """The same over shards, of which each node makes a file in the order that growing reads."""
-    return grow_over(group, open_node_samples(rows, codes, ids), growth)
+    """Grow a group of trees over shards, of which each node makes one file sorted by class."""
+    return grow_over(group, open_node_samples(file, codes, ids), growth)
 
 
 def trees_to_arrays(forest: _core.Forest) -> Arrays:
@@ -68,7 +67,7 @@ def trees_to_arrays(forest: _core.Forest) -> Arrays:
 def forest_from_arrays(
     arrays: Arrays, samples: _core.Samples, proposer: str, n_classes: int
 ) -> _core.Forest:
-    """The forest of :func:`trees_to_arrays`, over the samples that it was grown from."""
+    """Rebuild from :func:`trees_to_arrays`, over the samples that the trees were grown from."""
     n_comparisons = arrays["n_comparisons"].tolist()
     trees: list[Arrays] = [{} for _ in n_comparisons]
     for key, array in arrays.items():

@@ -1,4 +1,4 @@
-"""What a worker does with a group of trees that stays with it."""
+"""The worker's side of updates: a worker holds a group of trees and updates it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
+from evergrow.estimators.forest.value.batch import Codes, Ids
 from evergrow.estimators.forest.value.sample_matrix import as_floats
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.engine import Arrays
 
 _REPORT = "report."
 
-Codes = npt.NDArray[np.int32]
-Ids = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class TreeGroup:
-    """Some trees of a forest over all its samples, and the number of the first of them."""
+    """Some trees of a forest over all its samples, and the number of the first tree."""
 
     first_tree: int
     forest: _core.Forest
@@ -29,9 +27,9 @@ class TreeGroup:
 
 @dataclass(frozen=True)
 class TreeUpdateTask:
-    """One update, the same for every group: rows as samples hold them, and what the core is told.
+    """One update, the same for every group: new rows as the core stores them, and the plan.
 
-    ``numbers`` are those that the samples give the new rows.
+    ``numbers`` are the row numbers that the samples give the new rows.
     """
 
     rows: npt.NDArray[Any]
@@ -52,7 +50,7 @@ def load_group(
     codes: Codes,
     ids: Ids,
 ) -> TreeGroup:
-    """Trees from all that they are, over rows of a shared matrix where they lie."""
+    """Build a group of trees over the rows of a shared matrix, without copying them."""
     samples = _core.Samples.over(rows, codes, ids, n_features=n_features)
     forest = _core.Forest.changed(
         samples=samples, changes=changes, n_classes=n_classes, before=None
@@ -61,15 +59,15 @@ def load_group(
 
 
 def update_group(group: TreeGroup, part: None, task: TreeUpdateTask) -> tuple[TreeGroup, Arrays]:  # noqa: ARG001
-    """The group after an update, and what has changed in its trees."""
+    """The group after an update, and what changed in its trees."""
     samples = group.forest.samples.copy()
     numbers = samples.add(len(task.ids))
     if not np.array_equal(numbers, task.numbers):
-        raise RuntimeError("the samples of a worker are not those of the forest")
+        raise RuntimeError("the samples of a worker differ from those of the forest")
     rows = np.ascontiguousarray(as_floats(task.rows), dtype=np.float32)
     scale = Standardization.identity(samples.n_features).core
     samples.write(numbers, rows, task.codes, task.ids, scale)
-    forest, done = group.forest.update(
+    forest, counts = group.forest.update(
         samples=samples,
         rows=numbers,
         evicted=task.evicted,
@@ -84,17 +82,17 @@ def update_group(group: TreeGroup, part: None, task: TreeUpdateTask) -> tuple[Tr
         left.remove(task.evicted)
         forest = forest.with_samples(left)
     found: Arrays = {str(tree): array for tree, array in enumerate(changes)}
-    found.update({_REPORT + name: np.array(value) for name, value in done.items()})
+    found.update({_REPORT + name: np.array(value) for name, value in counts.items()})
     return TreeGroup(group.first_tree, forest), found
 
 
 def tree_changes(arrays: Arrays) -> list[npt.NDArray[np.uint8]]:
-    """The changes of every tree, of what :func:`update_group` gives."""
+    """The changes of every tree, from the arrays of :func:`update_group`."""
     return [array for name, array in arrays.items() if not name.startswith(_REPORT)]
 
 
 def update_counts(arrays: Arrays) -> dict[str, Any]:
-    """What the core says of the update."""
+    """Counts and times of the update, from the arrays of :func:`update_group`."""
     return {
         name.removeprefix(_REPORT): array.item()
         for name, array in arrays.items()

@@ -1,69 +1,70 @@
-"""What training holds in memory besides the trees, and what a memory limit leaves for rows.
+"""How much memory training needs in addition to the trees, and what a memory limit allows.
 
-Rows that do not fit lie in a file. Those of large nodes are read there; what the limit leaves is
-shared out to the threads, which copy the rows of small subtrees into it.
+Rows that exceed the limit go to a scratch file. Large nodes read their rows from the file; small
+subtrees copy theirs into memory, for which each thread gets an equal part of what is left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+
+from evergrow.estimators.forest.splits import SplitRules
 
 _MIB = 1 << 20
 
-# Small arrays, interpreter objects, and what the allocator keeps of memory that was given back.
+# Small arrays, interpreter objects, and freed memory that the allocator retains.
 _SLACK = 24 * _MIB
 _SLACK_PER_THREAD = 4 * _MIB
 
-# What Python and its libraries hold before training counts too: copies of rows leave this much
-# of the limit alone, or this part of it where that is less.
-_PROCESS, _PROCESS_PART = 96 * _MIB, 6
+# Python and its libraries also take memory before training: copies of rows leave this much of the
+# limit free, or this fraction of it if that is less.
+_PROCESS_BYTES, _PROCESS_FRACTION = 96 * _MIB, 6
 
-# Least budget for rows of a thread: subtrees of fewer bytes are too small to be worth a copy.
+# Fewest bytes of rows per thread: smaller subtrees are not worth a copy.
 _LEAST_ROWS = _MIB
 
-# A budget that no row fits into, but a budget: trees are then grown without a copy of them.
+# A budget that no row fits into: trees are grown without copies of rows.
 _NO_COPIES = 1
 
-# More at once makes a file no faster.
+# Larger chunks do not make writing a file faster.
 _MOST_CHUNK = 1 << 30
 
-# Rows that the core unpacks at once from half precision, and how many do so.
+# Rows that the core converts from half precision at once, and number of such buffers.
 _UNPACKED, _READERS = 512, 2
 
 # Class and id of a sample.
 SAMPLE_BYTES = 12
-# In bytes per place of a row, removed ones too, once: class, id and place of the row; n ln n, twice
-# as long after updates.
+# Bytes held once per row slot, free slots included: class, id and position of the row, and the
+# table of n ln n, which is twice as long after updates.
 _SHARED_PER_PLACE = {"fit": SAMPLE_BYTES + 16 + 8, "update": SAMPLE_BYTES + 2 * 16 + 16}
-# Per stored row: its number sorted by class and the space for sorting; codes, ids and places of the
-# caller.
+# Bytes held once per stored row: its number sorted by class and space for sorting; codes, ids and
+# positions of the caller.
 _SHARED_PER_ROW = 8 + 16
-# In each thread: rows of the tree, drawn and on their way to a side; where a copy lies. An update
-# also has the rows below a node, their nearest means, and marks of those that leave.
+# Bytes held per row in each thread: rows drawn for the tree, rows being partitioned, positions of
+# copies. An update also holds the rows below a node, their nearest means and marks of removed rows.
 _THREAD_PER_ROW = {"fit": 8 + 8 + 4, "update": 8 + 8 + 4 + 24}
-# Choosing samples to let go.
+# Bytes per row for choosing the samples to evict.
 _EVICTED_PER_ROW = 120
 
-# The part of a limit that rows may take on their way from one file to another.
-_MOVING_PART = 4
+# The fraction of the limit that rows may take while they are copied from one file to another.
+_COPY_FRACTION = 4
 
 
 @dataclass(frozen=True)
 class MemoryDemand:
-    """Training of one forest, by all that its memory depends on."""
+    """Memory that training of one forest needs, and all it depends on."""
 
     kind: str  # "fit" or "update"
-    n_rows: int  # stored, those that come included
+    n_rows: int  # stored rows, new ones included
     n_new: int
-    width: int  # numbers in a row
+    width: int  # values in a row, with padding
     half: bool
     n_classes: int
     n_threads: int
-    rules: Mapping[str, Any]  # of splitting nodes
+    rules: SplitRules
     evicts: bool
-    n_removed: int = 0  # places of removed rows that stay free
+    n_removed: int = 0  # free slots of removed rows
 
     @property
     def row_bytes(self) -> int:
@@ -71,8 +72,8 @@ class MemoryDemand:
         return self.width * (2 if self.half else 4)
 
     @property
-    def _most(self) -> str:
-        """The kind of work that takes most: a fit that lets samples go ends with an update."""
+    def _peak_kind(self) -> str:
+        """The kind that needs most memory: a fit that evicts samples ends with an update."""
         return "update" if self.evicts else self.kind
 
     @property
@@ -80,50 +81,50 @@ class MemoryDemand:
         """Bytes held once."""
         per_row = _SHARED_PER_ROW + (_EVICTED_PER_ROW if self.evicts else 0)
         n_places = self.n_rows + self.n_removed
-        return _SLACK + self.n_rows * per_row + n_places * _SHARED_PER_PLACE[self._most]
+        return _SLACK + self.n_rows * per_row + n_places * _SHARED_PER_PLACE[self._peak_kind]
 
     @property
     def per_thread(self) -> int:
-        """Bytes held by each thread, copies of rows aside."""
+        """Bytes held by each thread, without copies of rows."""
         unpacked = _READERS * _UNPACKED * self.width * 4 if self.half else 0
         return (
             _SLACK_PER_THREAD
-            + self.n_rows * _THREAD_PER_ROW[self._most]
+            + self.n_rows * _THREAD_PER_ROW[self._peak_kind]
             + unpacked
             + _PROPOSERS[self.rules["proposer"]](self)
         )
 
     @property
     def least(self) -> int:
-        """Bytes without which it cannot be done."""
+        """The smallest possible memory limit, in bytes."""
         return self.shared + self.n_threads * (self.per_thread + _LEAST_ROWS)
 
 
-def _ncm(work: MemoryDemand) -> int:
-    """Nearest mean and score of every row; means, and counts of every class at each."""
-    k = int(work.rules["n_centroids"])
-    tried = min(int(work.rules["n_candidates"]), 1 << 20)
-    return 6 * work.n_rows + k * (6 * work.width + 4 * work.n_classes + tried)
+def _ncm(demand: MemoryDemand) -> int:
+    """Nearest mean and score of every row; means, and class counts at each mean."""
+    k = int(demand.rules["n_centroids"])
+    tried = min(int(demand.rules["n_candidates"]), 1 << 20)
+    return 6 * demand.n_rows + k * (6 * demand.width + 4 * demand.n_classes + tried)
 
 
-def _regularised(work: MemoryDemand) -> int:
-    """Means of all classes, their scores of some rows, and nearest ones in many sets."""
-    scored = min(work.n_rows, int(work.rules["max_scoring_samples"]) or work.n_rows)
-    nearest = 2 * min(scored * int(work.rules["n_subsets"]), max(1 << 24, scored))
-    scores = 4 * max(1 << 18, 32 * work.n_classes)
-    tried = 64 * int(work.rules["n_centroids"]) * min(int(work.rules["n_candidates"]), 1 << 20)
-    return 14 * work.n_rows + nearest + scores + 6 * work.width * work.n_classes + tried
+def _regularised(demand: MemoryDemand) -> int:
+    """Means of all classes, their scores of some rows, and the nearest mean in each subset."""
+    scored = min(demand.n_rows, int(demand.rules["max_scoring_samples"]) or demand.n_rows)
+    nearest = 2 * min(scored * int(demand.rules["n_subsets"]), max(1 << 24, scored))
+    scores = 4 * max(1 << 18, 32 * demand.n_classes)
+    tried = 64 * int(demand.rules["n_centroids"]) * min(int(demand.rules["n_candidates"]), 1 << 20)
+    return 14 * demand.n_rows + nearest + scores + 6 * demand.width * demand.n_classes + tried
 
 
-def _threshold(work: MemoryDemand) -> int:
-    """Values of all rows for some candidates, one set of which is ranked."""
-    values = min(work.n_rows * int(work.rules["n_candidates"]), max(1 << 22, work.n_rows))
-    return 4 * values + 5 * work.n_rows + 12 * work.n_classes + 32 * 6 * work.width
+def _threshold(demand: MemoryDemand) -> int:
+    """Values of all rows for several candidates, and space to rank one of them."""
+    values = min(demand.n_rows * int(demand.rules["n_candidates"]), max(1 << 22, demand.n_rows))
+    return 4 * values + 5 * demand.n_rows + 12 * demand.n_classes + 32 * 6 * demand.width
 
 
-def _svm(work: MemoryDemand) -> int:
-    """The same, and the rows that planes are trained on."""
-    return _threshold(work) + 2000 * (4 * work.width + 40)
+def _svm(demand: MemoryDemand) -> int:
+    """As for thresholds, and the rows that hyperplanes are trained on."""
+    return _threshold(demand) + 2000 * (4 * demand.width + 40)
 
 
 _PROPOSERS: dict[str, Callable[[MemoryDemand], int]] = {
@@ -137,18 +138,18 @@ _PROPOSERS: dict[str, Callable[[MemoryDemand], int]] = {
 
 @dataclass(frozen=True)
 class MemoryBudget:
-    """Where new rows go, and how many bytes may be used for what.
+    """Where new rows are stored, and how many bytes of rows may be held in memory.
 
     Attributes
     ----------
     in_file : bool
-        New rows go to a file.
+        New rows go to a scratch file.
     spills : bool
-        So do rows that are held in memory by now.
+        Rows that are in memory so far go to a scratch file too.
     row_budget : int
         Bytes of rows that each thread may copy; 0 without a limit.
     chunk_bytes : int
-        Bytes of rows that are held at once on their way to a file.
+        Bytes of rows that are held at once while writing a file.
     """
 
     in_file: bool = False
@@ -158,27 +159,27 @@ class MemoryBudget:
 
 
 def copy_bytes(limit: int) -> int:
-    """Bytes of rows that may be held at once while rows move to another file."""
-    return min(_MOST_CHUNK, max(_LEAST_ROWS, limit // _MOVING_PART))
+    """Bytes of rows that may be held at once while copying to another file."""
+    return min(_MOST_CHUNK, max(_LEAST_ROWS, limit // _COPY_FRACTION))
 
 
 def _in_mib(n_bytes: int) -> str:
-    # Rounded down: a limit that is refused must not read like the one that is asked for.
+    # Rounded down, so that a limit that is too small is not shown as the required one.
     tenths = n_bytes * 10 // _MIB
     return f"{n_bytes} bytes" if tenths == 0 else f"{tenths / 10:g}MiB"
 
 
 def budget_for(
-    work: MemoryDemand, limit: int | None, *, held: int = 0, mapped: bool = False
+    demand: MemoryDemand, limit: int | None, *, held: int = 0, mapped: bool = False
 ) -> MemoryBudget:
-    """What a limit leaves; a ``ValueError`` if it is less than the work takes.
+    """What a memory limit allows; a ``ValueError`` if it is less than training needs.
 
     Parameters
     ----------
-    work : MemoryDemand
-        What is to be done.
+    demand : MemoryDemand
+        What training needs.
     limit : int or None
-        Bytes that may be used besides the trees; None for no limit.
+        Bytes that may be used in addition to the trees; None for no limit.
     held : int, default=0
         Bytes of rows that are in memory already.
     mapped : bool, default=False
@@ -187,26 +188,28 @@ def budget_for(
     Returns
     -------
     budget : MemoryBudget
-        All of it without a limit.
+        Where new rows are stored, and how many bytes of them may be held in memory.
     """
     if limit is None:
         return MemoryBudget()
-    if limit < work.least:
+    if limit < demand.least:
         raise ValueError(
-            f"memory_limit must be at least {-(-work.least // _MIB)}MiB for {work.n_rows} samples "
-            f"of {work.n_classes} classes in {work.n_threads} threads, got {_in_mib(limit)}; fewer "
-            "threads (n_jobs) take less"
+            f"memory_limit must be at least {-(-demand.least // _MIB)}MiB for {demand.n_rows} "
+            f"samples of {demand.n_classes} classes in {demand.n_threads} threads, got "
+            f"{_in_mib(limit)}; fewer threads (n_jobs) need less"
         )
-    spills = work.least + held > limit
-    usable = limit - min(_PROCESS, limit // _PROCESS_PART)
-    left = usable - work.shared - work.n_threads * work.per_thread - (0 if spills else held)
-    new = 0 if mapped else work.n_new * work.row_bytes
-    in_file = not mapped and (spills or left < new + work.n_threads * _LEAST_ROWS)
+    n_threads = demand.n_threads
+    spills = demand.least + held > limit
+    in_memory = 0 if spills else held
+    usable = limit - min(_PROCESS_BYTES, limit // _PROCESS_FRACTION)
+    left = usable - demand.shared - n_threads * demand.per_thread - in_memory
+    new = 0 if mapped else demand.n_new * demand.row_bytes
+    in_file = not mapped and (spills or left < new + n_threads * _LEAST_ROWS)
     left -= 0 if in_file else new
-    # Rows that are in memory need no copies near by.
-    everywhere = not (mapped or in_file or spills) and (
-        held >= (work.n_rows - work.n_new) * work.row_bytes
+    # If all rows are in memory, copies of them gain nothing.
+    all_in_memory = not (mapped or in_file or spills) and (
+        held >= (demand.n_rows - demand.n_new) * demand.row_bytes
     )
-    budget = _NO_COPIES if everywhere else max(_NO_COPIES, left // work.n_threads)
-    chunk = min(_MOST_CHUNK, max(_LEAST_ROWS, usable - work.shared - (0 if spills else held)))
-    return MemoryBudget(in_file, spills, budget, chunk)
+    row_budget = _NO_COPIES if all_in_memory else max(_NO_COPIES, left // n_threads)
+    chunk_bytes = min(_MOST_CHUNK, max(_LEAST_ROWS, usable - demand.shared - in_memory))
+    return MemoryBudget(in_file, spills, row_budget, chunk_bytes)

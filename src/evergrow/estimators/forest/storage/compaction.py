@@ -1,11 +1,11 @@
-"""Stored samples that move to other files, so that no file is held for a few rows.
+"""Move stored samples between scratch files, so that no file is kept for a few rows.
 
-Every update beyond a memory limit brings a file of its own, and a file goes when no sample that is
-left lies in it. Files that are half empty are written anew, and small ones are joined: then the
-files take at most about twice the budget of their samples, there are at most as many as the samples
-can be halved, and on the whole a sample moves no more often than that.
+Every update beyond the memory limit adds a scratch file, and a file is freed when no stored sample
+lies in it. Files that are less than half full are rewritten and small ones are merged. So the files
+take at most about twice the space of their samples, their number grows with the logarithm of the
+number of samples, and so does the average number of times a sample is moved.
 
-Samples keep their numbers, so trees stay as they are; forests of before keep their files.
+Samples keep their numbers, so trees do not change. Earlier forests keep their files.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ from evergrow.estimators.forest.value.standardization import Standardization
 
 Numbers = npt.NDArray[np.int32]
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def tidy_files(forest: _core.Forest, limit: int | None) -> _core.Forest:
-    """A forest after some of its samples left or others came: without files that are not worth it.
+    """Rewrite scratch files that are less than half full, and merge small ones.
 
-    ``limit`` is the memory limit in bytes; without one samples stay in memory.
+    ``limit`` is the memory limit in bytes; without a limit the samples are moved to memory.
     """
     samples = forest.samples
-    rooms = np.array(samples.foreign_rooms, dtype=np.int64)
-    # Most forests have no files; their updates cost by what they touch, not by what is stored.
-    if not len(rooms):
+    capacities = np.array(samples.foreign_rooms, dtype=np.int64)
+    # Most forests have no files. Their updates must not take time for every stored sample.
+    if not len(capacities):
         return forest
     lenders = samples.lenders
-    n_left = np.bincount(lenders[lenders >= 0], minlength=len(rooms))
-    moving = _worth_moving(n_left, rooms)
+    n_left = np.bincount(lenders[lenders >= 0], minlength=len(capacities))
+    moving = _worth_moving(n_left, capacities)
     if not len(moving):
         return forest
     try:
         rows = np.flatnonzero(np.isin(lenders, moving)).astype(np.int32)
         return forest.with_samples(_moved(samples, rows, limit))
     except OSError as error:
-        # The files of now do as well; only later ones will find less budget.
-        if error.errno not in _NO_ROOM:
+        # The current files are still valid; they only take more space than necessary.
+        if error.errno not in _DISK_FULL:
             raise
         return forest
 
 
 def gather_files(forest: _core.Forest, limit: int | None) -> _core.Forest:
-    """The forest with all samples that lie in files in one file that holds nothing else."""
+    """Move all samples that lie in scratch files into a single new one."""
     rows = np.flatnonzero(forest.samples.lenders >= 0).astype(np.int32)
     if not len(rows):
         return forest
@@ -60,14 +60,14 @@ def gather_files(forest: _core.Forest, limit: int | None) -> _core.Forest:
 
 
 def spill_to_file(samples: _core.Samples, chunk_bytes: int) -> _core.Samples:
-    """The same samples, those in memory in a file: a model that was loaded has all there."""
+    """Move all samples that are in memory to a scratch file; a loaded model has all in memory."""
     in_memory = (samples.lenders < 0) & (samples.classes >= 0)
     return _in_file(samples, np.flatnonzero(in_memory).astype(np.int32), chunk_bytes)
 
 
-def _worth_moving(n_left: npt.NDArray[np.int64], rooms: npt.NDArray[np.int64]) -> Numbers:
-    """Which files are half empty or, with the smaller ones, not larger than those together."""
-    moving = (n_left > 0) & (2 * n_left < rooms)
+def _worth_moving(n_left: npt.NDArray[np.int64], capacities: npt.NDArray[np.int64]) -> Numbers:
+    """Files less than half full, and files no larger than all smaller ones together."""
+    moving = (n_left > 0) & (2 * n_left < capacities)
     order = np.argsort(n_left, kind="stable")
     order = order[n_left[order] > 0]
     smaller = np.cumsum(n_left[order]) - n_left[order]

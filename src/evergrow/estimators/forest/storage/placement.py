@@ -1,10 +1,9 @@
-"""Where the samples of a forest go: memory, a file that was named, or one that has no name."""
+"""Where the samples of a forest are stored: in memory, in the named file, or in a scratch file."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,56 +13,37 @@ from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.storage.budget import MemoryBudget, MemoryDemand, budget_for
 from evergrow.estimators.forest.storage.compaction import spill_to_file
 from evergrow.estimators.forest.storage.scratch_file import ScratchRows
-from evergrow.estimators.forest.value.history import EarlySamples
+from evergrow.estimators.forest.value.batch import ForestBatch
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.blocks import float_blocks
 from evergrow.foundation.progress import progress_bar
-from evergrow.storage.shards import join_rows
 
-Codes = npt.NDArray[np.int32]
-Ids = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class ForestBatch:
-    """New samples: features, columns of their classes, and ids."""
-
-    X: npt.NDArray[Any]
-    codes: Codes
-    ids: Ids
-
-    def after(self, early: EarlySamples) -> ForestBatch:
-        """Early samples and these as one batch."""
-        return ForestBatch(
-            join_rows(early.X, self.X),
-            np.concatenate([early.codes, self.codes]),
-            np.concatenate([early.ids, self.ids]),
-        )
+Numbers = npt.NDArray[np.int32]
 
 
 def budget_to_grow(request: ForestRequest, shape: tuple[int, int], n_classes: int) -> MemoryBudget:
-    """What the memory limit leaves for a forest of a matrix of this shape."""
+    """What the memory limit allows for growing a forest from a matrix of this shape."""
     if request.memory_limit is None:
         return MemoryBudget()
-    work = _work("fit", request, shape[0], shape[0], shape[1], n_classes)
-    return budget_for(work, request.memory_limit, mapped=request.memory is not None)
+    demand = _demand("fit", request, shape[0], shape[0], shape[1], n_classes)
+    return budget_for(demand, request.memory_limit, mapped=request.memory is not None)
 
 
 def budget_to_change(
     request: ForestRequest, samples: _core.Samples, n_classes: int, *, n_new: int = 0
 ) -> MemoryBudget:
-    """The same for a change of a forest of stored samples."""
+    """What the memory limit allows for a change of a forest with stored samples."""
     if request.memory_limit is None:
         return MemoryBudget()
-    # New rows take the places of removed ones first.
+    # New rows are written over removed ones first.
     n_rows = len(samples) - samples.n_removed + n_new
-    work = _work("update", request, n_rows, n_new, samples.n_features, n_classes)
-    work = replace(work, n_removed=max(0, len(samples) - n_rows))
+    demand = _demand("update", request, n_rows, n_new, samples.n_features, n_classes)
+    demand = replace(demand, n_removed=max(0, len(samples) - n_rows))
     mapped = samples.path is not None
-    return budget_for(work, request.memory_limit, held=samples.own_nbytes, mapped=mapped)
+    return budget_for(demand, request.memory_limit, held=samples.own_nbytes, mapped=mapped)
 
 
-def _work(
+def _demand(
     kind: str, request: ForestRequest, n_rows: int, n_new: int, n_features: int, n_classes: int
 ) -> MemoryDemand:
     return MemoryDemand(
@@ -74,7 +54,7 @@ def _work(
         half=request.half_samples,
         n_classes=n_classes,
         n_threads=max(1, min(request.n_threads, request.n_estimators)),
-        rules=request.split_rules(n_classes, n_features),
+        rules=request.splits.rules(n_classes, n_features),
         evicts=request.keep_per_class is not None,
     )
 
@@ -84,8 +64,8 @@ def store_first(
     standardization: Standardization,
     request: ForestRequest,
     budget: MemoryBudget,
-) -> tuple[_core.Samples, Codes]:
-    """The first samples of a forest, and their numbers."""
+) -> tuple[_core.Samples, Numbers]:
+    """Store the first samples of a forest; returns them and their numbers."""
     n_features = batch.X.shape[1]
     path = None if request.memory is None else os.path.abspath(request.memory)
     if not budget.in_file:
@@ -95,7 +75,7 @@ def store_first(
     samples = _core.Samples.over(
         scratch.rows, batch.codes, batch.ids, n_features=n_features, places=scratch.places
     )
-    return samples, np.arange(len(batch.ids), dtype=np.int32)
+    return samples, np.arange(len(batch), dtype=np.int32)
 
 
 def store_more(
@@ -104,8 +84,8 @@ def store_more(
     standardization: Standardization,
     request: ForestRequest,
     budget: MemoryBudget,
-) -> tuple[_core.Samples, Codes]:
-    """Stored samples and new ones; the numbers of these."""
+) -> tuple[_core.Samples, Numbers]:
+    """Add new samples to a copy of the stored ones; returns all, and the numbers of the new."""
     samples = spill_to_file(samples, budget.chunk_bytes) if budget.spills else samples.copy()
     if not budget.in_file:
         return samples, _write(samples, batch, standardization)
@@ -113,8 +93,8 @@ def store_more(
     return samples, samples.add_over(scratch.rows, batch.codes, batch.ids, places=scratch.places)
 
 
-def _write(samples: _core.Samples, batch: ForestBatch, scale: Standardization) -> Codes:
-    numbers = samples.add(len(batch.ids))
+def _write(samples: _core.Samples, batch: ForestBatch, scale: Standardization) -> Numbers:
+    numbers = samples.add(len(batch))
     for rows, block in float_blocks(batch.X):
         samples.write(numbers[rows], block, batch.codes[rows], batch.ids[rows], scale.core)
     return numbers
@@ -123,7 +103,7 @@ def _write(samples: _core.Samples, batch: ForestBatch, scale: Standardization) -
 def _scratch(
     batch: ForestBatch, scale: Standardization, request: ForestRequest, budget: MemoryBudget
 ) -> ScratchRows:
-    with progress_bar("sorting samples", len(batch.ids), request.verbose) as progress:
+    with progress_bar("sorting samples", len(batch), request.verbose) as progress:
         return ScratchRows(
             lambda rows: np.asarray(batch.X[rows]),
             batch.codes,

@@ -1,4 +1,4 @@
-"""Samples in a file that has no name: they are read as memory, and gone when nobody does."""
+"""Samples in an unlinked, memory-mapped temporary file: the scratch file."""
 
 from __future__ import annotations
 
@@ -19,31 +19,30 @@ from evergrow import _core
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.blocks import float_blocks
 
-# Rows read and standardize_all at once.
+# Bytes of rows that are read and standardised at once.
 _BLOCK_BYTES = 4 << 20
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-# Some file systems cannot set budget aside.
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+# Some file systems cannot reserve space.
 _CANNOT_RESERVE = (errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
 
-_MEMORY_KINDS = ("tmpfs", "ramfs")
+_MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
-# Rows by their numbers, which ascend.
+# Reads rows of the input by ascending row numbers.
 Read = Callable[[npt.NDArray[np.int64]], npt.NDArray[Any]]
 
 
 class ScratchRows:
-    """Standardised rows in the order of their classes, as :meth:`_core.Samples.over` takes them.
+    """Standardised rows sorted by class in a scratch file, for :meth:`_core.Samples.over`.
 
-    The rows of a node, sorted by class, then ascend in the file: a large node reads it from front
-    to back.
+    The rows of a node are sorted by class too, so a large node reads the file sequentially.
 
     Attributes
     ----------
     rows : ndarray of shape (n_rows, padded width)
-        The mapped file; it lives as long as anybody looks at this array.
+        The mapped file; it is freed with the last reference to this array.
     places : ndarray of shape (n_rows,)
-        Where each row lies.
+        Position of each row in the file.
     """
 
     def __init__(
@@ -73,13 +72,13 @@ class ScratchRows:
 
 
 def mapped_rows(file: int, shape: tuple[int, int], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """The rows of a file, read as memory."""
+    """Memory-map the rows of an open file."""
     mapping = mmap.mmap(file, shape[0] * shape[1] * dtype.itemsize, access=mmap.ACCESS_READ)
     return np.frombuffer(mapping, dtype=dtype).reshape(shape)
 
 
 def aligned_rows(shape: tuple[int, int], *, half: bool) -> npt.NDArray[Any]:
-    """MemoryBudget in memory for rows, at a multiple of 64 bytes, as the core reads them."""
+    """Allocate rows aligned to 64 bytes, as the core needs them."""
     dtype = np.dtype(np.uint16 if half else np.float32)
     n_bytes = shape[0] * shape[1] * dtype.itemsize
     memory = np.empty(n_bytes + 64, dtype=np.uint8)
@@ -87,11 +86,20 @@ def aligned_rows(shape: tuple[int, int], *, half: bool) -> npt.NDArray[Any]:
     return memory[first : first + n_bytes].view(dtype).reshape(shape)
 
 
+def standardize_all(X: Any, standardization: Standardization, *, half: bool) -> npt.NDArray[Any]:
+    """All rows as the core stores them, in one read-only array that tasks can share."""
+    rows = aligned_rows((X.shape[0], _core.padded_width(X.shape[1])), half=half)
+    for part, block in float_blocks(X):
+        _core.standardize_rows(block, standardization.core, rows[part])
+    rows.setflags(write=False)
+    return rows
+
+
 def class_order(
     codes: npt.NDArray[np.int32],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    """The numbers of rows in the order of their classes, and where each row lies then."""
-    # Stable: of one class the rows stay in the order in which they came.
+    """Row numbers sorted by class, and the position of each row in that order."""
+    # Stable, so that the rows of a class keep their order.
     order = np.argsort(codes, kind="stable")
     places = np.empty(len(order), dtype=np.int32)
     places[order] = np.arange(len(order), dtype=np.int32)
@@ -108,29 +116,29 @@ def write_by_class(
     chunk_bytes: int,
     progress: Callable[[int], None] | None = None,
 ) -> npt.NDArray[np.int32]:
-    """Write standardize_all rows to a file, front to back, in the order of their classes.
+    """Write standardised rows to a file, sorted by class.
 
     Parameters
     ----------
     file : int
         Descriptor of a file.
     read : callable
-        Takes row numbers that ascend and gives these rows of the input.
+        Takes ascending row numbers and returns these rows of the input.
     codes : ndarray of shape (n_rows,)
-        Column of the class of each row.
+        Class column of each row.
     standardization : Standardization
         Transform of the features.
     half : bool
         Write half precision.
     chunk_bytes : int
-        Rows of so many bytes are held at once. Fewer read the input more often.
+        Bytes of rows that are held in memory at once. Smaller chunks read the input more often.
     progress : callable, default=None
-        Told how many rows are written.
+        Called with the number of rows written so far.
 
     Returns
     -------
     places : ndarray of shape (n_rows,)
-        Where each row lies in the file.
+        Position of each row in the file.
     """
     width, dtype = _row_type(standardization, half)
     order, places = class_order(codes)
@@ -144,7 +152,7 @@ def write_by_class(
 
 
 def _row_type(standardization: Standardization, half: bool) -> tuple[int, np.dtype[Any]]:
-    """Numbers in a row of the file, and their type."""
+    """Width of a row in the file, and its type."""
     width = _core.padded_width(len(standardization.mean))
     return width, np.dtype(np.uint16 if half else np.float32)
 
@@ -155,7 +163,7 @@ def _chunk(
     standardization: Standardization,
     row_type: tuple[int, np.dtype[Any]],
 ) -> npt.NDArray[Any]:
-    """Some rows in the order of ``numbers``; the input is read in its own order, front to back."""
+    """Rows in the order of ``numbers``; the input is read sequentially."""
     width, dtype = row_type
     rows = np.empty((len(numbers), width), dtype=dtype)
     ascending = np.argsort(numbers)
@@ -171,24 +179,24 @@ def _chunk(
 
 
 def scratch_folder() -> str:
-    """The folder for files without a name: ``TMPDIR``, else ``/var/tmp``, which is on a disk."""
+    """Folder of scratch files: ``TMPDIR``, else ``/var/tmp``, which is on a disk."""
     named = os.environ.get("TMPDIR")
     if named and not os.path.isdir(named):
-        raise _unusable(named, errno.ENOENT, "there is no such folder")
+        raise _unusable(named, errno.ENOENT, "the folder does not exist")
     folders = [named, "/var/tmp", tempfile.gettempdir()]  # noqa: S108
     return next(name for name in folders if name and os.path.isdir(name))
 
 
 @contextmanager
 def _scratch_file(n_bytes: int) -> Iterator[int]:
-    """The descriptor of a new file of this size without a name; the block may map it."""
+    """Descriptor of a new unlinked file of this size; map it before the block ends."""
     folder = scratch_folder()
     with _opened(folder) as file:
         reserve_space(file.fileno(), folder, n_bytes)
         if is_in_memory(folder):
             warnings.warn(
-                f"the samples do not fit memory_limit, but the folder for them, {folder!r}, is "
-                "memory itself: set TMPDIR to a folder on a disk",
+                f"the samples exceed memory_limit, but their temporary folder {folder!r} is itself "
+                "in memory: set TMPDIR to a folder on a disk",
                 stacklevel=3,
             )
         yield file.fileno()
@@ -198,30 +206,32 @@ def _opened(folder: str) -> IO[bytes]:
     try:
         return tempfile.TemporaryFile(prefix="evergrow-", dir=folder, buffering=0)
     except OSError as error:
-        reason = f"no file can be made there: {error.strerror}"
+        reason = f"no file can be created there: {error.strerror}"
         raise _unusable(folder, error.errno, reason) from error
 
 
 def reserve_space(file: int, folder: str, n_bytes: int) -> None:
-    """Take the budget that a file will need, or say that there is too little."""
+    """Reserve disk space for a file; an ``OSError`` if there is too little."""
     free = shutil.disk_usage(folder).free
     if free < n_bytes:
         raise _too_full(folder, n_bytes, free)
-    # Taken now: a mapped file whose disk is full later would end the process.
+    # Reserved now: if the disk filled up later, writing to the mapped file would end the process.
     if hasattr(os, "posix_fallocate"):
         try:
             os.posix_fallocate(file, 0, n_bytes)
         except OSError as error:
-            if error.errno in _NO_ROOM:
+            if error.errno in _DISK_FULL:
                 raise _too_full(folder, n_bytes, free) from error
             if error.errno not in _CANNOT_RESERVE:
                 raise OSError(
-                    error.errno, f"room for the samples cannot be taken: {error.strerror}", folder
+                    error.errno,
+                    f"disk space for the samples cannot be reserved: {error.strerror}",
+                    folder,
                 ) from error
 
 
 def is_in_memory(folder: str) -> bool:
-    """Whether a folder lies in memory, not on a disk; False where the system does not say."""
+    """Whether a folder is in memory rather than on a disk; False if the system does not say."""
     device = os.stat(folder).st_dev
     number = f"{os.major(device)}:{os.minor(device)}" if hasattr(os, "major") else ""
     try:
@@ -229,7 +239,7 @@ def is_in_memory(folder: str) -> bool:
             for mount in mounts:
                 about, _, kind = mount.partition(" - ")
                 if about.split()[2] == number:
-                    return kind.split()[0] in _MEMORY_KINDS
+                    return kind.split()[0] in _MEMORY_FILE_SYSTEMS
     except OSError:
         pass
     return False
@@ -238,8 +248,8 @@ def is_in_memory(folder: str) -> bool:
 def _unusable(folder: str, number: int | None, reason: str) -> OSError:
     return OSError(
         number or errno.EIO,
-        f"memory_limit needs a folder for the samples that do not fit, and {reason}; set the "
-        "environment variable TMPDIR to a folder that can be written to",
+        f"memory_limit needs a folder for the samples that exceed it, and {reason}; set the "
+        "environment variable TMPDIR to a writable folder",
         folder,
     )
 
@@ -247,9 +257,8 @@ def _unusable(folder: str, number: int | None, reason: str) -> OSError:
 def _too_full(folder: str, n_bytes: int, free: int) -> OSError:
     return OSError(
         errno.ENOSPC,
-        f"the samples need {n_bytes / 1e9:.2f} GB in a temporary file, more than memory_limit "
-        f"allows in memory, but the folder has {free / 1e9:.2f} GB left; set TMPDIR to one that "
-        "has more",
+        f"the samples exceed memory_limit and need {n_bytes / 1e9:.2f} GB in a temporary file, but "
+        f"the folder has only {free / 1e9:.2f} GB left; set TMPDIR to a folder with more space",
         folder,
     )
 

@@ -1,23 +1,13 @@
-"""What a forest remembers of its past, besides trees and samples."""
+"""Seed, counters and early samples of a forest."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from evergrow.estimators.forest.value.batch import NO_EARLY_SAMPLES, EarlySamples
 
 _INTEGERS = ("seed", "n_updates", "n_seen")
-
-
-@dataclass(frozen=True, eq=False)
-class EarlySamples:
-    """The first samples as they came, kept until there are enough to fix the feature scale."""
-
-    X: npt.NDArray[np.float64]
-    codes: npt.NDArray[np.int32]
-    ids: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,17 +17,18 @@ class History:
     Attributes
     ----------
     seed : int
-        What all random numbers of the model derive from.
+        All random numbers of the model derive from it.
     n_updates : int
-        Updates so far; each draws numbers of its own.
+        Updates so far; each draws its own random numbers.
     n_seen : int
-        Samples shown so far, also those let go; the next sample's id.
+        Samples seen so far, evicted ones included; the id of the next sample.
     row_rate : float
-        Rows that a tree draws per sample shown.
+        Rows that a tree draws per sample seen.
     refresh_due : float
-        Trees that were to be grown again so far, counted around; the next in turn.
-    early : EarlySamples or None
-        Present while fewer samples have come than fix the feature scale.
+        Number of trees that were due to be grown again so far; modulo the number of trees, it is
+        the next one.
+    early : EarlySamples
+        Empty once the feature scale is fixed.
     """
 
     seed: int
@@ -45,7 +36,7 @@ class History:
     n_seen: int
     row_rate: float
     refresh_due: float = 0.0
-    early: EarlySamples | None = None
+    early: EarlySamples = NO_EARLY_SAMPLES
 
     def to_json(self) -> dict[str, Any]:
         """The numbers, for the header of a model file."""
@@ -59,7 +50,7 @@ class History:
 
     @classmethod
     def from_json(cls, entry: Any) -> History:
-        """Rebuild from :meth:`to_json`; a ``ValueError`` if anything is off."""
+        """Rebuild from :meth:`to_json`; a ``ValueError`` if a value is invalid."""
         values = entry if isinstance(entry, dict) else {}
         integers = [values.get(name) for name in _INTEGERS]
         rate, due = values.get("row_rate"), values.get("refresh_due")
@@ -71,7 +62,3 @@ class History:
             raise ValueError("the refreshed trees of the model are damaged")
         seed, n_updates, n_seen = (int(values[name]) for name in _INTEGERS)
         return cls(seed, n_updates, n_seen, float(rate), float(due))
-
-    def with_early(self, early: EarlySamples | None) -> History:
-        """The same with other early samples."""
-        return replace(self, early=early)

@@ -1,4 +1,4 @@
-"""What an update did."""
+"""Counts and times of one update."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class UpdateReport:
     Attributes
     ----------
     strategy : str
-        ``"fit"``, ``"forget"``, ``"refine"`` or the update strategy; ``"fit"`` also while so few
-        samples have come that ``partial_fit`` grows the forest anew.
+        ``"fit"``, ``"forget"``, ``"refine"`` or the update strategy. Also ``"fit"`` while there are
+        so few samples that ``partial_fit`` grows the forest again from all of them.
     n_samples : int
-        Samples that came, or went.
+        Samples added or removed.
     n_new_classes : int
         Classes never seen before.
     n_added : int
@@ -24,13 +24,13 @@ class UpdateReport:
     n_chosen : int
         Splitting nodes drawn for a possible change.
     n_edited : int
-        Nodes that took or lost a class mean.
+        Nodes that gained or lost a class mean.
     n_cut : int
-        Nodes that became leaves, to be grown again or because their leaves were too small.
+        Splitting nodes turned into leaves, to be grown again or because leaves were too small.
     n_grown : int
-        Leaves that were offered to the grower.
+        Leaves that were tried for a split.
     n_rerouted : int
-        Stored rows that changed their side of a node.
+        Stored rows that changed sides at a node.
     n_refreshed : int
         Trees grown again from scratch.
     n_comparisons : int
@@ -38,7 +38,7 @@ class UpdateReport:
     seconds : float
         Wall-clock time of the call.
     pass_seconds, grow_seconds, pack_seconds : float
-        Of all threads together: taking rows down and editing nodes, growing leaves, tidying up.
+        Summed over all threads: routing rows and editing nodes, growing leaves, compacting.
     """
 
     strategy: str
@@ -58,7 +58,7 @@ class UpdateReport:
     pack_seconds: float = 0.0
 
     def after(self, earlier: UpdateReport) -> UpdateReport:
-        """What two steps of one call did together; the later one gives the name."""
+        """Sum of two steps of one call, with the strategy of this later one."""
         sums = {
             field.name: getattr(self, field.name) + getattr(earlier, field.name)
             for field in fields(self)[1:]
@@ -66,7 +66,7 @@ class UpdateReport:
         return UpdateReport(self.strategy, **sums)
 
     def __str__(self) -> str:
-        """Write what happened, one line each, leaving out what did not."""
+        """Write one line per count or time that is not zero."""
         lines = [f"{self.strategy}: {self.n_samples} samples in {self.seconds:.3f} s"]
         for field in fields(self)[2:]:
             value: Any = getattr(self, field.name)

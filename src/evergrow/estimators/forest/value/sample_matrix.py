@@ -1,4 +1,4 @@
-"""Stored samples as an array whose rows are read when they are asked for."""
+"""Stored samples as an array-like matrix that is read on access."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from evergrow import _core
 
 
 class SampleMatrix:
-    """Some rows of samples, which may lie in a file larger than memory.
+    """Some stored samples as a matrix; they may lie in a file larger than memory.
 
-    What a model file is written from: it has the shape of an array and gives slices of it.
+    It has the shape of an array and can be sliced, which is enough to write a model file.
     """
 
     ndim = 2
@@ -31,8 +31,8 @@ class SampleMatrix:
     def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
         """Read some rows."""
         numbers = self._numbers[rows]
-        # Before, because a file that was cut short must not be read; after, because what was read
-        # from one that changed meanwhile is not what was stored.
+        # Checked before reading, because reading a truncated file ends the process, and after
+        # reading, because the file may have changed meanwhile.
         if len(numbers):
             check_file(self._samples)
         found = as_floats(self._samples.take(numbers))
@@ -43,17 +43,17 @@ class SampleMatrix:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """Read all rows."""
         if copy is False:
-            raise ValueError("rows that are read when asked for are always copies")
+            raise ValueError("stored samples are always read as a copy; copy=False is not possible")
         return np.asarray(self[:], dtype=dtype)
 
 
 def as_floats(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Rows of the core as numbers: it gives half precision as its bits."""
+    """Rows of the core as floats; the core returns half precision as 16-bit integers."""
     return rows.view(np.float16) if rows.dtype == np.uint16 else rows
 
 
 def check_file(samples: _core.Samples) -> None:
-    """Raise an ``OSError`` if the samples are in a file that is not as it was left."""
+    """Raise an ``OSError`` if the file of the samples was changed by another program."""
     if samples.problem:
         raise OSError(
             f"the samples of the forest cannot be used, their file {samples.path!r} changed: "

@@ -1,57 +1,191 @@
-"""Forests to model files and back."""
+"""Forests as the arrays and parameters of a model file, and back.
+
+Everything read from a file is checked here: a ``ValueError`` names the array that is wrong.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias, cast
 
+import numpy as np
 import numpy.typing as npt
 
+from evergrow import _core
 from evergrow.estimators.forest.strategies import strategy_from_json, strategy_to_json
-from evergrow.estimators.forest.value.fitted import FittedForest
-from evergrow.storage.modelfile import (
-    class_list,
-    common_header,
-    feature_names,
-    parameters_of,
-    plain_parameters,
-)
+from evergrow.estimators.forest.value.batch import NO_EARLY_SAMPLES, EarlySamples
+from evergrow.estimators.forest.value.sample_matrix import SampleMatrix
+from evergrow.estimators.forest.value.standardization import Standardization
+from evergrow.foundation.blocks import float_blocks
+from evergrow.storage.modelfile import parameters_of, plain_parameters
+
+Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
+
+# A sum over two trees, plus later updates, must still fit into 64 bits.
+_MOST_COMPARISONS = 1 << 53
+
+_NODE_ROWS = ("row_begin", "row_size")
 
 
-def forest_to_file(
-    estimator: Any, fitted: FittedForest, *, inference_only: bool
-) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Header and arrays of a fitted forest estimator."""
-    learnt, tensors = fitted.to_tensors(inference_only=inference_only)
-    parameters = forest_parameters(estimator.get_params(deep=False))
-    header = {
-        **learnt,
-        **common_header(estimator, parameters, fitted.labels),
-        "inference_only": bool(inference_only) or not fitted.has_training_rows,
-    }
-    return header, tensors
+def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a forest as JSON holds them."""
+    plain = plain_parameters(parameters)
+    if not isinstance(plain["update"], str):
+        plain["update"] = strategy_to_json(plain["update"])
+    # The loaded model must not write to the memory file of this one.
+    plain["memory"] = None
+    return plain
 
 
-def forest_from_file(
-    header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]
-) -> tuple[FittedForest, dict[str, Any], npt.NDArray[Any] | None]:
-    """Fitted forest, parameters and feature names from what a file held."""
-    fitted = FittedForest.from_tensors(class_list(header), header, tensors)
-    return fitted, parameters_of_forest(header), feature_names(header, fitted.n_features)
-
-
-def parameters_of_forest(header: dict[str, Any]) -> dict[str, Any]:
-    """The parameters that the header of a forest lists."""
+def parameters_from_json(header: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a forest, from the header of its model file."""
     parameters = parameters_of(header)
     if isinstance(parameters.get("update"), dict):
         parameters = {**parameters, "update": strategy_from_json(parameters["update"])}
     return parameters
 
 
-def forest_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of a forest as JSON holds them."""
-    plain = plain_parameters(parameters)
-    if not isinstance(plain["update"], str):
-        plain["update"] = strategy_to_json(plain["update"])
-    # The file of one model is not the memory of another.
-    plain["memory"] = None
-    return plain
+def forest_to_tensors(forest: _core.Forest, *, inference_only: bool) -> Tensors:
+    """Trees and samples as named arrays, without removed samples.
+
+    With ``inference_only`` only those samples are left that a node compares with.
+    """
+    samples = forest.samples
+    trees = [forest.tree_arrays(t) for t in range(len(forest))]
+    classes = samples.classes
+    kept = _samples_used(trees, len(samples)) if inference_only else classes >= 0
+    rows = np.flatnonzero(kept).astype(np.int32)
+    if len(rows) < len(samples) or inference_only:
+        number = (np.cumsum(kept) - 1).astype(np.int32)
+        trees = [_renumbered(arrays, number, inference_only) for arrays in trees]
+    tensors: Tensors = {
+        # Read while the file is written: they may be more than fit into memory.
+        "samples.rows": cast(npt.NDArray[Any], SampleMatrix(samples, rows)),
+        "samples.classes": classes[rows],
+        "samples.ids": samples.ids[rows],
+        "n_comparisons": np.array(forest.n_comparisons, dtype=np.int64),
+    }
+    for t, arrays in enumerate(trees):
+        halves = arrays["halves"].reshape(-1, samples.width)[:, : samples.n_features]
+        for name, array in {**arrays, "halves": halves.view(np.float16)}.items():
+            tensors[f"tree.{t}.{name}"] = array
+    return tensors
+
+
+def _samples_used(trees: list[Tensors], n_samples: int) -> npt.NDArray[np.bool_]:
+    used = np.zeros(n_samples, dtype=bool)
+    for arrays in trees:
+        source = arrays["centroid_source"]
+        used[source[source >= 0]] = True
+    return used
+
+
+def _renumbered(arrays: Tensors, number: npt.NDArray[np.int32], without_rows: bool) -> Tensors:
+    changed = dict(arrays)
+    source = arrays["centroid_source"]
+    # Means have a negative source, which stays; a sample used as a centroid gets its new number.
+    if len(number):
+        changed["centroid_source"] = np.where(source >= 0, number[np.maximum(source, 0)], source)
+    if without_rows:
+        return {name: a for name, a in changed.items() if name not in ("rows", *_NODE_ROWS)}
+    changed["rows"] = number[arrays["rows"]]
+    return changed
+
+
+def require(condition: bool, name: str) -> None:
+    """Raise a ``ValueError`` that names an array unless the condition holds."""
+    if not condition:
+        raise ValueError(f"the array {name} has the wrong type, shape or values")
+
+
+def read_standardization(tensors: Tensors) -> Standardization:
+    """The scale of the features."""
+    mean, scale = tensors["mean"], tensors["scale"]
+    n_features = len(mean)
+    require(n_features > 0 and mean.dtype == scale.dtype == np.float64, "mean or scale")
+    require(mean.shape == scale.shape == (n_features,), "mean or scale")
+    require(bool(np.isfinite(mean).all() and np.isfinite(scale).all()), "mean or scale")
+    require(bool((scale > 0).all()), "scale")
+    return Standardization(mean, scale)
+
+
+def forest_from_tensors(
+    tensors: Tensors, n_features: int, n_classes: int, proposer: str
+) -> _core.Forest:
+    """Trees and samples from :func:`forest_to_tensors`."""
+    n_comparisons = tensors["n_comparisons"]
+    require(n_comparisons.dtype == np.int64 and n_comparisons.ndim == 1, "n_comparisons")
+    require(bool((n_comparisons >= 0).all()) and len(n_comparisons) > 0, "n_comparisons")
+    require(bool((n_comparisons < _MOST_COMPARISONS).all()), "n_comparisons")
+    by_tree = _arrays_by_tree(tensors)
+    require(len(by_tree) == len(n_comparisons), "n_comparisons")
+    samples = _read_samples(tensors, n_features, n_classes)
+    return _core.Forest.from_arrays(
+        samples=samples,
+        trees=[_padded_tree(arrays, n_features, samples.width) for arrays in by_tree],
+        n_comparisons=n_comparisons.tolist(),
+        proposer=proposer,
+        n_classes=n_classes,
+    )
+
+
+def _read_samples(tensors: Tensors, n_features: int, n_classes: int) -> _core.Samples:
+    rows = tensors["samples.rows"]
+    require(rows.dtype in (np.float32, np.float16), "samples.rows")
+    require(rows.ndim == 2 and rows.shape[1] == n_features, "samples.rows")
+    require(bool(np.isfinite(rows).all()), "samples.rows")
+    classes = _read_codes(tensors, "samples.classes", len(rows), n_classes)
+    ids = _read_ids(tensors, "samples.ids", len(rows))
+    require(bool((ids >= 0).all()) and len(np.unique(ids)) == len(ids), "samples.ids")
+    samples = _core.Samples(n_features, half=rows.dtype == np.float16)
+    numbers = samples.add(len(rows))
+    plain = Standardization.identity(n_features).core
+    for part, block in float_blocks(rows):
+        samples.write(numbers[part], block, classes[part], ids[part], plain)
+    return samples
+
+
+def read_early_samples(tensors: Tensors, n_features: int, n_classes: int) -> EarlySamples:
+    """The early samples; empty if the file has none."""
+    if "early.X" not in tensors:
+        return NO_EARLY_SAMPLES
+    X = tensors["early.X"]
+    require(X.dtype == np.float64 and X.ndim == 2 and X.shape[1] == n_features, "early.X")
+    require(bool(np.isfinite(X).all()), "early.X")
+    codes = _read_codes(tensors, "early.codes", len(X), n_classes)
+    return EarlySamples(X, codes, _read_ids(tensors, "early.ids", len(X)))
+
+
+def _read_codes(tensors: Tensors, name: str, n_rows: int, n_classes: int) -> npt.NDArray[np.int32]:
+    codes = tensors[name]
+    require(codes.dtype == np.int32 and codes.shape == (n_rows,), name)
+    require(bool(((codes >= 0) & (codes < n_classes)).all()), name)
+    return codes
+
+
+def _read_ids(tensors: Tensors, name: str, n_rows: int) -> npt.NDArray[np.int64]:
+    ids = tensors[name]
+    require(ids.dtype == np.int64 and ids.shape == (n_rows,), name)
+    return ids
+
+
+def _arrays_by_tree(tensors: Tensors) -> list[Tensors]:
+    trees: dict[str, Tensors] = {}
+    for key, array in tensors.items():
+        group, _, rest = key.partition(".")
+        if group == "tree":
+            tree, _, name = rest.partition(".")
+            trees.setdefault(tree, {})[name] = array
+    return [trees[str(t)] for t in range(len(trees))]
+
+
+def _padded_tree(arrays: Tensors, n_features: int, width: int) -> Tensors:
+    halves = arrays["halves"]
+    require(halves.dtype == np.float16 and halves.ndim == 2, "halves")
+    require(halves.shape[1] == n_features and bool(np.isfinite(halves).all()), "halves")
+    padded = np.zeros((halves.shape[0], width), dtype=np.float16)
+    padded[:, :n_features] = halves
+    arrays["halves"] = padded.view(np.uint16).reshape(-1)
+    if "rows" not in arrays:
+        arrays["rows"] = np.zeros(0, dtype=np.int32)
+        arrays.update({name: np.zeros(len(arrays["left"]), np.int32) for name in _NODE_ROWS})
+    return arrays

@@ -1,4 +1,4 @@
-"""The transform of the features that is part of every forest."""
+"""The scaling of the features that is part of every forest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evergrow import _core
 from evergrow.foundation.blocks import float_blocks
 
-# Rows whose quantiles are taken for the rest.
+# Quantiles are estimated from about this many bytes of rows.
 _QUANTILE_BYTES = 16 << 20
 _FEATURES_AT_ONCE = 64
 
@@ -26,7 +26,7 @@ class Standardization:
 
     @cached_property
     def core(self) -> _core.Standardizer:
-        """The same transform as the core applies it."""
+        """The same transform as an object of the core."""
         return _core.Standardizer(self.mean, self.scale)
 
     @classmethod
@@ -41,7 +41,7 @@ class Standardization:
         A feature that does not vary is only centred.
         """
         mean, variance = _moments(X)
-        # What rounding leaves of a constant feature is not spread.
+        # A constant feature has a tiny variance from rounding, which is not its spread.
         rounding = (X.shape[0] * np.abs(mean) * np.finfo(np.float64).eps) ** 2
         scale = np.ones(len(mean))
         np.divide(1.0, np.sqrt(variance), out=scale, where=variance > rounding)
@@ -49,31 +49,30 @@ class Standardization:
 
     @classmethod
     def common(cls, X: npt.NDArray[Any]) -> Standardization:
-        """Centre every feature and divide all by one number.
+        """Centre every feature and divide all by one common number.
 
-        Distances keep their proportions, so nothing but rounding changes: class means come to
-        where half precision is finest. Centre and number are quantiles of some rows, which single
-        wild values cannot move.
+        Distances keep their proportions, so nothing but rounding changes: class means come to lie
+        where half precision is finest. Centre and number are quantiles of a sample of the rows, so
+        outliers do not matter.
         """
         n_rows = max(256, _QUANTILE_BYTES // (8 * X.shape[1]))
         step = -(-X.shape[0] // n_rows)
         sample = np.asarray(X[::step], dtype=np.float64)
         centre, common, most = np.empty(X.shape[1]), 0.0, 0.0
-        # Some features at a time: each step makes a copy.
+        # Some features at a time, because each pass makes a copy.
         for first in range(0, X.shape[1], _FEATURES_AT_ONCE):
             columns = slice(first, first + _FEATURES_AT_ONCE)
             centre[columns] = np.median(sample[:, columns], axis=0)
             away = np.abs(sample[:, columns] - centre[columns])
             common = max(common, float(np.quantile(away, 0.99, axis=0).max()))
             most = max(most, float(away.max()))
-        # Where nearly all values are the centre, the few others decide.
+        # If nearly all values equal the centre, the largest deviation is used.
         spread = common if common > 0 else most
         return cls(centre, np.full(X.shape[1], 1.0 / spread if spread > 0 else 1.0))
 
     def undo(self, x: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """Back to the units of the input."""
-        restored: npt.NDArray[np.float64] = x / self.scale + self.mean
-        return restored
+        """Convert back to the units of the input."""
+        return np.asarray(x / self.scale + self.mean, dtype=np.float64)
 
 
 def _moments(X: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:

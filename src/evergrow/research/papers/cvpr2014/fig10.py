@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import cast
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
 from evergrow.research.experiments.plots import BLACK, GREY, ORANGE, PINK, RED, SKY, Figure
 from evergrow.research.experiments.verdicts import (
     UNKNOWN_NOISE,
@@ -245,18 +245,16 @@ def _times(last: Table, where: str) -> Finding:
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = protocol.make_experiment(
     name="cvpr2014-fig10",
     title="Fig. 10 of Ristin et al. 2014: other classifiers, and a metric learnt on few classes",
     shows="Accuracy of NCMF and other classifiers; of growing forests and a fixed metric.",
-    sources=protocol.SOURCES,
     runs=_runs,
     measure=_measure,
     draw=_draw,
     judge=_judge,
     keys=KEYS,
     exact=("accuracy", "newest", "comparisons", "n_distances"),
-    timed=("seconds",),
     size=(9.5, 6.0),
     notes=(
         *protocol.NOTES,

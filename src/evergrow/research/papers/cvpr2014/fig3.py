@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
 from evergrow.research.experiments.plots import BLUE, GREEN, RED, Figure, add_legend
 from evergrow.research.experiments.verdicts import (
     compare_seeds,
@@ -68,11 +68,8 @@ def _draw(figure: Figure, table: Table) -> None:
 def _judge(table: Table) -> list[Finding]:
     """More means are more accurate and slower; the square root is a good trade-off."""
     found: list[Finding] = []
-    for data in table.values("data"):
-        chosen = table.where(data=data)
-        end = max(chosen.values("n_classes"))
-        last = chosen.where(n_classes=end)
-        where = f"On {protocol.DATA_NAMES[data]}, {end} classes"
+    for data, end, last in protocol.last_rows(table):
+        where = f"On {data}, {end} classes"
         found += [_accuracy(last, where), _test_time(last, where), _trade_off(last, where)]
     return found
 
@@ -130,18 +127,16 @@ def _trade_off(last: Table, where: str) -> Finding:
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = protocol.make_experiment(
     name="cvpr2014-fig3",
     title="Fig. 3 of Ristin et al. 2014: classes per node",
     shows="Accuracy and test time of forests by the number of class means in a node.",
-    sources=protocol.SOURCES,
     runs=_runs,
     measure=_measure,
     draw=_draw,
     judge=_judge,
     keys=KEYS,
     exact=("accuracy", "comparisons"),
-    timed=("seconds",),
     size=(7.5, 3.0),
     notes=(*protocol.NOTES, "The logarithm is to base two; the paper does not say which it took."),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Run, Table
 from evergrow.research.experiments.plots import Figure, add_legend, set_log_ticks
 from evergrow.research.experiments.verdicts import (
     FEW_SEEDS_NOISE,
@@ -60,11 +60,10 @@ def _draw(figure: Figure, table: Table) -> None:
 def _judge(table: Table) -> list[Finding]:
     """Small leaves are more accurate and slower; for RUST they matter little."""
     found: list[Finding] = []
-    for data in table.values("data"):
-        chosen = table.where(data=data)
-        where = f"On {protocol.DATA_NAMES[data]}, {max(chosen.values('n_classes'))} classes"
-        found += [_small_leaves(chosen.where(strategy=protocol.BASELINE), where)]
-        found += [_limited(chosen.where(strategy="rust"), where)]
+    for data, end, last in protocol.last_rows(table):
+        where = f"On {data}, {end} classes"
+        found += [_small_leaves(last.where(strategy=protocol.BASELINE), where)]
+        found += [_limited(last.where(strategy="rust"), where)]
     return found
 
 
@@ -100,18 +99,16 @@ def _limited(table: Table, where: str) -> Finding:
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = protocol.make_experiment(
     name="cvpr2014-fig4",
     title="Fig. 4 of Ristin et al. 2014: samples in a leaf",
     shows="Accuracy and test time by the least samples of a leaf, trained at once and with RUST.",
-    sources=protocol.SOURCES,
     runs=_runs,
     measure=partial(protocol.measure_strategy, keys=KEYS),
     draw=_draw,
     judge=_judge,
     keys=KEYS,
     exact=("accuracy", "newest", "comparisons", "n_distances"),
-    timed=("seconds",),
     size=(7.5, 3.0),
     notes=(
         *protocol.NOTES,

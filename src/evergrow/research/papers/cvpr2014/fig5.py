@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
 from evergrow.research.experiments.plots import Axes, Figure, add_legend
 from evergrow.research.experiments.verdicts import (
     UNKNOWN_NOISE,
@@ -217,21 +217,17 @@ def _published() -> tuple[Row, ...]:
     return tuple(rows)
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = protocol.make_relative_experiment(
     name="cvpr2014-fig5",
     title="Fig. 5 of Ristin et al. 2014: ways to update a forest",
     shows="Accuracy, test time and training time of ULS, IGT, RUST and RTST as classes come.",
-    sources=protocol.SOURCES,
     runs=_runs,
     # The baseline is trained from scratch at every class, for its time.
     measure=partial(protocol.measure_strategy, keys=KEYS, ask="always"),
     draw=_draw,
     judge=_judge,
     keys=KEYS,
-    exact=protocol.MEASURES,
-    timed=("seconds",),
     published=_published(),
-    complete=protocol.relative_to_baseline,
     size=(12.0, 3.0),
     notes=(
         *protocol.NOTES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
 from evergrow.research.experiments.plots import Figure, add_legend
 from evergrow.research.experiments.verdicts import (
     FEW_SEEDS_NOISE,
@@ -76,11 +76,9 @@ def _draw(figure: Figure, table: Table) -> None:
 def _judge(table: Table) -> list[Finding]:
     """From IGT at 0 towards the baseline at 1, which RUST does not reach."""
     found: list[Finding] = []
-    for data in table.values("data"):
-        chosen = table.where(data=data)
-        end = max(chosen.values("n_classes"))
-        where = f"On {protocol.DATA_NAMES[data]}, {INITIAL} to {end} classes"
-        found += [judge_one(chosen, where) for judge_one in (_as_igt, _rising, _ends, _cheaper)]
+    for data, end, last in protocol.last_rows(table):
+        where = f"On {data}, {INITIAL} to {end} classes"
+        found += [judge_one(last, where) for judge_one in (_as_igt, _rising, _ends, _cheaper)]
     return found
 
 
@@ -149,19 +147,15 @@ def _cheaper(table: Table, where: str) -> Finding:
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = protocol.make_relative_experiment(
     name="cvpr2014-fig6",
     title="Fig. 6 of Ristin et al. 2014: share of the nodes that change",
     shows="Accuracy, test time and training time of RTST and RUST by the share of chosen nodes.",
-    sources=protocol.SOURCES,
     runs=_runs,
     measure=_measure,
     draw=_draw,
     judge=_judge,
     keys=KEYS,
-    exact=protocol.MEASURES,
-    timed=("seconds",),
-    complete=protocol.relative_to_baseline,
     size=(9.5, 3.0),
     notes=(
         *protocol.NOTES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Run, Table
 from evergrow.research.experiments.plots import BLUE, GREEN, RED, Figure, add_legend
 from evergrow.research.experiments.verdicts import combine_verdicts, compare_values, format_mean
 from evergrow.research.papers.cvpr2014 import plots, protocol
@@ -62,10 +62,7 @@ def _judge(table: Table) -> list[Finding]:
     """More initial classes help, but only a little."""
     found: list[Finding] = []
     few, many = PAPER_RELATIVE
-    for data in table.values("data"):
-        chosen = table.where(data=data, strategy="rust")
-        end = max(chosen.values("n_classes"))
-        last = chosen.where(n_classes=end)
+    for data, end, last in protocol.last_rows(table.where(strategy="rust")):
         gained = compare_values(last, "relative", "initial", few, many)
         shown = ", ".join(
             f"{format_mean(last, 'relative', initial=n)} from {n}" for n in last.values("initial")
@@ -75,7 +72,7 @@ def _judge(table: Table) -> list[Finding]:
                 f"In the paper RUST gains little from more initial classes, at {MEASURED[-1]} from "
                 f"88.1 % of the retrained accuracy with {few} to 92.7 % with {many}; a gain of up "
                 f"to {LIMITED} points counts as little.",
-                f"On {protocol.DATA_NAMES[data]}, {end} classes: {shown} (%).",
+                f"On {data}, {end} classes: {shown} (%).",
                 # With fewer classes, nearly all of them would be initial ones.
                 combine_verdicts([gained.verdict, gained.below(LIMITED / 100)])
                 if end == MEASURED[-1]
@@ -85,24 +82,20 @@ def _judge(table: Table) -> list[Finding]:
     return found
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = protocol.make_relative_experiment(
     name="cvpr2014-fig7",
     title="Fig. 7 of Ristin et al. 2014: initial classes",
     shows="Accuracy and test time of RUST by the number of classes it begins with.",
-    sources=protocol.SOURCES,
     runs=_runs,
     measure=partial(protocol.measure_in_sweep, keys=KEYS),
     draw=_draw,
     judge=_judge,
     keys=KEYS,
-    exact=protocol.MEASURES,
-    timed=("seconds",),
     published=tuple(
         {"data": data, "strategy": "rust", "initial": n, "n_classes": MEASURED[-1], "relative": r}
         for data in protocol.SOURCES
         for n, r in PAPER_RELATIVE.items()
     ),
-    complete=protocol.relative_to_baseline,
     size=(7.5, 3.0),
     notes=protocol.NOTES,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evergrow.research.datasets import Dataset
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
 from evergrow.research.experiments.plots import BLUE, Figure
 from evergrow.research.papers.cvpr2014 import plots, protocol
 from evergrow.research.streams import ClassStream
@@ -70,9 +70,7 @@ def _draw(figure: Figure, table: Table) -> None:
 def _judge(table: Table) -> list[Finding]:
     """The standard deviation over the orders, relative to the mean."""
     found: list[Finding] = []
-    for data in table.values("data"):
-        grown = table.where(data=data, strategy="rust")
-        last = grown.where(n_classes=max(grown.values("n_classes")))
+    for data, end, last in protocol.last_rows(table.where(strategy="rust")):
         n_orders = len(last.values("seed"))
         spreads = {
             name: max(
@@ -86,28 +84,23 @@ def _judge(table: Table) -> list[Finding]:
             Finding(
                 "In the paper the deviation over ten orders of the classes never exceeds a tenth "
                 "of the mean.",
-                f"On {protocol.DATA_NAMES[data]}, {max(last.values('n_classes'))} classes, "
-                f"{n_orders} orders, the largest over the numbers of initial "
-                f"classes are: {shown}.",
+                f"On {data}, {end} classes, {n_orders} orders, the largest over the numbers of "
+                f"initial classes are: {shown}.",
                 max(spreads.values()) <= LIMITED if n_orders >= FEWEST_ORDERS else None,
             )
         )
     return found
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = protocol.make_relative_experiment(
     name="cvpr2014-fig8",
     title="Fig. 8 of Ristin et al. 2014: orders of the classes",
     shows="Accuracy, test time and training time of RUST over random orders of the same classes.",
-    sources=protocol.SOURCES,
     runs=_runs,
     measure=_measure,
     draw=_draw,
     judge=_judge,
     keys=KEYS,
-    exact=protocol.MEASURES,
-    timed=("seconds",),
-    complete=protocol.relative_to_baseline,
     size=(9.5, 3.0),
     notes=(
         protocol.NOTES[0],

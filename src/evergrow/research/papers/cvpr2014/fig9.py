@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Run, Table
 from evergrow.research.experiments.plots import BLUE, GREEN, ORANGE, RED, Figure, add_legend
 from evergrow.research.experiments.verdicts import (
     UNKNOWN_NOISE,
@@ -64,11 +64,8 @@ def _draw(figure: Figure, table: Table) -> None:
 def _judge(table: Table) -> list[Finding]:
     """Chunks save time; only large ones gain accuracy."""
     found: list[Finding] = []
-    for data in table.values("data"):
-        grown = table.where(data=data, strategy="rust")
-        end = max(grown.values("n_classes"))
-        last = grown.where(n_classes=end)
-        where = f"On {protocol.DATA_NAMES[data]}, {INITIAL} to {end} classes"
+    for data, end, last in protocol.last_rows(table.where(strategy="rust")):
+        where = f"On {data}, {INITIAL} to {end} classes"
         found += [_accuracy(last, where), _time(last, where)]
     return found
 
@@ -109,19 +106,15 @@ def _time(last: Table, where: str) -> Finding:
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = protocol.make_relative_experiment(
     name="cvpr2014-fig9",
     title="Fig. 9 of Ristin et al. 2014: several classes at a time",
     shows="Accuracy, test time and training time of RUST by the number of classes per update.",
-    sources=protocol.SOURCES,
     runs=_runs,
     measure=partial(protocol.measure_in_sweep, keys=KEYS),
     draw=_draw,
     judge=_judge,
     keys=KEYS,
-    exact=protocol.MEASURES,
-    timed=("seconds",),
-    complete=protocol.relative_to_baseline,
     size=(9.5, 3.0),
     notes=(*protocol.NOTES, "Times are processor seconds of all threads."),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -11,7 +11,7 @@ import numpy as np
 
 from evergrow.estimators.forest import NCMForestClassifier
 from evergrow.research.datasets import Dataset, mixture
-from evergrow.research.experiments import ExperimentContext, Row, Run, Source, Table
+from evergrow.research.experiments import Experiment, ExperimentContext, Row, Run, Source, Table
 from evergrow.research.streams import ClassStream, Learner, Measured, Retrained, follow
 
 N_TREES, N_TREES_QUICK = 50, 10
@@ -188,3 +188,16 @@ def relative_to_baseline(table: Table) -> Table:
     return Table(
         {**row, "relative": row["accuracy"] / (known.get(place(row)) or np.nan)} for row in table
     )
+
+
+def last_rows(table: Table) -> Iterator[tuple[str, int, Table]]:
+    """For each data set: its name in sentences, the last number of classes, and the rows there."""
+    for data in table.values("data"):
+        chosen = table.where(data=data)
+        end = max(chosen.values("n_classes"))
+        yield DATA_NAMES[data], end, chosen.where(n_classes=end)
+
+
+# What the experiments of this paper have in common.
+make_experiment = partial(Experiment, sources=SOURCES, timed=("seconds",))
+make_relative_experiment = partial(make_experiment, exact=MEASURES, complete=relative_to_baseline)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -75,11 +74,8 @@ def settings(context: ExperimentContext, **choices: Iterable[Any]) -> list[Run]:
     names = [name for name in context.names if not context.is_built_in(name)] or context.names[:1]
     trees = context.scaled(20, 10)
     return [
-        {"data": name, "seed": seed, "trees": trees, **_size(context, name)}
-        | dict(zip(choices, values, strict=True))
-        for seed in context.seeds(quick=3)
-        for name in names
-        for values in product(*choices.values())
+        {**run, "trees": trees, **_size(context, run["data"])}
+        for run in context.grid(seed=context.seeds(quick=3), data=names, **choices)
     ]
 
 

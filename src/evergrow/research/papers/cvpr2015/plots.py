@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evergrow.research.experiments import Table
+from evergrow.research.experiments import Row, Table
 from evergrow.research.experiments.plots import COLOURS, GREY, MARKERS, Axes, Figure, add_legend
 from evergrow.research.papers.cvpr2015 import learners
+from evergrow.research.papers.cvpr2015.evaluation import relative_to
 
 # Distance between the groups of one method, and between the paper's markers and ours.
 _STEP, _ASIDE = 0.24, 0.1
@@ -105,3 +106,22 @@ def draw_trade_off(panel: Axes, table: Table, parameter: str, *, colour: int) ->
         place = (cost.mean[number], y[number])
         panel.annotate(f"{value:g}", place, aside, textcoords="offset points", size=7)
     panel.margins(0.12, 0.15)
+
+
+def draw_metrics(
+    figure: Figure,
+    table: Table,
+    *,
+    published: Sequence[Row],
+    baseline: str,
+    metrics: Mapping[str, str],
+    ylabel: str,
+) -> None:
+    """Draw methods by metric, relative to a baseline without a metric."""
+    without = {"method": baseline, "metric": "none"}
+    ours, theirs = (
+        relative_to(table, without, ["data", "seed"]),
+        relative_to(published, without, []),
+    )
+    paper = {"paper": Table(theirs)}
+    draw_methods(figure, Table(ours), paper, group="metric", groups=metrics, ylabel=ylabel)

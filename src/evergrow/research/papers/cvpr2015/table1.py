@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import Figure
 from evergrow.research.experiments.verdicts import (
     combine_verdicts,
     compare_means,
@@ -39,18 +38,6 @@ OF_NETWORK = evaluation.published_rows(
 def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     entries = evaluation.methods(METHODS)
     return evaluation.compare(context, run, entries, fine=1.0, coarse=0.0, metric=run["metric"])
-
-
-def _draw(figure: Figure, table: Table) -> None:
-    baseline = {"method": "plain", "metric": "none"}
-    plots.draw_methods(
-        figure,
-        Table(evaluation.relative_to(table, baseline, ["data", "seed"])),
-        {"paper": Table(evaluation.relative_to(PUBLISHED, baseline, []))},
-        group="metric",
-        groups=METRICS,
-        ylabel="accuracy / NCMF without metric",
-    )
 
 
 def _judge(table: Table) -> list[Finding]:
@@ -117,7 +104,13 @@ EXPERIMENT = Experiment(
     sources=sources("features", "words", "birds"),
     runs=partial(settings, metric=METRICS),
     measure=_measure,
-    draw=_draw,
+    draw=partial(
+        plots.draw_metrics,
+        published=PUBLISHED,
+        baseline="plain",
+        metrics=METRICS,
+        ylabel="accuracy / NCMF without metric",
+    ),
     judge=_judge,
     keys=("data", "metric", "method", "seed"),
     exact=("accuracy", "comparisons"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import Figure
 from evergrow.research.experiments.verdicts import (
     combine_verdicts,
     compare_means,
@@ -38,18 +37,6 @@ NEARLY = 0.98
 def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     entries = evaluation.methods((*OTHERS, *learners.METHODS, "full"))
     return evaluation.compare(context, run, entries, metric=run["metric"])
-
-
-def _draw(figure: Figure, table: Table) -> None:
-    baseline = {"method": "fine-only", "metric": "none"}
-    plots.draw_methods(
-        figure,
-        Table(evaluation.relative_to(table, baseline, ["data", "seed"])),
-        {"paper": Table(evaluation.relative_to(PUBLISHED, baseline, []))},
-        group="metric",
-        groups=METRICS,
-        ylabel="accuracy / fine only without metric",
-    )
 
 
 def _judge(table: Table) -> list[Finding]:
@@ -109,7 +96,13 @@ EXPERIMENT = Experiment(
     sources=sources("features", "words"),
     runs=partial(settings, metric=METRICS),
     measure=_measure,
-    draw=_draw,
+    draw=partial(
+        plots.draw_metrics,
+        published=PUBLISHED,
+        baseline="fine-only",
+        metrics=METRICS,
+        ylabel="accuracy / fine only without metric",
+    ),
     judge=_judge,
     keys=("data", "metric", "method", "seed"),
     exact=("accuracy", "coarse_accuracy", "comparisons"),

@@ -26,13 +26,10 @@ INCREMENTAL = tuple(name for name in learners.LEARNERS if "retrained" not in nam
 
 
 def _runs(context: ExperimentContext) -> list[Run]:
-    return [
-        {"data": data, "seed": seed, "images": images, "learner": name}
-        for data in context.names
-        for images in context.scaled((1, 3, 10), (1, 10))
-        for name in learners.LEARNERS
-        for seed in context.seeds()
-    ]
+    images = context.scaled((1, 3, 10), (1, 10))
+    return context.grid(
+        data=context.names, images=images, learner=learners.LEARNERS, seed=context.seeds()
+    )
 
 
 def few_of_each(data: Dataset, n_images: int, seed: int) -> Dataset:

@@ -29,12 +29,8 @@ N_NEW = 5
 
 
 def _runs(context: ExperimentContext) -> list[Run]:
-    return [
-        {"seed": seed, "classes": classes, "learner": name}
-        for classes in context.scaled((100, 300, 1000, 3000), (50, 200))
-        for name in NAMES
-        for seed in context.seeds()
-    ]
+    classes = context.scaled((100, 300, 1000, 3000), (50, 200))
+    return context.grid(classes=classes, learner=NAMES, seed=context.seeds())
 
 
 @cache

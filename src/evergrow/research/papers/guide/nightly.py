@@ -25,11 +25,7 @@ RETRAINED = "forest, retrained"
 
 
 def _runs(context: ExperimentContext) -> list[Run]:
-    return [
-        {"data": context.names[0], "seed": seed, "learner": name}
-        for name in learners.LEARNERS
-        for seed in context.seeds()
-    ]
+    return context.grid(data=context.names[:1], learner=learners.LEARNERS, seed=context.seeds())
 
 
 def _measure(context: ExperimentContext, run: Run) -> list[Row]:

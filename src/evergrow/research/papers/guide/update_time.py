@@ -25,12 +25,10 @@ N_UPDATES = 5
 
 
 def _runs(context: ExperimentContext) -> list[Run]:
-    return [
-        {"data": context.names[0], "seed": seed, "per_class": per_class, "learner": name}
-        for per_class in context.scaled((50, 150, 450), (20, 60))
-        for name in learners.LEARNERS
-        for seed in context.seeds()
-    ]
+    data, per_class = context.names[:1], context.scaled((50, 150, 450), (20, 60))
+    return context.grid(
+        data=data, per_class=per_class, learner=learners.LEARNERS, seed=context.seeds()
+    )
 
 
 def _measure(context: ExperimentContext, run: Run) -> list[Row]:

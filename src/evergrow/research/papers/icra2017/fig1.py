@@ -109,12 +109,7 @@ def draw_samples(gamma: float, n: int, rng: np.random.Generator) -> tuple[Array,
 
 
 def _runs(context: ExperimentContext) -> list[Run]:
-    n = context.scaled(20000, 4000)
-    return [
-        {"gamma": gamma, "seed": seed, "n_samples": n}
-        for seed in context.seeds()
-        for gamma in GAMMAS
-    ]
+    return context.grid(seed=context.seeds(), gamma=GAMMAS, n_samples=[context.scaled(20000, 4000)])
 
 
 def _measure(context: ExperimentContext, run: Run) -> list[Row]:

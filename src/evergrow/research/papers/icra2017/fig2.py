@@ -19,19 +19,18 @@ SOURCES = {"cifar100": protocol.SOURCES["cifar100"]}
 
 
 def _runs(context: ExperimentContext) -> list[Run]:
-    return [{"data": context.names[0], "seed": seed} for seed in context.seeds(quick=2)]
+    return context.grid(data=context.names[:1], seed=context.seeds(quick=2))
 
 
 def _measure(context: ExperimentContext, run: Run) -> list[Row]:
-    data, setup = context.dataset(run["data"]), protocol.setup_of(context, run["data"])
     # Each seed has another new class.
-    label = protocol.new_class(data, setup, 3 * run["seed"])
-    task = protocol.draw_task(data, setup, label, run["seed"])
+    task = protocol.task_of(context, run, 3 * run["seed"])
+    name = context.dataset(run["data"]).name
     rows: list[Row] = []
     for count, model in protocol.learn_new_class(task, COUNTS, run["seed"]):
         for recoding in RECODINGS:
             model.set_params(recoding=recoding)
-            where = {"data": data.name, "recoding": recoding, "n_new": count}
+            where = {"data": name, "recoding": recoding, "n_new": count}
             rows.append({**where, "seed": run["seed"], **protocol.accuracies(model, task)})
     return rows
 

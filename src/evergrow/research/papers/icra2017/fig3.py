@@ -38,14 +38,13 @@ def _runs(context: ExperimentContext) -> list[Run]:
 
 
 def _measure(context: ExperimentContext, run: Run) -> list[Row]:
-    data, setup = context.dataset(run["data"]), protocol.setup_of(context, run["data"])
-    label = protocol.new_class(data, setup, run["place"])
-    task = protocol.draw_task(data, setup, label, run["seed"])
+    task = protocol.task_of(context, run, run["place"])
+    name, setup = context.dataset(run["data"]).name, protocol.setup_of(context, run["data"])
     rows: list[Row] = []
     for count, model in protocol.learn_new_class(task, COUNTS, run["seed"]):
         for method, recoding in (("naive", 0.0), ("recoded", setup.recoding)):
             model.set_params(recoding=recoding)
-            where = {"data": data.name, "new": str(label), "n_new": count, "method": method}
+            where = {"data": name, "new": str(task.label), "n_new": count, "method": method}
             rows.append({**where, "seed": run["seed"], **protocol.accuracies(model, task)})
     return rows
 

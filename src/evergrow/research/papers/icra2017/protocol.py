@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.research.datasets import Dataset, digits, mixture
-from evergrow.research.experiments import ExperimentContext, Source, Table
+from evergrow.research.experiments import ExperimentContext, Run, Source, Table
 
 Array = npt.NDArray[Any]
 
@@ -132,6 +132,12 @@ def _largest(data: Dataset, n_classes: int) -> Array:
     """The classes with the most examples, sorted."""
     classes, counts = np.unique(data.y_train, return_counts=True)
     return np.sort(classes[np.argsort(-counts, kind="stable")[:n_classes]])
+
+
+def task_of(context: ExperimentContext, run: Run, position: int) -> NewClassTask:
+    """The task of a run whose new class is at this position."""
+    data, setup = context.dataset(run["data"]), setup_of(context, run["data"])
+    return draw_task(data, setup, new_class(data, setup, position), run["seed"])
 
 
 def draw_task(data: Dataset, setup: Setup, label: Any, seed: int) -> NewClassTask:

@@ -56,15 +56,15 @@ PUBLISHED: tuple[Row, ...] = tuple(
 
 
 def _runs(context: ExperimentContext) -> list[Run]:
-    return [{"data": name, "seed": seed} for name in context.names for seed in context.seeds()]
+    return context.grid(data=context.names, seed=context.seeds())
 
 
 def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     from evergrow.estimators.linear import RebalancedRLSClassifier
 
-    data, setup = context.dataset(run["data"]), protocol.setup_of(context, run["data"])
-    label = protocol.new_class(data, setup, PLACES[run["data"]])
-    task = protocol.draw_task(data, setup, label, run["seed"])
+    data = context.dataset(run["data"])
+    task = protocol.task_of(context, run, PLACES[run["data"]])
+    setup = protocol.setup_of(context, run["data"])
     settings = {NAIVE: 0.0, RECODED: setup.recoding, AUTO: "auto"}
     rows: list[Row] = []
     for count, model in protocol.learn_new_class(task, COUNTS, run["seed"]):

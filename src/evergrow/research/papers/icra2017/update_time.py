@@ -46,11 +46,7 @@ SOURCES = {
 def _runs(context: ExperimentContext) -> list[Run]:
     n = len(context.dataset(context.names[0]).y_train)
     sizes = [size for size in SIZES if size <= n] or [n]
-    return [
-        {"data": context.names[0], "n_before": size, "seed": seed}
-        for seed in context.seeds()
-        for size in sizes
-    ]
+    return context.grid(data=context.names[:1], seed=context.seeds(), n_before=sizes)
 
 
 def _measure(context: ExperimentContext, run: Run) -> list[Row]:

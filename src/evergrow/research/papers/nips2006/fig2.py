@@ -46,16 +46,13 @@ def _runs(context: ExperimentContext) -> list[Run]:
     ]
 
 
-def _measure(context: ExperimentContext, run: Run) -> Sequence[Row]:
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     size, seed = sweeps.sizes(context), int(run["seed"])
     data = photographs.load(context, run["data"], _N_OBJECTS)
     name = data.objects[run["number"]]
     task = data.against_background(name)
     given, further = (
-        histograms.training_descriptors(
-            task, sweeps.DESCRIPTOR, s, size.n_training, n_jobs=context.n_jobs
-        )
-        for s in (seed, seed + _FURTHER)
+        sweeps.descriptors(context, task, s, size.n_training) for s in (seed, seed + _FURTHER)
     )
     forest = sweeps.forest(size.n_words, seed, context).fit(given.rows, given.classes)
     # Leaves are purer in the patches that the tree was grown on than in others.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,21 +21,15 @@ _CLEARLY = 12.5
 
 
 def _runs(context: ExperimentContext) -> list[Run]:
-    return [
-        {"data": n, "seed": seed}
-        for n in photographs.names_with_outlines(context)
-        for seed in context.seeds()
-    ]
+    return context.grid(data=photographs.names_with_outlines(context), seed=context.seeds())
 
 
-def _measure(context: ExperimentContext, run: Run) -> Sequence[Row]:
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     size, seed = sweeps.sizes(context), int(run["seed"])
     data = photographs.load(context, run["data"])
     name = data.objects[0]
     task = data.against_background(name)
-    given = histograms.training_descriptors(
-        task, sweeps.DESCRIPTOR, seed, size.n_training, n_jobs=context.n_jobs
-    )
+    given = sweeps.descriptors(context, task, seed, size.n_training)
     forest = sweeps.forest(size.n_words, seed, context).fit(given.rows, given.classes)
     tests = task.where(~task.trains)
     outlines = photographs.outlines_of(context, run["data"], tests.classes, name)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
 from evergrow.research.experiments.plots import (
     BLUE,
     GREEN,
@@ -48,14 +49,8 @@ class _Kind:
 
 
 _KINDS = {
-    ERC: _Kind(
-        sweeps.forest,
-        (BINARY, INFORMATION, SHARES),
-    ),
-    UNSUPERVISED: _Kind(
-        lambda n_words, seed, context: sweeps.forest(n_words, seed, context, supervised=False),
-        (BINARY, INFORMATION),
-    ),
+    ERC: _Kind(sweeps.forest, (BINARY, INFORMATION, SHARES)),
+    UNSUPERVISED: _Kind(partial(sweeps.forest, supervised=False), (BINARY, INFORMATION)),
     KMEANS: _Kind(
         lambda n_words, seed, context: KMeansCodebook(  # noqa: ARG005
             sweeps.N_TREES * n_words, start="random", max_epochs=_MOST_EPOCHS, random_state=seed
@@ -65,25 +60,18 @@ _KINDS = {
     ),
 }
 # Trees are measured together, because describing the windows takes longer than coding them.
-_TOGETHER = ((ERC, UNSUPERVISED), (KMEANS,))
+_TOGETHER = ([ERC, UNSUPERVISED], [KMEANS])
 
 
 def _runs(context: ExperimentContext) -> list[Run]:
-    return [
-        {"data": name, "seed": seed, "codebooks": [*kinds]}
-        for name in context.names
-        for seed in context.seeds()
-        for kinds in _TOGETHER
-    ]
+    return context.grid(data=context.names, seed=context.seeds(), codebooks=_TOGETHER)
 
 
-def _measure(context: ExperimentContext, run: Run) -> Sequence[Row]:
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     size, seed = sweeps.sizes(context), int(run["seed"])
     data = photographs.load(context, run["data"])
     task = data.against_background(data.objects[0])
-    given = histograms.training_descriptors(
-        task, sweeps.DESCRIPTOR, seed, size.n_training, n_jobs=context.n_jobs
-    )
+    given = sweeps.descriptors(context, task, seed, size.n_training)
     codebooks = {kind: _KINDS[kind].make(size.n_words, seed, context) for kind in run["codebooks"]}
     seconds = {kind: sweeps.time_codebook(codebook, given) for kind, codebook in codebooks.items()}
     codings = {
@@ -266,18 +254,16 @@ def _faster(table: Table) -> Finding:
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = sweeps.make_experiment(
     name="nips2006-fig4a",
     title="Figure 4 a of Moosmann et al.: ERC forests against other codebooks",
     shows="rate at equal error over windows per image, for three codebooks, and their times",
-    sources=photographs.SOURCES,
     runs=_runs,
     measure=_measure,
     draw=_draw,
     judge=_judge,
     keys=("data", "object", "seed", "codebook", "pooling", "windows"),
     exact=("rate", "filled"),
-    timed=sweeps.TIMED,
     published=({"codebook": ERC, "pooling": BINARY, "windows": 8000, "rate": sweeps.PAPER_RATE},),
     size=(10.5, 4.2),
     notes=(
@@ -285,5 +271,4 @@ EXPERIMENT = Experiment(
         "k-means codes at most 1000 windows per image, 20 000 in the paper, where going further "
         "took too long.",
     ),
-    extras=("vision",),
 )

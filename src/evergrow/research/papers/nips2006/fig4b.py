@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
 from evergrow.research.experiments.plots import BLUE, ORANGE, Figure
 from evergrow.research.experiments.verdicts import combine_verdicts
-from evergrow.research.papers.nips2006 import photographs, sweeps
+from evergrow.research.papers.nips2006 import sweeps
 from evergrow.research.papers.nips2006.sweeps import compare_rates
 
 # Trees that are not pruned.
@@ -18,10 +17,10 @@ _FEW_LEAVES = (10, 25, 50, 100, 200, 400)
 
 
 def _runs(context: ExperimentContext) -> list[Run]:
-    return [{"data": name, "seed": seed} for name in context.names for seed in context.seeds()]
+    return context.grid(data=context.names, seed=context.seeds())
 
 
-def _measure(context: ExperimentContext, run: Run) -> Sequence[Row]:
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     size, seed = sweeps.sizes(context), int(run["seed"])
     variants = [
         sweeps.Variant({"leaves": leaves}, sweeps.forest(leaves, seed, context), size.n_training)
@@ -81,20 +80,17 @@ def _named(leaves: Any) -> str:
     return "trees grown fully" if leaves == ALL else f"{leaves} leaves per tree"
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = sweeps.make_experiment(
     name="nips2006-fig4b",
     title="Figure 4 b of Moosmann et al.: how many words a codebook needs",
     shows="rate at equal error over the size of the codebook",
-    sources=photographs.SOURCES,
     runs=_runs,
     measure=_measure,
     draw=_draw,
     judge=_judge,
     keys=("data", "object", "seed", "leaves"),
     exact=("words", "rate"),
-    timed=sweeps.TIMED,
     published=({"leaves": 1000, "rate": sweeps.PAPER_RATE},),
     size=(7.5, 3.2),
     notes=(*sweeps.NOTES, sweeps.FEWER_WINDOWS),
-    extras=("vision",),
 )

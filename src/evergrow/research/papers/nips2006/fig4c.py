@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import inf, log
 from typing import Any
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
 from evergrow.research.experiments.plots import COLOURS, MARKERS, Figure, set_log_ticks
 from evergrow.research.experiments.verdicts import combine_verdicts, compare_seeds
-from evergrow.research.papers.nips2006 import photographs, sweeps
+from evergrow.research.papers.nips2006 import sweeps
 from evergrow.research.papers.nips2006.sweeps import compare_rates
 
 # Trees that are not pruned.
@@ -21,15 +20,11 @@ _FEW_LEAVES = (20, 60, 200, 600)
 
 
 def _runs(context: ExperimentContext) -> list[Run]:
-    return [
-        {"data": name, "seed": seed, "descriptors": n}
-        for name in context.names
-        for seed in context.seeds()
-        for n in context.scaled(_DESCRIPTORS, _FEW_DESCRIPTORS)
-    ]
+    descriptors = context.scaled(_DESCRIPTORS, _FEW_DESCRIPTORS)
+    return context.grid(data=context.names, seed=context.seeds(), descriptors=descriptors)
 
 
-def _measure(context: ExperimentContext, run: Run) -> Sequence[Row]:
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     seed, n = int(run["seed"]), int(run["descriptors"])
     variants = [
         sweeps.Variant(
@@ -114,20 +109,17 @@ def _named(leaves: Any) -> str:
     return "grown fully" if leaves == ALL else f"{leaves} leaves per tree"
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = sweeps.make_experiment(
     name="nips2006-fig4c",
     title="Figure 4 c of Moosmann et al.: how many descriptors a codebook is built from",
     shows="rate at equal error over the descriptors to learn from, for several sizes of trees",
-    sources=photographs.SOURCES,
     runs=_runs,
     measure=_measure,
     draw=_draw,
     judge=_judge,
     keys=("data", "object", "seed", "descriptors", "leaves"),
     exact=("words", "rate"),
-    timed=sweeps.TIMED,
     published=({"descriptors": 20_000, "leaves": 1000, "rate": sweeps.PAPER_RATE},),
     size=(7.5, 3.2),
     notes=(*sweeps.NOTES, sweeps.FEWER_WINDOWS),
-    extras=("vision",),
 )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
 from evergrow.research.experiments.plots import BLUE, Figure
-from evergrow.research.papers.nips2006 import photographs, sweeps
+from evergrow.research.papers.nips2006 import sweeps
 from evergrow.research.papers.nips2006.sweeps import compare_rates
 
 _TREES = (1, 2, 3, sweeps.N_TREES, 10)
@@ -17,10 +15,10 @@ _TELLING = 2.0
 
 
 def _runs(context: ExperimentContext) -> list[Run]:
-    return [{"data": name, "seed": s} for name in context.names for s in context.seeds(_N_SEEDS, 3)]
+    return context.grid(data=context.names, seed=context.seeds(_N_SEEDS, 3))
 
 
-def _measure(context: ExperimentContext, run: Run) -> Sequence[Row]:
+def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     size, seed = sweeps.sizes(context), int(run["seed"])
     variants = [
         sweeps.Variant(
@@ -76,20 +74,17 @@ def _judge(table: Table) -> list[Finding]:
     ]
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = sweeps.make_experiment(
     name="nips2006-fig4d",
     title="Figure 4 d of Moosmann et al.: how many trees a codebook needs",
     shows="rate at equal error, and its spread, over the number of trees",
-    sources=photographs.SOURCES,
     runs=_runs,
     measure=_measure,
     draw=_draw,
     judge=_judge,
     keys=("data", "object", "seed", "trees"),
     exact=("words", "rate"),
-    timed=sweeps.TIMED,
     published=({"trees": sweeps.N_TREES, "rate": sweeps.PAPER_RATE},),
     size=(9.5, 3.2),
     notes=(*sweeps.NOTES, sweeps.FEWER_WINDOWS),
-    extras=("vision",),
 )

@@ -96,8 +96,8 @@ def _folders(paths: Array) -> set[str]:
 def _check_images(data: Dataset) -> None:
     if data.X_train.ndim not in (1, 4):
         raise ValueError(
-            "visual words are made of patches of images: give a folder with one folder of images "
-            f"per class, {data.name!r} is a matrix of shape {data.X_train.shape}"
+            "visual words need images: give a folder with one folder of images per class; "
+            f"{data.name!r} is a matrix of shape {data.X_train.shape}"
         )
 
 

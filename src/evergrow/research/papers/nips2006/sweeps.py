@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from evergrow import ERCForest
-from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
 from evergrow.research.experiments.plots import BLACK, Axes
 from evergrow.research.experiments.verdicts import Difference, compare_means
 from evergrow.research.papers.nips2006 import histograms, photographs
@@ -77,6 +78,13 @@ def forest(n_words: int | None, seed: int, context: ExperimentContext, **options
     )
 
 
+def descriptors(
+    context: ExperimentContext, task: photographs.Photographs, seed: int, n: int
+) -> histograms.Descriptors:
+    """About ``n`` descriptors of the training images."""
+    return histograms.training_descriptors(task, DESCRIPTOR, seed, n, n_jobs=context.n_jobs)
+
+
 def time_codebook(codebook: Any, given: histograms.Descriptors) -> dict[str, float]:
     """Train a codebook; returns the seconds of training and of coding 10 000 descriptors."""
     learning = histograms.time_call(codebook.fit, given.rows, given.classes)
@@ -100,7 +108,7 @@ def forest_rows(context: ExperimentContext, run: Run, variants: Sequence[Variant
     name = data.objects[0]
     task = data.against_background(name)
     most = max(variant.n_training for variant in variants)
-    given = histograms.training_descriptors(task, DESCRIPTOR, seed, most, n_jobs=context.n_jobs)
+    given = descriptors(context, task, seed, most)
     seconds = [time_codebook(v.forest, given.some(v.n_training)) for v in variants]
     windows = sizes(context).n_windows
     codings = {str(k): histograms.Coding(v.forest, windows) for k, v in enumerate(variants)}
@@ -164,3 +172,7 @@ def draw_published(axes: Axes, x: float, measured: Iterable[float]) -> None:
         color=BLACK,
         label="paper: bikes of GRAZ-02",
     )
+
+
+# What the parts of figure 4 have in common.
+make_experiment = partial(Experiment, sources=photographs.SOURCES, timed=TIMED, extras=("vision",))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evergrow.research.experiments import Experiment, Finding, Table
+from evergrow.research.experiments import Finding, Table
 from evergrow.research.experiments.verdicts import combine_verdicts, compare_means
 from evergrow.research.papers.report import plots, protocol
 
@@ -85,7 +85,7 @@ def _test_work(table: Table, first: int, last: int) -> Finding:
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = protocol.make_experiment(
     name="report-fig3",
     title="Report, fig. 3: NCM forests that grow, on spirals",
     shows="accuracy relative to retraining, test time and training time from 4 spirals to 20",
@@ -94,9 +94,6 @@ EXPERIMENT = Experiment(
     measure=protocol.measure_spirals,
     draw=plots.draw_over_classes,
     judge=_judge,
-    keys=protocol.KEYS,
-    exact=protocol.EXACT,
-    timed=protocol.TIMED,
     notes=(
         "The report leaves the spirals' constants open; they are those of "
         "`evergrow.research.spirals`, drawn anew for each seed, and come in the order of angles.",

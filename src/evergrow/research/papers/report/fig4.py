@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
 from evergrow.research.experiments.plots import Figure
 from evergrow.research.experiments.verdicts import combine_verdicts, compare_means
 from evergrow.research.papers.report import plots, protocol
@@ -169,7 +169,7 @@ def _test_work(table: Table) -> Finding:
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = protocol.make_experiment(
     name="report-fig4",
     title="Report, fig. 4: SVM and NCM forests at 20 spirals",
     shows="accuracy, test time and training time of both forests with every strategy",
@@ -178,9 +178,7 @@ EXPERIMENT = Experiment(
     measure=partial(protocol.measure_spirals, measure_at=[protocol.N_CLASSES]),
     draw=_draw,
     judge=_judge,
-    keys=protocol.KEYS,
     exact=("accuracy", "relative", "test_error", "train_error", "comparisons"),
-    timed=protocol.TIMED,
     published=PUBLISHED,
     size=(9.0, 3.6),
     notes=(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Run, Table
 from evergrow.research.experiments.plots import COLOURS, MARKERS, Figure, add_legend
 from evergrow.research.experiments.verdicts import (
     UNKNOWN_NOISE,
@@ -96,7 +96,7 @@ def _falls(end: Table, column: str, claim: str, here: str) -> Finding:
     return Finding(claim, f"Here, with {chunks} at a time, {text}.", combine_verdicts(agree))
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = protocol.make_experiment(
     name="report-fig5",
     title="Report, fig. 5: two, four or eight classes at a time",
     shows="accuracy, test time and training time of NCM forests by chunk size, on spirals",
@@ -105,9 +105,6 @@ EXPERIMENT = Experiment(
     measure=protocol.measure_spirals,
     draw=_draw,
     judge=_judge,
-    keys=protocol.KEYS,
-    exact=protocol.EXACT,
-    timed=protocol.TIMED,
     size=(9.0, 6.4),
     notes=(
         "Test work is judged by comparisons per tree and sample, which do not depend on how busy "

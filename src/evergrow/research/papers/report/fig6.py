@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
 from evergrow.research.experiments.verdicts import combine_verdicts, compare_means
 from evergrow.research.papers.report import plots, protocol
 
@@ -94,7 +94,7 @@ def _falls(table: Table, sizes: Sequence[int]) -> Finding:
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = protocol.make_experiment(
     name="report-fig6",
     title="Report, fig. 6: NCM forests that grow, on pictures",
     shows="accuracy relative to retraining, test time and training time from 4 classes to 20",
@@ -103,9 +103,6 @@ EXPERIMENT = Experiment(
     measure=_measure,
     draw=plots.draw_over_classes,
     judge=_judge,
-    keys=protocol.KEYS,
-    exact=protocol.EXACT,
-    timed=protocol.TIMED,
     notes=(
         "The report takes 20 classes of ILSVRC 2010 as counts of 1000 SIFT words. Here they are "
         "20 classes of CIFAR-100, chosen anew for each seed, as square roots of counts of 1000 "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
 from evergrow.research.experiments.plots import Figure
 from evergrow.research.experiments.verdicts import Difference, combine_verdicts, compare_means
 from evergrow.research.papers.report import plots, protocol
@@ -106,7 +106,7 @@ def _cheaper(table: Table) -> Finding:
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = protocol.make_experiment(
     name="report-fig7",
     title="Report, fig. 7: SVM and NCM forests at 20 classes of pictures",
     shows="accuracy, test time and training time of both forests with every strategy",
@@ -115,9 +115,6 @@ EXPERIMENT = Experiment(
     measure=_measure,
     draw=_draw,
     judge=_judge,
-    keys=protocol.KEYS,
-    exact=protocol.EXACT,
-    timed=protocol.TIMED,
     size=(9.0, 3.6),
     notes=(
         "The report takes classes of ILSVRC 2010 as counts of 1000 SIFT words. Here they are 20 "

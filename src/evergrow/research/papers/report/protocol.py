@@ -5,13 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.research.datasets import Dataset, mixture, spirals
-from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Source, Table
+from evergrow.research.experiments import (
+    Experiment,
+    ExperimentContext,
+    Finding,
+    Row,
+    Run,
+    Source,
+    Table,
+)
 from evergrow.research.experiments.verdicts import (
     UNKNOWN_NOISE,
     Difference,
@@ -238,3 +247,7 @@ def relative_to_retraining(table: Table, column: str, **equal: Any) -> float:
     """The mean of a strategy divided by that of retraining in the same setting."""
     baseline = table.mean(column, **{**equal, "strategy": RETRAINED})
     return table.mean(column, **equal) / baseline if baseline else float("nan")
+
+
+# What the experiments of the report on streams have in common.
+make_experiment = partial(Experiment, keys=KEYS, exact=EXACT, timed=TIMED)

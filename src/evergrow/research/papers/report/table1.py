@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
+from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
 from evergrow.research.experiments.plots import BLACK, Figure
 from evergrow.research.experiments.verdicts import (
     combine_verdicts,
@@ -244,7 +244,7 @@ def _cell(row: Row, what: str) -> str:
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = protocol.make_experiment(
     name="report-table1",
     title="Report, table 1: spirals from 4, 6 and 10 initial classes",
     shows="accuracy relative to retraining at 12, 16 and 20 classes, NCM and SVM forests",
@@ -253,9 +253,6 @@ EXPERIMENT = Experiment(
     measure=partial(protocol.measure_spirals, measure_at=MEASURED_AT),
     draw=_draw,
     judge=_judge,
-    keys=protocol.KEYS,
-    exact=protocol.EXACT,
-    timed=protocol.TIMED,
     published=PUBLISHED,
     size=(9.0, 5.2),
     notes=(

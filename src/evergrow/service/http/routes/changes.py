@@ -1,108 +1,127 @@
-"""Changes of classes and of several examples at once, and taking changes back."""
+"""Routes that change classes or several examples, and undo."""
 
 from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from evergrow.service.http.asking import Key, NoQuery, changed, clears_fine, json_body, signed
 from evergrow.service.http.bodies import (
-    ChangeBody,
     ExamplesBody,
     ForgetBody,
     LabelBody,
     MergeBody,
     RelabelManyBody,
     RenameBody,
+    RequestBody,
     UndoBody,
 )
-from evergrow.service.http.openapi import refusals, takes
-
-__all__ = ["router"]
-
-router = APIRouter(prefix="/v1", tags=["changing"])
-
-_CHANGE = refusals(404, 409, 507, body=True)
-
-
-@router.post(
-    "/relabel", response_model=ChangeBody, responses=_CHANGE, openapi_extra=takes(RelabelManyBody)
+from evergrow.service.http.openapi import refusals, request_body
+from evergrow.service.http.requests import (
+    Key,
+    NoQuery,
+    apply_change,
+    clears_fine,
+    identify,
+    read_json,
 )
+from evergrow.service.wire import Change
+
+router = APIRouter(prefix="/v1", tags=["changes"])
+
+Route = Callable[..., Awaitable[Response]]
+
+
+def _change_route(path: str, body: type[RequestBody]) -> Callable[[Route], Route]:
+    return router.post(
+        path,
+        response_model=Change,
+        responses=refusals(404, 409, 507, body=True),
+        openapi_extra=request_body(body),
+    )
+
+
+@_change_route("/relabel", RelabelManyBody)
 async def relabel(request: Request, _: NoQuery, key: Key = None) -> Response:
-    """Say what several examples really are: one change, which is undone at once."""
-    sent = await json_body(request, RelabelManyBody)
+    """Correct the classes of several examples, as one change."""
+    sent = await read_json(request, RelabelManyBody)
     clear = clears_fine(sent)
-    who = signed(request, key, sent.examples, sent.label, sent.fine, clear)
-    return await changed(
+    identity = identify(request, key, sent.examples, sent.label, sent.fine, clear)
+    return await apply_change(
         request,
-        lambda space: space.relabel(
-            sent.examples, label=sent.label, fine=sent.fine, clear_fine=clear, request=who
+        lambda workspace: workspace.relabel(
+            sent.examples, label=sent.label, fine=sent.fine, clear_fine=clear, request=identity
         ),
     )
 
 
-@router.post(
-    "/remove", response_model=ChangeBody, responses=_CHANGE, openapi_extra=takes(ExamplesBody)
-)
+@_change_route("/remove", ExamplesBody)
 async def remove(request: Request, _: NoQuery, key: Key = None) -> Response:
-    """Take several examples away: one change, which is undone at once."""
-    sent = await json_body(request, ExamplesBody)
-    who = signed(request, key, sent.examples)
-    return await changed(request, lambda space: space.remove(sent.examples, request=who))
-
-
-@router.post(
-    "/forget", response_model=ChangeBody, responses=_CHANGE, openapi_extra=takes(ForgetBody)
-)
-async def forget(request: Request, _: NoQuery, key: Key = None) -> Response:
-    """Forget a class; can be undone unless it is erased."""
-    sent = await json_body(request, ForgetBody)
-    who = signed(request, key, sent.label, sent.erase)
-    return await changed(
-        request, lambda space: space.forget(sent.label, erase=sent.erase, request=who)
+    """Remove several examples, as one change."""
+    sent = await read_json(request, ExamplesBody)
+    identity = identify(request, key, sent.examples)
+    return await apply_change(
+        request, lambda workspace: workspace.remove(sent.examples, request=identity)
     )
 
 
-@router.post(
-    "/rename", response_model=ChangeBody, responses=_CHANGE, openapi_extra=takes(RenameBody)
-)
+@_change_route("/forget", ForgetBody)
+async def forget(request: Request, _: NoQuery, key: Key = None) -> Response:
+    """Forget a class; this can be undone unless it is erased."""
+    sent = await read_json(request, ForgetBody)
+    identity = identify(request, key, sent.label, sent.erase)
+    return await apply_change(
+        request, lambda workspace: workspace.forget(sent.label, erase=sent.erase, request=identity)
+    )
+
+
+@_change_route("/rename", RenameBody)
 async def rename(request: Request, _: NoQuery, key: Key = None) -> Response:
-    """Give a class another name."""
-    sent = await json_body(request, RenameBody)
-    who = signed(request, key, sent.label, sent.to)
-    return await changed(request, lambda space: space.rename(sent.label, sent.to, request=who))
+    """Rename a class."""
+    sent = await read_json(request, RenameBody)
+    identity = identify(request, key, sent.label, sent.to)
+    return await apply_change(
+        request, lambda workspace: workspace.rename(sent.label, sent.to, request=identity)
+    )
 
 
-@router.post("/merge", response_model=ChangeBody, responses=_CHANGE, openapi_extra=takes(MergeBody))
+@_change_route("/merge", MergeBody)
 async def merge(request: Request, _: NoQuery, key: Key = None) -> Response:
-    """Give all examples of one class to another."""
-    sent = await json_body(request, MergeBody)
-    who = signed(request, key, sent.label, sent.into)
-    return await changed(request, lambda space: space.merge(sent.label, sent.into, request=who))
+    """Merge a class into another one."""
+    sent = await read_json(request, MergeBody)
+    identity = identify(request, key, sent.label, sent.into)
+    return await apply_change(
+        request, lambda workspace: workspace.merge(sent.label, sent.into, request=identity)
+    )
 
 
-@router.post("/split", response_model=ChangeBody, responses=_CHANGE, openapi_extra=takes(LabelBody))
+@_change_route("/split", LabelBody)
 async def split(request: Request, _: NoQuery, key: Key = None) -> Response:
-    """Tell the finer classes of a class apart."""
-    sent = await json_body(request, LabelBody)
-    who = signed(request, key, sent.label)
-    return await changed(request, lambda space: space.split(sent.label, request=who))
+    """Start predicting the finer classes of a class."""
+    sent = await read_json(request, LabelBody)
+    identity = identify(request, key, sent.label)
+    return await apply_change(
+        request, lambda workspace: workspace.split(sent.label, request=identity)
+    )
 
 
-@router.post(
-    "/unsplit", response_model=ChangeBody, responses=_CHANGE, openapi_extra=takes(LabelBody)
-)
+@_change_route("/unsplit", LabelBody)
 async def unsplit(request: Request, _: NoQuery, key: Key = None) -> Response:
-    """Stop telling the finer classes of a class apart."""
-    sent = await json_body(request, LabelBody)
-    who = signed(request, key, sent.label)
-    return await changed(request, lambda space: space.unsplit(sent.label, request=who))
+    """Stop predicting the finer classes of a class."""
+    sent = await read_json(request, LabelBody)
+    identity = identify(request, key, sent.label)
+    return await apply_change(
+        request, lambda workspace: workspace.unsplit(sent.label, request=identity)
+    )
 
 
-@router.post("/undo", response_model=ChangeBody, responses=_CHANGE, openapi_extra=takes(UndoBody))
+@_change_route("/undo", UndoBody)
 async def undo(request: Request, _: NoQuery, key: Key = None) -> Response:
-    """Take the newest change back; asked again, the one before it."""
-    sent = await json_body(request, UndoBody)
-    who = signed(request, key, sent.event)
-    return await changed(request, lambda space: space.undo(event=sent.event, request=who))
+    """Undo the newest change that is not undone yet."""
+    sent = await read_json(request, UndoBody)
+    identity = identify(request, key, sent.event)
+    return await apply_change(
+        request, lambda workspace: workspace.undo(event=sent.event, request=identity)
+    )

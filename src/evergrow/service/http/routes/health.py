@@ -1,4 +1,4 @@
-"""Whether the service is there, and whether it can work; for whoever watches it."""
+"""Routes for monitoring: health, readiness, metrics, and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -8,31 +8,28 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from evergrow.service.http.asking import NoQuery, service_of
-from evergrow.service.http.bodies import HealthBody
-from evergrow.service.http.listings import json_response
-from evergrow.service.http.openapi import document, refusals
-from evergrow.service.http.problems import problem
-
-__all__ = ["router"]
+from evergrow.service.http.openapi import make_document, refusals
+from evergrow.service.http.requests import NoQuery, service_of
+from evergrow.service.http.responses import json_response, problem
+from evergrow.service.wire import Health
 
 router = APIRouter(tags=["service"])
 
 
-@router.get("/healthz", response_model=HealthBody, responses=refusals(public=True))
+@router.get("/healthz", response_model=Health, responses=refusals(public=True))
 async def health(_: NoQuery) -> Response:
-    """Say that the process answers."""
-    return json_response(HealthBody(status="alive"))
+    """Report that the process is alive."""
+    return json_response(Health(status="alive"))
 
 
-@router.get("/readyz", response_model=HealthBody, responses=refusals(503, public=True))
+@router.get("/readyz", response_model=Health, responses=refusals(503, public=True))
 async def readiness(request: Request, _: NoQuery) -> Response:
-    """Say whether requests can be served: not while opening, not while stopping."""
+    """Report whether requests can be served: not while opening or stopping."""
     service = service_of(request)
     if service.phase != "ready":
         return problem(HTTPStatus.SERVICE_UNAVAILABLE, f"the service is {service.phase}")
-    service.writer.check_working()
-    return json_response(HealthBody(status="ready"))
+    service.writer.check_alive()
+    return json_response(Health(status="ready"))
 
 
 @router.get(
@@ -44,7 +41,7 @@ async def readiness(request: Request, _: NoQuery) -> Response:
     response_class=Response,
 )
 async def metrics(request: Request, _: NoQuery) -> Response:
-    """Numbers for Prometheus."""
+    """Return metrics for Prometheus."""
     service = service_of(request)
     text = await service.read(service.metrics.text)
     return Response(text, media_type=service.metrics.content_type)
@@ -59,6 +56,6 @@ async def metrics(request: Request, _: NoQuery) -> Response:
     response_class=JSONResponse,
 )
 async def openapi(request: Request, _: NoQuery) -> Response:
-    """All that can be asked, as an OpenAPI document."""
+    """Return the OpenAPI document of this service."""
     service = service_of(request)
-    return JSONResponse(await service.read(lambda: document(request.app, service)))
+    return JSONResponse(await service.read(lambda: make_document(request.app, service)))

@@ -1,7 +1,8 @@
-"""Looking at the whole: classes, how well they are known, what was changed, the model itself."""
+"""Routes that read the workspace as a whole: classes, review, events, status, model."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated
@@ -12,24 +13,20 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from evergrow.service.http.access import Actor
-from evergrow.service.http.asking import NoQuery, service_of
-from evergrow.service.http.bodies import ClassPage, ConfusionBody, EventPage, ReviewList, StatusBody
-from evergrow.service.http.confusing import confusion_of
 from evergrow.service.http.exports import Export, Exports
-from evergrow.service.http.listings import json_response, listed
-from evergrow.service.http.openapi import refusals, with_tag
-from evergrow.service.http.paging import Limited, Listing
+from evergrow.service.http.openapi import refusals, with_etag
+from evergrow.service.http.requests import LimitQuery, NoQuery, PageQuery, service_of
+from evergrow.service.http.responses import cached_response, json_response
+from evergrow.service.wire import ClassEntry, Confusion, Event, Page, ReviewList, Status
 from evergrow.workspace.workspace import Workspace
 
-__all__ = ["router"]
-
-router = APIRouter(prefix="/v1", tags=["looking"])
+router = APIRouter(prefix="/v1", tags=["overview"])
 
 _MODEL_TYPE = "application/octet-stream"
 
 
 def _state(workspace: Workspace) -> Callable[[], object]:
-    """What listings that tell of accuracy depend on."""
+    """Everything that listings with accuracies depend on."""
 
     def state() -> object:
         assessment = workspace.assessment
@@ -38,63 +35,96 @@ def _state(workspace: Workspace) -> Callable[[], object]:
     return state
 
 
-@router.get("/classes", response_model=ClassPage, responses=with_tag(refusals()))
-async def classes(request: Request, asked: Annotated[Listing, Query()]) -> Response:
-    """Classes in the order in which they were first taught, and how well each is known."""
+@router.get("/classes", response_model=Page[ClassEntry], responses=with_etag(refusals()))
+async def classes(request: Request, query: Annotated[PageQuery, Query()]) -> Response:
+    """List classes in the order of their first examples, and how well each is recognised."""
     service = service_of(request)
     workspace = service.workspace
-
-    def make() -> ClassPage:
-        return ClassPage.model_validate(workspace.classes(after=asked.after, limit=asked.limit))
-
-    return await listed(request, service.read, _state(workspace), make)
-
-
-@router.get("/review", response_model=ReviewList, responses=with_tag(refusals()))
-async def review(request: Request, asked: Annotated[Limited, Query()]) -> Response:
-    """Examples that someone should look at, most urgent first."""
-    service = service_of(request)
-    workspace = service.workspace
-
-    def make() -> ReviewList:
-        return ReviewList.model_validate({"items": workspace.review(asked.limit)})
-
-    return await listed(request, service.read, _state(workspace), make)
-
-
-@router.get("/events", response_model=EventPage, responses=with_tag(refusals()))
-async def events(request: Request, asked: Annotated[Listing, Query()]) -> Response:
-    """All changes, the newest first: who changed what, and when."""
-    service = service_of(request)
-    workspace = service.workspace
-
-    def make() -> EventPage:
-        return EventPage.model_validate(workspace.events(after=asked.after, limit=asked.limit))
-
-    return await listed(request, service.read, lambda: workspace.version, make)
-
-
-@router.get("/confusion", response_model=ConfusionBody, responses=with_tag(refusals()))
-async def confusion(request: Request, asked: Annotated[Limited, Query()]) -> Response:
-    """How often examples of each class were taken for another, by what was learnt of the others.
-
-    Of many classes those with the most mistakes are shown.
-    """
-    service = service_of(request)
-    workspace = service.workspace
-    return await listed(
-        request, service.read, _state(workspace), lambda: confusion_of(workspace, asked.limit)
+    return await cached_response(
+        request,
+        service.read,
+        _state(workspace),
+        lambda: workspace.classes(after=query.after, limit=query.limit),
     )
 
 
-@router.get("/status", response_model=StatusBody, responses=refusals())
+@router.get("/review", response_model=ReviewList, responses=with_etag(refusals()))
+async def review(request: Request, query: Annotated[LimitQuery, Query()]) -> Response:
+    """List examples that a user should check, most urgent first."""
+    service = service_of(request)
+    workspace = service.workspace
+    return await cached_response(
+        request,
+        service.read,
+        _state(workspace),
+        lambda: {"items": workspace.review(query.limit)},
+    )
+
+
+@router.get("/events", response_model=Page[Event], responses=with_etag(refusals()))
+async def events(request: Request, query: Annotated[PageQuery, Query()]) -> Response:
+    """List all changes with their actor and time, the newest first."""
+    service = service_of(request)
+    workspace = service.workspace
+    return await cached_response(
+        request,
+        service.read,
+        lambda: workspace.version,
+        lambda: workspace.events(after=query.after, limit=query.limit),
+    )
+
+
+@router.get("/confusion", response_model=Confusion, responses=with_etag(refusals()))
+async def confusion(request: Request, query: Annotated[LimitQuery, Query()]) -> Response:
+    """Return the confusion matrix of predictions by a model of the other examples.
+
+    If there are many classes, those with the most mistakes are returned.
+    """
+    service = service_of(request)
+    workspace = service.workspace
+    return await cached_response(
+        request, service.read, _state(workspace), lambda: _confusion(workspace, query.limit)
+    )
+
+
+def _confusion(workspace: Workspace, max_classes: int) -> Confusion:
+    assessment = workspace.assessment
+    if assessment is None:
+        return Confusion(classes=(), counts=(), n_classes=0, event=None)
+    names = workspace.snapshot.names
+    # Classes may have been removed since.
+    cells = [cell for cell in assessment.confusion if cell[0] in names and cell[1] in names]
+    shown = sorted(_most_mistaken(cells, max_classes))
+    places = {number: place for place, number in enumerate(shown)}
+    counts = [[0] * len(shown) for _ in shown]
+    for true, predicted, n_times in cells:
+        if true in places and predicted in places:
+            counts[places[true]][places[predicted]] += n_times
+    return Confusion(
+        classes=tuple(names[number] for number in shown),
+        counts=tuple(tuple(row) for row in counts),
+        n_classes=len({number for cell in cells for number in cell[:2]}),
+        event=assessment.event,
+    )
+
+
+def _most_mistaken(cells: list[tuple[int, int, int]], max_classes: int) -> list[int]:
+    mistakes: Counter[int] = Counter()
+    for true, predicted, n_times in cells:
+        wrong = n_times if true != predicted else 0
+        mistakes[true] += wrong
+        mistakes[predicted] += wrong
+    return [number for number, _ in mistakes.most_common(max_classes)]
+
+
+@router.get("/status", response_model=Status, responses=refusals())
 async def status(request: Request, _: NoQuery) -> Response:
-    """The workspace at a glance, and what this token and one request may do."""
+    """Return the state of the workspace, the scopes of the token, and the limits of a request."""
     service = service_of(request)
     workspace = service.workspace
     found = await service.read(workspace.status)
     actor: Actor = request.scope["actor"]
-    body = StatusBody.model_validate(
+    return json_response(
         {
             **vars(found),
             "scopes": sorted(actor.scopes),
@@ -102,7 +132,6 @@ async def status(request: Request, _: NoQuery) -> Response:
             "max_images": service.settings.max_images,
         }
     )
-    return json_response(body)
 
 
 @router.get(
@@ -114,20 +143,20 @@ async def status(request: Request, _: NoQuery) -> Response:
     },
 )
 async def model(request: Request, _: NoQuery) -> Response:
-    """The model as a file that ``evergrow.load`` reads."""
+    """Download the model as a file that ``evergrow.load`` reads."""
     exports = service_of(request).exports
-    return _ModelResponse(exports, await exports.take())
+    return _ModelResponse(exports, await exports.borrow())
 
 
 class _ModelResponse(StreamingResponse):
-    """Gives the file back however the transfer ends, and if it never begins."""
+    """A download that releases its file however the transfer ends, even if it never starts."""
 
     def __init__(self, exports: Exports, export: Export) -> None:
         headers = {
             "Content-Length": str(export.n_bytes),
             "Content-Disposition": 'attachment; filename="model.evergrow"',
         }
-        super().__init__(exports.pieces(export), media_type=_MODEL_TYPE, headers=headers)
+        super().__init__(exports.read_chunks(export), media_type=_MODEL_TYPE, headers=headers)
         self._release = partial(exports.release, export)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

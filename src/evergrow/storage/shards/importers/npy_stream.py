@@ -10,9 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import ShardError
-from evergrow.storage.shards.importers.table import saying_damaged
-
-__all__ = ["NpyStream"]
+from evergrow.storage.shards.importers.source import report_damage
 
 _BLOCK_BYTES = 8 << 20
 _HEADERS = {
@@ -35,7 +33,7 @@ class NpyStream:
     def __init__(self, file: IO[bytes], name: str) -> None:
         self._file = file
         self.name = name
-        with saying_damaged(name):
+        with report_damage(name):
             try:
                 version = np.lib.format.read_magic(file)
                 shape, self._by_columns, dtype = _HEADERS[version](file)
@@ -83,7 +81,7 @@ class NpyStream:
         content = bytearray()
         while len(content) < n_bytes:
             # Never more at once than there is: a header may promise what no file holds.
-            with saying_damaged(self.name):
+            with report_damage(self.name):
                 chunk = self._file.read(min(_BLOCK_BYTES, n_bytes - len(content)))
             if not chunk:
                 raise ShardError(f"{self.name} ends early: it has fewer rows than it says")
@@ -94,7 +92,7 @@ class NpyStream:
 
     def _check_over(self) -> None:
         # Archives compare their hashes when they find the end, not before.
-        with saying_damaged(self.name):
+        with report_damage(self.name):
             more = self._file.read(1)
         if more:
             raise ShardError(f"{self.name} goes on after its end: it has more than it says")

@@ -11,9 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import ShardError
-from evergrow.storage.shards.importers.table import LABELS, Block, Keys, saying_damaged
-
-__all__ = ["open_parquet"]
+from evergrow.storage.shards.importers.source import LABELS, Block, Keys, report_damage
 
 _BLOCK_BYTES = 8 << 20
 # Numbers that repeat take next to nothing in a file and all the same in memory.
@@ -93,7 +91,7 @@ class ParquetRows:
 
         blocks = self._read(n_skipped)
         while True:
-            with saying_damaged(repr(self._name), pyarrow.ArrowException):
+            with report_damage(repr(self._name), pyarrow.ArrowException):
                 block = next(blocks, None)
             if block is None:
                 return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Self
 
@@ -12,7 +11,6 @@ from scipy import sparse
 
 from evergrow.foundation.params import check_parameters
 from evergrow.foundation.ragged import RaggedArray
-from evergrow.storage.files import write_model
 from evergrow.storage.shards import Shards
 from evergrow.vision.images.parameters import ON_ERROR
 from evergrow.vision.images.reader import check_sources
@@ -30,6 +28,7 @@ class BagOfWords(BagLearner):
     2006).
 
     Images are coded one at a time: the descriptors of all images are never in memory together.
+    After loading from a model file, ``codebook`` has the parameters of ``codebook_``.
 
     Parameters
     ----------
@@ -270,26 +269,3 @@ class BagOfWords(BagLearner):
         words_per_tree = self._learnt().codebook.words_per_tree_
         names = [f"tree{t}_word{w}" for t, n in enumerate(words_per_tree) for w in range(n)]
         return np.array(names, dtype=object)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write codebook and features to a file that :func:`evergrow.load` reads.
-
-        After loading, ``codebook`` has the parameters of ``codebook_``.
-
-        Parameters
-        ----------
-        path : path
-            File to write; an existing file is replaced atomically.
-
-        Examples
-        --------
-        >>> import evergrow, tempfile, os
-        >>> import numpy as np
-        >>> from evergrow.vision import BagOfWords, KMeansCodebook
-        >>> bag = BagOfWords(KMeansCodebook(2)).fit([np.zeros((3, 2)), np.ones((4, 2))])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     bag.save(os.path.join(folder, "bag.evergrow"))
-        ...     evergrow.load(os.path.join(folder, "bag.evergrow")).n_words_
-        2
-        """
-        write_model(path, *self._to_file())

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.exceptions import NotFittedError
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from evergrow.estimators.classifier.learner import swap_learnt
@@ -20,7 +19,6 @@ from evergrow.foundation.params import (
     Nothing,
     RandomState,
     Rule,
-    check_parameters,
 )
 from evergrow.foundation.turns import one_at_a_time
 from evergrow.storage.modelfile import (
@@ -32,6 +30,7 @@ from evergrow.storage.modelfile import (
 )
 from evergrow.vision.descriptors.local_features import IS_LOCAL_FEATURES
 from evergrow.vision.images.parameters import JOBS, VERBOSE
+from evergrow.vision.images.transformer import FittedTransformer
 from evergrow.vision.words.bag.fitted import IS_CODEBOOK, FittedBag
 from evergrow.vision.words.bag.pooling import POOLINGS
 from evergrow.vision.words.bag.training_set import class_codes, draw_descriptors, image_labels
@@ -43,11 +42,8 @@ _DEFAULT_CODEBOOK = ERCForest(keep_descriptors=False)
 _MODEL_PARAMETERS = ("codebook", "features")
 
 
-class BagLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Training and model files of a bag of words; the subclass adds the public methods.
-
-    Everything that is learnt is in ``_fitted``, an immutable value that calls replace.
-    """
+class BagLearner(FittedTransformer[FittedBag]):
+    """Training and model files of a bag of words; the subclass adds the public methods."""
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
         "codebook": [Nothing(), IS_CODEBOOK],
@@ -59,8 +55,6 @@ class BagLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         "n_jobs": JOBS,
         "verbose": VERBOSE,
     }
-
-    _fitted: FittedBag
 
     def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Header and arrays of a model file, or of a part of another model's file."""
@@ -117,24 +111,8 @@ class BagLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _to_output(self, vectors: sparse.csr_array) -> sparse.csr_array | npt.NDArray[np.float32]:
         return vectors if self.sparse_output else vectors.toarray()
 
-    def _learnt(self) -> FittedBag:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet, so it has no words. "
-                "Call 'fit' first."
-            )
-        return self._fitted
-
-    def _check_parameters(self) -> None:
-        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Tell scikit-learn whether there are words."""
-        return "_fitted" in vars(self)
-
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that the input is not a matrix."""
+        """Tell scikit-learn that the output type does not depend on the input type."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
         tags.transformer_tags.preserves_dtype = []
         return tags

@@ -12,7 +12,7 @@ from evergrow.estimators.classifier.learner import checked_rows
 from evergrow.foundation.blocks import float_blocks
 from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.storage.shards import StoredRows
-from evergrow.storage.shards.row_parts import RowPart, gathered, row_parts
+from evergrow.storage.shards.parts import RowPart, row_parts, run_and_stack
 
 Rows = npt.NDArray[np.float32]
 Words = npt.NDArray[np.int32]
@@ -36,7 +36,7 @@ def assign_words(coder: Coder, X: Any, n_threads: int) -> Words:
     if engine is not None and len(parts) > 1:
         capacity = engine.capacity
         shared = (coder, capacity.threads_per_worker if capacity.is_remote else n_threads)
-        return gathered(engine, parts, assign_part, X, shared, what="coding descriptors")
+        return run_and_stack(engine, parts, assign_part, X, shared, what="coding descriptors")
     if not isinstance(X, StoredRows):
         return coder.words_of(X, n_threads)
     words = np.empty((X.shape[0], len(coder.words_per_tree)), dtype=np.int32)

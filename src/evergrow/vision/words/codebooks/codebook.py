@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Protocol, Self, cast
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.exceptions import NotFittedError
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from evergrow.estimators.classifier.learner import snapshot, swap_learnt
-from evergrow.foundation.params import Rule, check_parameters
 from evergrow.foundation.turns import one_at_a_time
-from evergrow.storage.files import write_model
 from evergrow.storage.modelfile import (
     Build,
     check_saveable,
@@ -26,6 +22,7 @@ from evergrow.storage.modelfile import (
     parameters_of,
     plain_parameters,
 )
+from evergrow.vision.images.transformer import FittedTransformer
 from evergrow.vision.words.codebooks.assignment import assign_words, check_matrix, load_single
 from evergrow.vision.words.codebooks.vocabulary import Vocabulary, as_rows
 
@@ -51,11 +48,8 @@ class FittedCodebook(Protocol):
         """The arrays of a model file."""
 
 
-class Codebook(Vocabulary, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class Codebook(Vocabulary, FittedTransformer[Any], ABC):
     """A codebook that learns without classes; subclasses add parameters and learning."""
-
-    _rules: ClassVar[dict[str, list[Rule]]]
-    _fitted: Any
 
     @abstractmethod
     def _learn(self, rows: Rows, random: np.random.RandomState) -> FittedCodebook:
@@ -127,28 +121,7 @@ class Codebook(Vocabulary, TransformerMixin, BaseEstimator, ABC):  # type: ignor
     @property
     def words_per_tree_(self) -> npt.NDArray[np.int64]:  # type: ignore[override]
         """Number of words of each tree."""
-        self._check_is_learnt()
-        return cast("FittedCodebook", self._fitted).words_per_tree.copy()
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the codebook to a file that :func:`evergrow.load` reads.
-
-        Parameters
-        ----------
-        path : path
-            File to write; an existing file is replaced atomically.
-
-        Examples
-        --------
-        >>> import evergrow, tempfile, os
-        >>> from evergrow.vision import KMeansCodebook
-        >>> codebook = KMeansCodebook(2, random_state=0).fit([[0], [1], [8], [9]])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     codebook.save(os.path.join(folder, "words.evergrow"))
-        ...     evergrow.load(os.path.join(folder, "words.evergrow")).n_words_
-        2
-        """
-        write_model(path, *self._to_file())
+        return cast("FittedCodebook", self._learnt()).words_per_tree.copy()
 
     def _to_file(self) -> tuple[dict[str, Any], Tensors]:
         """Header and arrays of a model file, or of a part of another model's file."""
@@ -177,25 +150,12 @@ class Codebook(Vocabulary, TransformerMixin, BaseEstimator, ABC):  # type: ignor
         learnt = {"_fitted": fitted, "n_features_in_": fitted.n_features}
         swap_learnt(self, {**learnt, "feature_names_in_": names})
 
-    def _check_parameters(self) -> None:
-        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
-
     def _snapshot(self) -> Self:
         return snapshot(self)
 
-    def _check_is_learnt(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet, so it has no words. "
-                "Call 'fit' first."
-            )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Tell scikit-learn whether there are words."""
-        return "_fitted" in vars(self)
-
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that the output type does not depend on the input type."""
+        """Tell scikit-learn that a matrix is accepted, and that its type does not matter."""
         tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = True
         tags.transformer_tags.preserves_dtype = []
         return tags

@@ -14,7 +14,7 @@ from scipy import sparse
 from evergrow.foundation.engine import Arrays, Job, current_engine
 from evergrow.foundation.ragged import RaggedArray
 from evergrow.storage.shards import ShardImages, Shards
-from evergrow.storage.shards.row_parts import RowPart, row_parts, rows_to_share
+from evergrow.storage.shards.parts import RowPart, row_parts, rows_to_share
 
 # Large enough that the overhead of a call does not matter, small enough that the descriptors of all
 # images are never in memory together.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -142,8 +142,7 @@ class KMeansCodebook(Codebook):
     @property
     def centres_(self) -> Rows:
         """The centre of each word."""
-        self._check_is_learnt()
-        return self._fitted.centres
+        return cast("FittedCentres", self._learnt()).centres
 
     def _learn(self, rows: Rows, random: np.random.RandomState) -> FittedCentres:
         check_magnitude(rows)

@@ -37,7 +37,7 @@ class ERCForest(ERCPredictor):
         first. None keeps all leaves, which is as good or better if there are enough images to learn
         from such long histograms.
     min_score : float, default=0.5
-        A node accepts the first test with this score, from 0 to 1 [Moosmann2006 Eq. 1]. Not
+        A node accepts the first test with this score, from 0 to 1 [Moosmann2006 Sec. 2]. Not
         critical; 0 accepts any test, 1 always makes all trials.
     max_trials : int, "sqrt" or "auto", default="sqrt"
         Maximum number of tests per node. More trials make trees that separate the classes better

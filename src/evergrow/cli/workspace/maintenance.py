@@ -1,0 +1,84 @@
+"""``evergrow export``, ``check`` and ``backup``: copy and verify a workspace."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from evergrow.cli.models import check_output
+from evergrow.cli.options import FORCE, QUIET, examples
+from evergrow.cli.output import write_fields, write_json
+from evergrow.cli.summaries import pluralize
+from evergrow.cli.workspace.access import DIR, delay_interrupt, read_workspace
+
+
+@click.command(epilog=examples("evergrow export things -o things.evergrow"))
+@DIR
+@click.option("-o", "--output", type=click.Path(), required=True, help="Model file to write.")
+@FORCE
+@QUIET
+def export(folder: str, output: str, force: bool, quiet: bool) -> None:
+    """Write the model of the workspace DIR to a model file, also while it is served.
+
+    The other commands and evergrow.load read the file, and it can be trained further. The
+    workspace does not change.
+    """
+    check_output(output, force=force)
+    with read_workspace(folder) as workspace:
+        workspace.export(output)
+    if not quiet:
+        click.echo(f"{click.format_filename(output)}: written.", err=True)
+
+
+@click.command(epilog=examples("evergrow check things", "evergrow check things --mend"))
+@DIR
+@click.option(
+    "--mend", is_flag=True, help="Repair what can be repaired, and remove leftover files."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per finding.")
+@QUIET
+def check(folder: str, mend: bool, as_json: bool, quiet: bool) -> None:
+    """Verify every hash and count of the workspace DIR.
+
+    Writes one tab-separated line per finding: its severity (harmless, damage, or mended), a
+    description, and how to repair it. The exit code is 1 if damage is left. Without --mend the
+    command can run while the workspace is served.
+    """
+    from evergrow.workspace import check_workspace
+
+    with delay_interrupt():
+        findings = check_workspace(folder, repair=mend)
+    for finding in findings:
+        if as_json:
+            write_json(asdict(finding))
+        else:
+            state = "mended" if finding.mended else finding.severity
+            write_fields([state, finding.what, finding.mend])
+    damaged = [one for one in findings if one.severity == "damage" and not one.mended]
+    if damaged:
+        raise click.exceptions.Exit(1)
+    if not quiet:
+        click.echo(f"{click.format_filename(folder)}: no damage found.", err=True)
+
+
+@click.command(epilog=examples("evergrow backup things /mnt/backup/things-monday"))
+@DIR
+@click.argument("target", type=click.Path())
+@QUIET
+def backup(folder: str, target: str, quiet: bool) -> None:
+    """Copy the workspace DIR to the new folder TARGET, also while it is served.
+
+    The copy is a workspace in the state of DIR at one moment; teaching goes on meanwhile. Tokens
+    are copied as hashes. Images that were already missing or damaged are listed, and the exit code
+    is 1.
+    """
+    with read_workspace(folder) as workspace:
+        made = workspace.backup(target)
+    if not quiet:
+        name = click.format_filename(target)
+        click.echo(f"{name}: complete, {pluralize(made.n_images, 'image')}.", err=True)
+    for image in made.lacking:
+        click.echo(f"Error: the image {image} was already missing or damaged", err=True)
+    if made.lacking:
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,79 @@
+"""A workspace with the interface of an image classifier, for ``evergrow predict``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from evergrow.cli.workspace.access import read_workspace
+from evergrow.vision.classifier import Answers
+
+if TYPE_CHECKING:
+    from evergrow.workspace.records import Answer
+
+
+# The answer for an image that fits no class. A class may have the same name; JSON tells them apart.
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, eq=False)
+class WorkspaceAnswers(Answers):
+    """Predictions of a workspace, with the details of each."""
+
+    told: tuple[Answer, ...]
+
+
+class WorkspaceClassifier:
+    """Predictions of the current model of a workspace, in the form of ``ImageClassifier``.
+
+    Parameters
+    ----------
+    path : str
+        The workspace.
+    verbose, jobs : int
+        As for the embedder.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Names of the classes.
+    """
+
+    def __init__(self, path: str, *, verbose: int, jobs: int) -> None:
+        with read_workspace(path) as workspace:
+            self._snapshot = workspace.snapshot
+            embedder = workspace.embedder
+        name = click.format_filename(path)
+        if embedder is None:
+            raise click.ClickException(
+                f"{name!r} takes embeddings, not images: query it with evergrow.Client"
+            )
+        names = self._snapshot.names
+        known = [names[number] for number in self._snapshot.class_ids.tolist()]
+        self.classes_ = np.array(known, dtype=object)
+        if not len(self.classes_):
+            raise click.ClickException(f"{name!r} has no classes yet: teach it first")
+        self._embedder = embedder.set_params(verbose=verbose, n_jobs=jobs)
+
+    def answer(self, paths: Sequence[Any], *, k: int, on_error: str) -> WorkspaceAnswers:
+        """Predict the images that can be read; the others are listed as problems."""
+        found = self._embedder.extract([Path(path) for path in paths], on_error=on_error)
+        told = self._snapshot.predict(found.features, top=k) if len(found.kept) else ()
+        return WorkspaceAnswers(
+            np.array([one.label if one.known else UNKNOWN for one in told], dtype=object),
+            _columns([[name for name, _ in one.top] for one in told], k, object),
+            _columns([[share for _, share in one.top] for one in told], k, np.float64),
+            found.kept,
+            found.problems,
+            tuple(told),
+        )
+
+
+def _columns(rows: list[list[Any]], k: int, kind: Any) -> Any:
+    # Without rows NumPy cannot infer the number of columns.
+    return np.array(rows, dtype=kind).reshape(len(rows), k)

@@ -1,0 +1,99 @@
+"""The route that predicts classes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+import numpy.typing as npt
+from fastapi import APIRouter, Query
+from pydantic import ConfigDict, Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from evergrow.service.http.bodies import PredictBody, RequestBody
+from evergrow.service.http.forms import FORM_TYPE, read_image_form
+from evergrow.service.http.openapi import form_schema, refusals, request_body
+from evergrow.service.http.requests import (
+    content_type_of,
+    max_embeddings_bytes,
+    read_json,
+    service_of,
+    wrong_content_type,
+)
+from evergrow.service.http.responses import JSON_TYPE, invalid_request, json_response
+from evergrow.service.http.service import Service
+from evergrow.service.wire import Candidate, Prediction, Predictions
+from evergrow.workspace.records import Answer
+
+router = APIRouter(prefix="/v1", tags=["predictions"])
+
+_IMAGE = {"type": "string", "format": "binary"}
+_IMAGES = {"type": "array", "items": _IMAGE, "minItems": 1}
+_FORM = form_schema({"image": _IMAGES}, ["image"])
+
+
+class _PredictQuery(RequestBody):
+    model_config = ConfigDict(extra="forbid", strict=False)
+
+    top: int = Field(5, ge=1, le=100, description="Number of classes to return for each.")
+    model: Literal["rls", "forest"] = Field("rls", description="The model to use.")
+
+
+@router.post(
+    "/predictions",
+    response_model=Predictions,
+    responses=refusals(409, body=True),
+    openapi_extra=request_body(PredictBody, **_FORM),
+)
+async def predict(request: Request, query: Annotated[_PredictQuery, Query()]) -> Response:
+    """Predict the class of each image or embedding, its probability, and whether it is known."""
+    service = service_of(request)
+    kind = content_type_of(request)
+    if kind == JSON_TYPE:
+        max_bytes = max_embeddings_bytes(service.workspace.n_features, service.settings.max_images)
+        sent = await read_json(request, PredictBody, max_bytes)
+        rows = _to_matrix(sent, service)
+        found = await service.read(lambda: _predict(service, rows, query))
+    elif kind == FORM_TYPE and service.images is not None:
+        images = await read_image_form(request)
+        found = await service.images.embed(
+            request, images, lambda rows: _predict(service, rows, query)
+        )
+    else:
+        allowed = (JSON_TYPE,) if service.images is None else (FORM_TYPE, JSON_TYPE)
+        raise wrong_content_type(request, *allowed)
+    return json_response(found)
+
+
+def _to_matrix(sent: PredictBody, service: Service) -> npt.NDArray[np.float32]:
+    lengths = {len(row) for row in sent.embeddings}
+    if len(lengths) > 1:
+        raise invalid_request(f"all embeddings must have one length, got {sorted(lengths)}")
+    if len(sent.embeddings) > service.settings.max_images:
+        raise invalid_request(
+            f"at most {service.settings.max_images} embeddings per request are allowed, "
+            f"got {len(sent.embeddings)}"
+        )
+    return np.asarray(sent.embeddings, dtype=np.float32)
+
+
+def _predict(service: Service, rows: npt.NDArray[np.float32], query: _PredictQuery) -> Predictions:
+    """Predict with one snapshot, so that all predictions of a request are of the same moment."""
+    snapshot = service.workspace.snapshot
+    answers = snapshot.predict(rows, model=query.model, top=query.top)
+    service.metrics.predicted.inc(len(answers))
+    return Predictions(tuple(_to_prediction(answer) for answer in answers), snapshot.event)
+
+
+def _to_prediction(answer: Answer) -> Prediction:
+    return Prediction(
+        label=answer.label,
+        probability=answer.probability,
+        known=answer.known,
+        novelty=answer.novelty,
+        fine=answer.fine,
+        fine_probability=answer.fine_probability,
+        top=tuple(Candidate(*pair) for pair in answer.top),
+        fine_top=tuple(Candidate(*pair) for pair in answer.fine_top),
+    )

@@ -1,0 +1,241 @@
+"""Run the server until a signal stops it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import ipaddress
+import logging
+import os
+import signal
+import socket
+import ssl
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import uvicorn
+
+from evergrow.foundation.errors import InvalidInputError
+from evergrow.service.http.app import create_app
+from evergrow.service.http.connections import Connection, EventLoop, Listener, connection_limit
+from evergrow.service.http.logs import log_to_stderr
+from evergrow.service.http.service import Service
+from evergrow.service.http.settings import Settings
+
+_KEEP_ALIVE_SECONDS = 30
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+# Names and values of the C library's malloc.h.
+_M_TRIM_THRESHOLD = -1
+_M_MMAP_THRESHOLD = -3
+# Above the arrays of a batch of images, below the largest requests.
+_MMAP_BYTES = 8 << 20
+_REUSED_BYTES = 64 << 20
+
+_log = logging.getLogger("evergrow.service")
+
+
+def serve(
+    folder: str | os.PathLike[str],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    certfile: str | os.PathLike[str] | None = None,
+    keyfile: str | os.PathLike[str] | None = None,
+    insecure: bool = False,
+    json_logs: bool = False,
+    settings: Settings | None = None,
+    announce: Callable[[str], None] | None = None,
+    **limits: Any,
+) -> None:
+    """Serve a workspace over HTTP until SIGINT or SIGTERM, then finish the queued changes.
+
+    Parameters
+    ----------
+    folder : path
+        The workspace.
+    host : str, default="127.0.0.1"
+        Address to listen on. The default cannot be reached from other computers.
+    port : int, default=8080
+        Port; 0 for any free port.
+    certfile, keyfile : path, default=None
+        Certificate and key for TLS in PEM format. Browsers allow the camera only over TLS and on
+        localhost.
+    insecure : bool, default=False
+        Allow other computers to connect without TLS, for use behind a proxy that encrypts.
+        Otherwise this is refused, because tokens and pictures could be read on the network.
+    json_logs : bool, default=False
+        Write the log as JSON lines.
+    settings : Settings, default=None
+        The limits.
+    announce : callable, default=None
+        Called with the address when the service is ready.
+    **limits : dict
+        Single values of :class:`~evergrow.service.http.settings.Settings`, such as ``rate``,
+        ``max_request_bytes`` and ``decoders``; None for the default.
+
+    Raises
+    ------
+    evergrow.WorkspaceError
+        If the folder is not a workspace, is damaged, or is in use by another process.
+    evergrow.InvalidInputError, OSError
+        If it is not possible, or not safe, to listen on this address.
+    """
+    settings = settings or Settings(
+        **{name: value for name, value in limits.items() if value is not None}
+    )
+    _check_tls(certfile, keyfile)
+    check_address(host, with_tls=certfile is not None, insecure=insecure)
+    listener = Listener(host, port, max_connections=connection_limit())
+    reuse_freed_memory()
+    service = Service(folder, settings)
+    config = uvicorn.Config(
+        create_app(service),
+        http=Connection,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=int(settings.stop_seconds) + 1,
+        ssl_certfile=certfile,
+        ssl_keyfile=keyfile,
+    )
+    if certfile is not None:
+        config.load()
+        if config.ssl is not None:
+            config.ssl.minimum_version = ssl.TLSVersion.TLSv1_2
+    url = _url(host, listener, with_tls=certfile is not None)
+    with log_to_stderr(json_lines=json_logs):
+        _run(Server(config, service), service, listener, lambda: _announce(url, announce))
+
+
+def check_address(host: str, *, with_tls: bool, insecure: bool) -> None:
+    """Raise an error if tokens would cross the network without encryption.
+
+    >>> check_address("0.0.0.0", with_tls=False, insecure=False)
+    Traceback (most recent call last):
+    ...
+    evergrow.foundation.errors.InvalidInputError: '0.0.0.0' can be reached from other computers...
+    """
+    if with_tls or insecure or _is_loopback(host):
+        return
+    raise InvalidInputError(
+        f"{host!r} can be reached from other computers, and tokens would cross the network "
+        "unencrypted: use --certfile and --keyfile, or --insecure behind a proxy that encrypts"
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise InvalidInputError(f"the host {host!r} is unknown: {error}") from error
+    addresses = {str(entry[4][0]).partition("%")[0] for entry in found}
+    return all(ipaddress.ip_address(address).is_loopback for address in addresses)
+
+
+def _check_tls(certfile: Any, keyfile: Any) -> None:
+    if (certfile is None) != (keyfile is None):
+        raise InvalidInputError("certfile and keyfile must be used together")
+    for path in (certfile, keyfile):
+        if path is not None and not Path(path).is_file():
+            raise FileNotFoundError(f"there is no file {str(path)!r}")
+    if certfile is not None:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certfile, keyfile)
+        except ssl.SSLError as error:
+            raise InvalidInputError(f"certificate and key cannot be used: {error}") from error
+
+
+def _url(host: str, listener: socket.socket, *, with_tls: bool) -> str:
+    name = f"[{host}]" if ":" in host else host
+    return f"http{'s' if with_tls else ''}://{name}:{listener.getsockname()[1]}/"
+
+
+def reuse_freed_memory() -> bool:
+    """Tell the C library to reuse small pieces of freed memory; return whether it could.
+
+    Returning the arrays of each batch to the system and requesting them again takes time. Large
+    pieces, and everything beyond a limit, are still returned.
+    """
+    if sys.platform != "linux":
+        return False
+    try:
+        set_option = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError):
+        # Another C library than glibc.
+        return False
+    options = {_M_MMAP_THRESHOLD: _MMAP_BYTES, _M_TRIM_THRESHOLD: _REUSED_BYTES}
+    return all(set_option(option, n_bytes) == 1 for option, n_bytes in options.items())
+
+
+def _announce(url: str, announce: Callable[[str], None] | None) -> None:
+    _log.info("serving", extra={"facts": {"url": url}})
+    if announce is not None:
+        announce(url)
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which refuses changes at shutdown and leaves the exit to the caller."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until it is stopped, with the event loop that enforces our limits."""
+        with asyncio.Runner(loop_factory=EventLoop) as runner:
+            runner.run(self.serve(sockets=sockets))
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin the shutdown."""
+        self._service.refuse_changes()
+        super().handle_exit(sig, frame)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle the stop signals; the process continues afterwards, to save and close."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in _STOP_SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _run(
+    server: Server, service: Service, listener: socket.socket, on_ready: Callable[[], None]
+) -> None:
+    """Answer health checks at once, open the workspace in the background, close it at the end."""
+
+    def open_service() -> None:
+        try:
+            service.open()
+        # Raised below, in the main thread.
+        except BaseException:  # noqa: BLE001
+            server.should_exit = True
+        else:
+            on_ready()
+
+    opener = threading.Thread(target=open_service, name="opening", daemon=True)
+    opener.start()
+    try:
+        server.run(sockets=[listener])
+    finally:
+        listener.close()
+        opener.join()
+        service.close()
+    if service.failure is not None:
+        raise service.failure
+    _log.info("stopped")

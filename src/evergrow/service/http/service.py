@@ -1,0 +1,235 @@
+"""The parts of a service, and the order in which they start and stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar
+
+from evergrow.foundation.threads import one_blas_thread
+from evergrow.service.decoding.pool import DecoderPool
+from evergrow.service.http.access import SCOPES, Actor, TokenCheck
+from evergrow.service.http.embedding import BatchEmbedder, single_threaded_network
+from evergrow.service.http.exports import Exports
+from evergrow.service.http.images import ImagePipeline
+from evergrow.service.http.metrics import Metrics
+from evergrow.service.http.responses import unavailable
+from evergrow.service.http.settings import Settings
+from evergrow.service.http.writer import BackgroundThread, Writer
+from evergrow.workspace.tokens import Tokens
+from evergrow.workspace.workspace import Workspace
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+Phase = Literal["opening", "ready", "stopping", "closed"]
+
+# Database reads are short, so a few threads are enough.
+_N_READERS = 4
+
+# The message tells owners of an old token that they need a new one.
+_TOKEN_ERRORS = {
+    "unknown": "the token is not valid",
+    "expired": "the token has expired",
+    "revoked": "the token was revoked",
+}
+
+_log = logging.getLogger("evergrow.service")
+
+
+class Service:
+    """A workspace with the threads and processes that serve it.
+
+    Parameters
+    ----------
+    folder : path
+        The workspace.
+    settings : Settings
+        The limits.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], settings: Settings | None = None) -> None:
+        self.folder = Path(folder)
+        self.settings = settings or Settings()
+        self.metrics = Metrics()
+        # Identifies this run of the service: ETags of earlier runs are not valid.
+        self.run = secrets.token_hex(8)
+        self.phase: Phase = "opening"
+        # The error that opening raised.
+        self.failure: BaseException | None = None
+        self._stack = contextlib.ExitStack()
+        self._workspace: Workspace | None = None
+        self._tokens: TokenCheck | None = None
+        self._images: ImagePipeline | None = None
+        self._writer: Writer | None = None
+        self._background: BackgroundThread | None = None
+        self._readers: ThreadPoolExecutor | None = None
+        self._exports: Exports | None = None
+        self._phase_lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        """Open everything."""
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close everything."""
+        self.close()
+
+    def open(self) -> None:
+        """Open the workspace and start all threads and processes."""
+        with self._phase_lock:
+            try:
+                self._open()
+            except BaseException as error:
+                self.failure = error
+                self.phase = "closed"
+                self._stack.close()
+                raise
+            if self.phase == "opening":
+                self.phase = "ready"
+
+    def _open(self) -> None:
+        stack = self._stack
+        # Threads of one matrix product would compete with those that serve other requests.
+        stack.enter_context(one_blas_thread())
+        workspace = stack.enter_context(Workspace.open(self.folder))
+        if workspace.embedder is not None:
+            self._images = self._open_images(workspace.embedder)
+        self._background = BackgroundThread(
+            (
+                workspace.assess,
+                workspace.update_guesses,
+                workspace.update_forest,
+                partial(workspace.save_snapshot, force=False),
+            )
+        )
+        stack.enter_context(self._background)
+        self._writer = stack.enter_context(
+            Writer(workspace, max_queue=self.settings.max_queue, on_written=self._on_written)
+        )
+        self._readers = stack.enter_context(ThreadPoolExecutor(_N_READERS, "reader"))
+        self._exports = stack.enter_context(
+            Exports(workspace.export, partial(_model_version, workspace))
+        )
+        self._workspace = workspace
+        self._tokens = _token_check(self.folder)
+        self.metrics.add_gauge("queue", "Queued changes.", self._n_queued)
+        self.metrics.add_workspace(workspace.status)
+        # Catch up on tasks that an earlier run did not finish.
+        self._background.notify()
+
+    def _open_images(self, embedder: Any) -> ImagePipeline:
+        network = single_threaded_network(embedder)
+        batches = BatchEmbedder(network, n_threads=self.settings.n_threads)
+        decoders = DecoderPool(
+            network.preprocessing,
+            n_processes=self.settings.n_decoders,
+            limits=self.settings.decoder_limits,
+            max_waiting=self.settings.max_waiting_images,
+        )
+        # Started first, stopped last: images that are decoded still reach the network.
+        self._stack.enter_context(batches)
+        self._stack.enter_context(decoders)
+        return ImagePipeline(decoders, batches, self.metrics, self.settings.images_seconds)
+
+    def _n_queued(self) -> float:
+        return 0.0 if self._writer is None else float(self._writer.n_waiting)
+
+    def _on_written(self, n_changes: int) -> None:
+        self.metrics.written_together.observe(n_changes)
+        if self._background is not None:
+            self._background.notify()
+
+    def refuse_changes(self) -> None:
+        """Begin the shutdown: refuse changes, continue everything else."""
+        if self.phase in ("opening", "ready"):
+            self.phase = "stopping"
+        if self._writer is not None:
+            self._writer.refuse()
+
+    def close(self) -> None:
+        """Finish queued changes, save a snapshot, close the workspace."""
+        self.refuse_changes()
+        with self._phase_lock:
+            if self.phase == "closed":
+                return
+            workspace, writer = self._workspace, self._writer
+            if writer is not None and workspace is not None:
+                writer.finish()
+                if self._background is not None:
+                    # Its tasks may record events, which the snapshot should include.
+                    self._background.stop()
+                _save_snapshot(workspace)
+            self._stack.close()
+            self.phase = "closed"
+
+    @property
+    def token_check(self) -> TokenCheck | None:
+        """Finds the owner of a token; None while the service is not open."""
+        return self._tokens
+
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace; raises a ``ProblemError`` while it is not open."""
+        return self._require(self._workspace)
+
+    @property
+    def writer(self) -> Writer:
+        """The writer thread; it refuses changes itself once the service is closed."""
+        if self._writer is None:
+            raise unavailable("the workspace is not open")
+        return self._writer
+
+    @property
+    def images(self) -> ImagePipeline | None:
+        """The image pipeline; None if only embeddings are accepted."""
+        return self._images
+
+    @property
+    def exports(self) -> Exports:
+        """Model files for download."""
+        return self._require(self._exports)
+
+    async def read(self, function: Callable[[], Result]) -> Result:
+        """Run a function that may wait for the disk in a thread."""
+        future: Future[Result] = self._require(self._readers).submit(function)
+        return await asyncio.wrap_future(future)
+
+    def _require(self, part: Part | None) -> Part:
+        if part is None or self.phase == "closed":
+            raise unavailable("the workspace is not open")
+        return part
+
+
+def _token_check(folder: Path) -> TokenCheck:
+    tokens = Tokens(folder)
+
+    def check(token: str) -> Actor | str:
+        found = tokens.authenticate(token)
+        if isinstance(found, str):
+            return _TOKEN_ERRORS[found]
+        return Actor(found.name, frozenset(scope for scope in SCOPES if found.may(scope)))
+
+    return check
+
+
+def _model_version(workspace: Workspace) -> object:
+    """Everything that a model file depends on."""
+    assessment = workspace.assessment
+    return workspace.snapshot.event, None if assessment is None else assessment.event
+
+
+def _save_snapshot(workspace: Workspace) -> None:
+    try:
+        workspace.save_snapshot()
+    # The examples are stored; only the next start takes longer.
+    except Exception:  # noqa: BLE001
+        _log.exception("the snapshot could not be saved; the next start trains the model again")

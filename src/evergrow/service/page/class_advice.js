@@ -1,0 +1,45 @@
+/** Whether a class has enough pictures, in words. */
+
+import { counted, nameMark, percent } from "./text.js";
+
+// Before that many pictures an accuracy means little.
+export const FIRST_PICTURES = 5;
+
+export const SIGN_TITLES = {
+  new: "Just begun",
+  more: "More would help",
+  confused: "Mixed up",
+  enough: "Taught enough",
+};
+
+/** How many pictures a class has, and how many it should have. */
+export function countText(entry, waiting = 0) {
+  const shown = counted(entry.n_examples, "picture");
+  const rest = entry.n_examples < FIRST_PICTURES ? `; show about ${FIRST_PICTURES}` : "";
+  const queued = waiting > 0 ? ` (${waiting} more waiting to be sent)` : "";
+  return `${shown}${rest}${queued}`;
+}
+
+/** Parts of one or two sentences about how well a class is recognised. */
+export function advice(entry) {
+  const parts = [ADVICE[entry.sign](entry)];
+  if (entry.confused_with !== null && entry.sign !== "new") {
+    const share = entry.confused_share === null ? "" : ` (${percent(entry.confused_share)} of its pictures)`;
+    parts.push(" Often mistaken for ", nameMark(entry.confused_with), `${share}.`);
+  }
+  return parts;
+}
+
+const ADVICE = {
+  new: () => "Show a few different views of it.",
+  more: (entry) => `${accuracyText(entry)} A few more pictures will tell.`,
+  confused: (entry) => `${accuracyText(entry)} Show it where it looks most like the other one.`,
+  enough: accuracyText,
+};
+
+function accuracyText({ accuracy }) {
+  if (accuracy === null) return "Not measured yet.";
+  const { rate, low, high, n } = accuracy;
+  const interval = `likely between ${percent(low)} and ${percent(high)}`;
+  return `Recognised ${percent(rate)} of the time (${interval}; measured on ${counted(n, "picture")}).`;
+}

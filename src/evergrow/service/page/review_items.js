@@ -1,0 +1,76 @@
+/** Questions of the review: what is shown, which answers are offered, and what each one changes. */
+
+import { isolated, percent } from "./text.js";
+
+// As many as there are number keys.
+const MAX_CHOICES = 9;
+
+/** A picture without a name. */
+export function unnamedItem(picture, classNames) {
+  const { answer } = picture;
+  const choices = (answer?.top ?? []).slice(0, MAX_CHOICES).map(({ name, probability }) => ({
+    verb: "",
+    name,
+    share: probability,
+    names: { label: name, fine: name === answer.label ? answer.fine : null },
+  }));
+  const known = answer?.known ?? false;
+  return {
+    key: `picture ${picture.id}`,
+    picture,
+    question: "What is this?",
+    hint: known || choices.length === 0 ? "" : "It does not look like anything taught so far.",
+    choices,
+    accept: "Teach as ",
+    // Enter must not accept a name that the model itself considers unlikely.
+    acceptable: known,
+    newName: (name) => ({ label: name, fine: null }),
+    newNameLabel: "Another class, known or new",
+    otherNames: () => classNames,
+    certainty: known ? answer.probability : (answer?.probability ?? 0) - 1,
+  };
+}
+
+/** A finer name that the model guessed. */
+export function guessItem({ example, suggestion, probability }, kinds) {
+  const others = kinds.filter((name) => name !== suggestion);
+  const choices = [suggestion, ...others].slice(0, MAX_CHOICES).map((name) => {
+    return { verb: "", name, share: name === suggestion ? probability : null, names: { fine: name } };
+  });
+  return {
+    key: `example ${example.id}`,
+    example,
+    question: `Which kind of ${isolated(example.label)} is this?`,
+    hint: `Guessed: ${isolated(suggestion)}, ${percent(probability)}.`,
+    choices,
+    accept: "Yes, it is ",
+    acceptable: true,
+    newName: (name) => ({ fine: name }),
+    newNameLabel: "Another finer name",
+    otherNames: () => others,
+    certainty: probability,
+  };
+}
+
+/** A picture that looks like another class than it was taught as. */
+export function doubtItem({ example, suggestion, probability }, classNames) {
+  return {
+    key: `example ${example.id}`,
+    example,
+    question: `Is this ${isolated(example.label)}?`,
+    hint:
+      `It was taught as ${isolated(example.label)}, ` +
+      `but looks like ${isolated(suggestion)} (${percent(probability)}).`,
+    choices: [
+      // What was taught comes first: Enter must not replace it with what the model prefers.
+      { verb: "Keep ", name: example.label, share: null, names: { label: example.label } },
+      { verb: "Move to ", name: suggestion, share: probability, names: { label: suggestion } },
+    ],
+    accept: "Keep ",
+    acceptable: true,
+    newName: (name) => ({ label: name }),
+    newNameLabel: "Another class, known or new",
+    otherNames: () => classNames,
+    certainty: 1 - probability,
+  };
+}

@@ -1,0 +1,244 @@
+"""Imports files of features and labels: ``.npz``, ``.npy`` and Parquet, read sequentially.
+
+A file is identified by the hash of its content and of the selected arrays; rows of it that are
+already in the shards are not imported again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evergrow.foundation.errors import ShardError
+from evergrow.foundation.progress import progress_bar
+from evergrow.storage.shards.batches import RowBatch, label_values
+from evergrow.storage.shards.importers.npy_stream import NpyStream
+from evergrow.storage.shards.importers.source import (
+    LABELS,
+    Block,
+    Keys,
+    Sharded,
+    Table,
+    periodic_commits,
+    report_damage,
+)
+from evergrow.storage.shards.writer import ShardWriter, open_writer
+
+
+@dataclass(frozen=True)
+class _Arrays:
+    """A matrix and the labels of its rows."""
+
+    matrix: NpyStream
+    labels: list[Any] | None
+
+    @property
+    def n_rows(self) -> int:
+        return self.matrix.shape[0] if self.matrix.shape else 0
+
+    def blocks(self, n_skipped: int) -> Iterator[Block]:
+        first = n_skipped
+        if self.labels is not None and len(self.labels) != self.n_rows:
+            raise ShardError(
+                f"{self.matrix.name} has {self.n_rows} rows but there are {len(self.labels)} labels"
+            )
+        for block in self.matrix.blocks(n_skipped):
+            last = first + len(block)
+            yield block, None if self.labels is None else self.labels[first:last]
+            first = last
+
+
+@contextmanager
+def _npz(path: Path, keys: Keys) -> Iterator[Table]:
+    with open(path, "rb") as content:
+        try:
+            archive = zipfile.ZipFile(content)
+        except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
+            raise ShardError(f"{str(path)!r} is not an .npz file: {error}") from error
+        with archive:
+            members = {name.removesuffix(".npy"): name for name in archive.namelist()}
+            label_name = _chosen(keys.labels, LABELS, members, path)
+            labels = None
+            if label_name is not None:
+                with _member(archive, members[label_name], path) as stream:
+                    labels = _labels(stream)
+            name = _chosen(keys.features or "X", (), members, path)
+            with _member(archive, members[str(name)], path) as stream:
+                yield _Arrays(stream, labels)
+
+
+@contextmanager
+def _member(archive: zipfile.ZipFile, member: str, path: Path) -> Iterator[NpyStream]:
+    name = f"{member.removesuffix('.npy')!r} in {str(path)!r}"
+    with report_damage(name):
+        file = archive.open(member)
+    with file:
+        yield NpyStream(file, name)
+
+
+def _chosen(
+    wanted: str | None, usual: tuple[str, ...], found: dict[str, str], path: Path
+) -> str | None:
+    if wanted is None:
+        return next((name for name in usual if name in found), None)
+    if wanted not in found:
+        raise ShardError(f"{str(path)!r} has no array {wanted!r}, it has {sorted(found)[:20]}")
+    return wanted
+
+
+@contextmanager
+def _npy(path: Path, keys: Keys) -> Iterator[Table]:
+    labels = None
+    if keys.labels_file is not None:
+        with open(keys.labels_file, "rb") as file:
+            labels = _labels(NpyStream(file, repr(keys.labels_file)))
+    with open(path, "rb") as file:
+        yield _Arrays(NpyStream(file, repr(str(path))), labels)
+
+
+def _labels(stream: NpyStream) -> list[Any]:
+    if len(stream.shape) != 1:
+        raise ShardError(f"{stream.name} must be a flat list of labels, got {stream.shape}")
+    return label_values(stream.whole())
+
+
+def _parquet(path: Path, keys: Keys) -> AbstractContextManager[Table]:
+    from evergrow.storage.shards.importers.parquet import open_parquet
+
+    return open_parquet(path, keys)
+
+
+TABLES: dict[str, Callable[[Path, Keys], AbstractContextManager[Table]]] = {
+    ".npz": _npz,
+    ".npy": _npy,
+    ".parquet": _parquet,
+}
+
+
+def shard_table(
+    path: str | os.PathLike[str],
+    source: str | os.PathLike[str],
+    *,
+    features_key: str | None = None,
+    labels_key: str | None = None,
+    labels: str | os.PathLike[str] | None = None,
+    dtype: str | None = None,
+    rows_per_shard: int | None = None,
+    say_waiting: Callable[[], None] | None = None,
+    verbose: int = 0,
+) -> Sharded:
+    """Append the rows of a file to a folder of shards, without loading it into memory.
+
+    Parameters
+    ----------
+    path : path
+        The folder of shards; created if missing.
+    source : path
+        A file that ends in ``.npz``, ``.npy`` or ``.parquet``.
+    features_key : str, default=None
+        Name of the array in an ``.npz`` file, by default "X", or of the column of lists in a
+        Parquet file. By default the only column of lists is used, or else all numeric columns
+        except the labels.
+    labels_key : str, default=None
+        Name of the array or column of labels; by default "y", "label" or "labels" if present.
+    labels : path, default=None
+        A ``.npy`` file with the labels of the rows of a ``.npy`` file.
+    dtype : {"float16", "float32", "float64"}, default=None
+        Type of the numbers in the shards, which are rounded to it; None for the type of the folder
+        or else of the file, and an error if numbers would have to be rounded.
+    rows_per_shard : int, default=None
+        Rows per shard; None for about 64 MiB.
+    say_waiting : callable, default=None
+        Called before waiting for another process that appends to the folder.
+    verbose : int, default=0
+        Show a progress bar when positive.
+
+    Returns
+    -------
+    sharded : Sharded
+        How many rows were added, and how many were already there. If the file is damaged, the
+        folder does not change; if the run is interrupted, the next one resumes.
+    """
+    file, keys = _checked_source(source, features_key, labels_key, labels)
+    name = _name_of(file, keys)
+    open_table = TABLES[file.suffix.lower()]
+    appending = open_writer(
+        path, dtype=dtype, rows_per_shard=rows_per_shard, say_waiting=say_waiting
+    )
+    with appending as writer, open_table(file, keys) as table:
+        n_known = min(writer.rows_of(name), table.n_rows)
+        if n_known < table.n_rows:
+            try:
+                _append(writer, table, name, str(file), n_known, verbose)
+            except (ValueError, TypeError) as error:
+                # All rows of a damaged file are removed: a repaired file is another source. After
+                # an interruption or a full disk the file is intact and the import can resume.
+                writer.roll_back()
+                if n_known:
+                    raise ShardError(
+                        f"{error}; {n_known} rows of this file are in the shards from an "
+                        "interrupted run, and may be wrong: write the folder again"
+                    ) from error
+                raise
+        elif not table.n_rows:
+            raise ShardError(f"{str(file)!r} has no rows")
+        return Sharded(table.n_rows - n_known, n_known)
+
+
+def _append(
+    writer: ShardWriter, table: Table, name: str, file: str, n_known: int, verbose: int
+) -> None:
+    first = n_known
+    bar = progress_bar("reading rows", table.n_rows, verbose)
+    with bar as progress, periodic_commits(writer) as commit_if_due:
+        for rows, labels in table.blocks(n_known):
+            last = first + len(rows)
+            what = f"rows {first} to {last - 1} of {file!r}"
+            checked = None if labels is None else label_values(labels)
+            writer.add(RowBatch(rows, checked, None), what, name)
+            commit_if_due()
+            if progress is not None:
+                progress(last)
+            first = last
+    writer.commit()
+
+
+def _checked_source(
+    source: str | os.PathLike[str],
+    features_key: str | None,
+    labels_key: str | None,
+    labels: str | os.PathLike[str] | None,
+) -> tuple[Path, Keys]:
+    file = Path(source)
+    kind = file.suffix.lower()
+    if kind not in TABLES:
+        raise ValueError(
+            f"{str(file)!r} has an unknown type: name a folder of images, or a file that ends in "
+            f"{', '.join(sorted(TABLES))}"
+        )
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no file {str(file)!r}")
+    if labels is not None and kind != ".npy":
+        raise ValueError(f"a file of labels can only be used with an .npy file, got {str(file)!r}")
+    if kind == ".npy" and (features_key is not None or labels_key is not None):
+        raise ValueError(f"{str(file)!r} holds one array, which has no name")
+    labels_file = None if labels is None else os.fspath(labels)
+    if labels_file is not None and not os.path.isfile(labels_file):
+        raise FileNotFoundError(f"there is no file {labels_file!r}")
+    return file, Keys(features_key, labels_key, labels_file)
+
+
+def _name_of(file: Path, keys: Keys) -> str:
+    """Return a hash of everything that the rows depend on."""
+    hashed = hashlib.sha256(f"{keys.features!r} {keys.labels!r}\n".encode())
+    for path in (file, keys.labels_file):
+        if path is not None:
+            with open(path, "rb") as content:
+                hashed.update(hashlib.file_digest(content, "sha256").digest())
+    return hashed.hexdigest()

@@ -1,0 +1,177 @@
+"""From image files to new examples: read ahead in threads, embedded in batches.
+
+This is the one path from an image file to its vector and thumbnail, for the command line and for
+:meth:`evergrow.workspace.Workspace.teach_images`. The service decodes in processes of its own, by
+the same functions.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+from joblib import effective_n_jobs
+
+from evergrow.foundation.errors import BadImage, BadImageWarning, ImageError, WorkspaceError
+from evergrow.foundation.naming import name_of
+from evergrow.foundation.params import check_parameters
+from evergrow.vision.embedding import Embedder
+from evergrow.vision.images import find_labelled
+from evergrow.vision.images.decoder import decode_image
+from evergrow.vision.images.folders import raise_first, search_images
+from evergrow.vision.images.parameters import JOBS, ON_ERROR
+from evergrow.vision.images.prefetch import group_by_size, prefetch
+from evergrow.vision.images.results import warn_about
+from evergrow.vision.images.sources import DEFAULT_LIMITS, read_content
+from evergrow.vision.images.thumbnails import THUMBNAIL_SIDE, make_thumbnail
+from evergrow.workspace.names import normalise_name
+from evergrow.workspace.records import NewExample, Picture, Request
+from evergrow.workspace.store.store import Store
+
+Where = str | os.PathLike[str]
+
+# Taught in one transaction: small enough that an interruption loses little and memory stays low,
+# large enough to keep all processors busy.
+_MOST_IMAGES = 64
+_MOST_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class LabelledPath:
+    """An image file with its class and fine name."""
+
+    path: Path
+    label: str
+    fine: str | None
+
+
+@dataclass(frozen=True)
+class ImageBatch:
+    """Some new examples, and the images of the batch that could not be read."""
+
+    examples: list[NewExample]
+    problems: list[BadImage]
+
+
+def find_labelled_paths(
+    images: Where | Iterable[Where],
+    label: str | None,
+    *,
+    fine: str | None,
+    fine_folders: bool,
+    on_error: str,
+) -> list[LabelledPath]:
+    """The images with their labels; all names are checked before the slow work starts."""
+    check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
+    if label is not None:
+        if fine_folders:
+            raise WorkspaceError("fine_folders needs a folder per class: leave out the label")
+        name = normalise_name(label)
+        fine_name = None if fine is None else normalise_name(fine, "fine")
+        files = search_images(images)
+        _report([*files.unreadable, *files.ignored], files.unreadable, on_error)
+        return [LabelledPath(path, name, fine_name) for path in files.paths]
+    if fine is not None:
+        raise WorkspaceError("fine names all images of one class: give the label too")
+    if not isinstance(images, (str, os.PathLike)):
+        raise WorkspaceError("a list of images needs a label; a folder per class needs none")
+    found = find_labelled(images)
+    _report(found.problems, found.unreadable, on_error)
+    root = Path(images)
+    return [
+        LabelledPath(path, normalise_name(one), _fine_name(root, path) if fine_folders else None)
+        for path, one in zip(found.paths, found.labels.tolist(), strict=True)
+    ]
+
+
+def read_batches(
+    store: Store,
+    labelled: Sequence[LabelledPath],
+    on_error: str,
+    n_jobs: int | None,
+    request: Request,
+) -> Iterator[ImageBatch]:
+    """Read and embed images, one batch after the other.
+
+    With ``on_error="raise"`` an ``ImageError`` is raised for the first image that cannot be read;
+    the batches before it are complete.
+    """
+    check_parameters({"n_jobs": n_jobs}, {"n_jobs": JOBS})
+    if store.embedder is None:
+        raise WorkspaceError(
+            f"{str(store.layout.folder)!r} takes embeddings, not images: teach embeddings, or "
+            "create a workspace with an embedder"
+        )
+    return _batches(
+        store.embedder.set_params(n_jobs=n_jobs, verbose=0), labelled, on_error, request
+    )
+
+
+def _batches(
+    embedder: Embedder, labelled: Sequence[LabelledPath], on_error: str, request: Request
+) -> Iterator[ImageBatch]:
+    ahead = prefetch(_read, labelled, effective_n_jobs(embedder.n_jobs))
+    for group in group_by_size(ahead, _n_bytes, max_items=_MOST_IMAGES, max_bytes=_MOST_BYTES):
+        problems = [one for _, one in group if isinstance(one, BadImage)]
+        read = [(one, picture) for one, picture in group if isinstance(picture, Picture)]
+        examples, more = _embed(read, embedder)
+        problems += more
+        if problems and on_error == "raise":
+            raise ImageError(problems[0].source, problems[0].reason)
+        yield ImageBatch([replace(one, request=request) for one in examples], problems)
+
+
+def _report(problems: Sequence[BadImage], unreadable: Sequence[BadImage], on_error: str) -> None:
+    if on_error == "raise":
+        raise_first(unreadable)
+    warn_about(problems)
+
+
+def _fine_name(root: Path, path: Path) -> str | None:
+    parts = path.relative_to(root).parts
+    # The class, the fine class, perhaps more folders, the file.
+    return normalise_name(parts[1], "fine") if len(parts) > 2 else None
+
+
+def _read(one: LabelledPath) -> tuple[LabelledPath, Picture | BadImage]:
+    try:
+        # The content of a path is bytes.
+        content = cast(bytes, read_content(one.path, DEFAULT_LIMITS))
+        image = decode_image(content, DEFAULT_LIMITS, THUMBNAIL_SIDE)
+    except ImageError as error:
+        return one, BadImage(None, name_of(one.path), error.reason)
+    except ValueError as error:
+        return one, BadImage(None, name_of(one.path), str(error))
+    # Made here, in threads, so that the gallery does not have to wait for it.
+    thumbnail = make_thumbnail(image.pixels)
+    return one, Picture(content, image.media_type, image.width, image.height, thumbnail)
+
+
+def _n_bytes(read: tuple[LabelledPath, Picture | BadImage]) -> int:
+    return len(read[1].content) if isinstance(read[1], Picture) else 0
+
+
+def _embed(
+    read: list[tuple[LabelledPath, Picture]], embedder: Embedder
+) -> tuple[list[NewExample], list[BadImage]]:
+    if not read:
+        return [], []
+    with warnings.catch_warnings():
+        # The problems are reported by file name; this warning would name numbers of bytes.
+        warnings.simplefilter("ignore", BadImageWarning)
+        # The bytes that are stored are embedded, even if the file changes meanwhile.
+        found = embedder.extract([picture.content for _, picture in read], on_error="skip")
+    problems = [
+        BadImage(None, name_of(read[problem.index or 0][0].path), problem.reason)
+        for problem in found.problems
+    ]
+    chosen = [read[place] for place in found.kept.tolist()]
+    examples = [
+        NewExample(row, one.label, one.fine, picture)
+        for row, (one, picture) in zip(found.features, chosen, strict=True)
+    ]
+    return examples, problems

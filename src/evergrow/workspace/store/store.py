@@ -1,0 +1,127 @@
+"""Everything that a workspace has on disk, as one value."""
+
+from __future__ import annotations
+
+from evergrow.foundation.errors import WorkspaceError
+from evergrow.foundation.locks import HeldLock, is_held
+from evergrow.storage.loading import load
+from evergrow.vision.embedding import Embedder
+from evergrow.workspace.store.creation import acquire_lock
+from evergrow.workspace.store.database import Database
+from evergrow.workspace.store.event_log import StoredEventLog
+from evergrow.workspace.store.images import ImageStore
+from evergrow.workspace.store.layout import (
+    Layout,
+    Manifest,
+    read_manifest,
+    read_values,
+    write_manifest,
+)
+from evergrow.workspace.store.migrations import check_newest, migrate
+from evergrow.workspace.store.vectors import VectorStore
+
+
+class Store:
+    """Database, vectors, images, manifest and event log of a workspace.
+
+    Parameters
+    ----------
+    layout : Layout
+        Paths of the files.
+    database : Database
+        Open, and of the current format.
+    manifest : Manifest
+        Settings of the workspace.
+    """
+
+    def __init__(self, layout: Layout, database: Database, manifest: Manifest) -> None:
+        self.layout = layout
+        self.database = database
+        self.manifest = manifest
+        self.images = ImageStore(layout.folder)
+        self._vectors = _open_vectors(layout, manifest)
+        self.log = StoredEventLog(database, lambda: self.vectors, manifest.seed)
+        self._embedder: Embedder | None = None
+
+    @property
+    def vectors(self) -> VectorStore | None:
+        """The embeddings; None before the first example fixes their length."""
+        # Another process may have taught the first example since this one opened for reading.
+        if self._vectors is None and not self.manifest.n_features_given and self.log.version:
+            self.manifest = read_manifest(self.layout)
+            self._vectors = _open_vectors(self.layout, self.manifest)
+        return self._vectors
+
+    @property
+    def n_features(self) -> int | None:
+        """Length of an embedding; None before the first example."""
+        return self.log.n_features
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder of images; None if the workspace takes embeddings."""
+        if self._embedder is None and self.manifest.features is not None:
+            found = load(self.layout.features)
+            if not isinstance(found, Embedder):
+                raise WorkspaceError(
+                    f"{str(self.layout.features)!r} is not an embedder: restore it from a backup"
+                )
+            self._embedder = found
+        return self._embedder
+
+    @property
+    def is_written_elsewhere(self) -> bool:
+        """Whether another process has the workspace open for writing right now."""
+        return self.database.read_only and is_held(self.layout.lock)
+
+    def vectors_for(self, n_features: int) -> VectorStore:
+        """The embeddings; their length is fixed to that of the first example."""
+        if self._vectors is not None:
+            return self._vectors
+        manifest = self.manifest.with_n_features(n_features)
+        write_manifest(self.layout, manifest)
+        # Left by an interrupted first example of another length.
+        for leftover in self.layout.embeddings.glob("*.npy"):
+            leftover.unlink()
+        self.manifest = manifest
+        self._vectors = VectorStore(self.layout.embeddings, manifest.rows_per_shard, n_features)
+        return self._vectors
+
+    def release_n_features(self, manifest: Manifest) -> None:
+        """Go back to an earlier manifest, if the first example was not taught after all."""
+        if manifest is not self.manifest:
+            self.manifest, self._vectors = manifest, None
+
+
+def open_store(layout: Layout, *, read_only: bool) -> tuple[Store, HeldLock | None]:
+    """Open what is on disk, migrated to the current format, with the lock of the writer."""
+    # Refuse a folder that is not a workspace before a lock file is created in it.
+    read_values(layout)
+    lock = None if read_only else acquire_lock(layout)
+    database = None
+    try:
+        database = Database(layout.database, read_only=read_only)
+        (check_newest if read_only else migrate)(layout, database)
+        manifest = _without_interrupted_length(read_manifest(layout), database)
+        return Store(layout, database, manifest), lock
+    except BaseException:
+        if database is not None:
+            database.close()
+        if lock is not None:
+            lock.release()
+        raise
+
+
+def _without_interrupted_length(manifest: Manifest, database: Database) -> Manifest:
+    """The manifest, without the length of embeddings if the first example was not committed."""
+    if manifest.n_features_given:
+        return manifest
+    with database.read_transaction() as connection:
+        taught = connection.execute("SELECT 1 FROM example LIMIT 1").fetchone()
+    return manifest if taught else manifest.with_n_features(None)
+
+
+def _open_vectors(layout: Layout, manifest: Manifest) -> VectorStore | None:
+    if manifest.n_features is None:
+        return None
+    return VectorStore(layout.embeddings, manifest.rows_per_shard, manifest.n_features)

@@ -1,0 +1,208 @@
+"""Malicious files: each is refused with a reason, and memory is released afterwards."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import socket
+import struct
+import time
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from tests.harness.floods import malicious_json
+from tests.harness.http_client import LOST, Body, Caller, Reply, picture_body, pictures_body
+from tests.harness.pictures import photograph
+
+MEGABYTE = 1 << 20
+
+
+def _png(width: int, height: int, rows: bytes, *, kind: int = 0, depth: int = 8) -> bytes:
+    parts = [
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, depth, kind, 0, 0, 0)),
+        (b"IDAT", rows),
+        (b"IEND", b""),
+    ]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        for name, data in parts
+    )
+
+
+def _zeros(n_bytes: int) -> bytes:
+    """Compress very many zeros without holding them in memory."""
+    packer = zlib.compressobj(9)
+    block = bytes(MEGABYTE)
+    whole = b"".join(packer.compress(block) for _ in range(n_bytes // MEGABYTE))
+    return whole + packer.flush()
+
+
+def _saved(kind: str, size: tuple[int, int] = (64, 48), **options: object) -> bytes:
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.new("RGB", size, "green").save(file, kind, **options)
+    return file.getvalue()
+
+
+def _with_size(jpeg: bytes, width: int, height: int) -> bytes:
+    """A JPEG whose header claims another size."""
+    place = jpeg.index(b"\xff\xc0") + 5
+    return jpeg[:place] + struct.pack(">HH", height, width) + jpeg[place + 4 :]
+
+
+def _text_bomb() -> bytes:
+    """A small PNG with compressed text of 512 MB."""
+    png = _saved("PNG")
+    data = b"Comment\0\0" + _zeros(512 * MEGABYTE)
+    chunk = struct.pack(">I", len(data)) + b"zTXt" + data
+    chunk += struct.pack(">I", zlib.crc32(b"zTXt" + data))
+    return png[:33] + chunk + png[33:]
+
+
+def _zip_bomb() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        archive.writestr("picture.png", bytes(256 * MEGABYTE))
+    return file.getvalue()
+
+
+def _svg() -> bytes:
+    return (
+        b'<?xml version="1.0"?><!DOCTYPE svg [<!ENTITY a "aaaaaaaaaa">'
+        b'<!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
+        b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script>&b;</svg>'
+    )
+
+
+def _gif_script() -> bytes:
+    return b"GIF89a/*" + bytes(64) + b"*/=1;alert(document.domain)//"
+
+
+def _postscript() -> bytes:
+    return b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 99 99\n{ } loop\n"
+
+
+@cache
+def malicious_files() -> Mapping[str, bytes]:
+    """Files that are not valid pictures, by name."""
+    jpeg, png, archive = photograph(0), _saved("PNG"), _zip_bomb()
+    return {
+        "empty": b"",
+        "one byte": b"\xff",
+        "text": b"not a picture at all\n" * 50,
+        "PNG bomb, 50000 x 50000": _png(50_000, 50_000, _zeros(256 * MEGABYTE)),
+        "PNG bomb, just the header": _png(2_147_483_647, 2_147_483_647, b"", depth=1),
+        "PNG with 512 MB of packed text": _text_bomb(),
+        "JPEG claiming 65500 x 65500": _with_size(jpeg, 65_500, 65_500),
+        "JPEG claiming no pixel": _with_size(jpeg, 0, 0),
+        "truncated JPEG": jpeg[: len(jpeg) // 2],
+        "truncated JPEG header": jpeg[:20],
+        "truncated PNG": png[: len(png) // 2],
+        "PNG with a wrong checksum": png[:40] + b"\0\0\0\0" + png[44:],
+        "10000 x 1 pixels": _saved("PNG", (10_000, 1)),
+        "1 x 10000 pixels": _saved("PNG", (1, 10_000)),
+        "SVG with a script and entities": _svg(),
+        "script that begins as a GIF": _gif_script(),
+        "page that begins as a PNG": png[:8] + b"<html><script>alert(1)</script></html>",
+        "JPEG with an archive behind it": jpeg + archive,
+        "PostScript that never ends": _postscript(),
+        "zip bomb": archive,
+        "gzip": gzip.compress(jpeg),
+        "PDF": b"%PDF-1.7\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n",
+    }
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The response to a malicious file."""
+
+    name: str
+    status: int
+    detail: str
+    seconds: float
+
+    @property
+    def refused(self) -> bool:
+        return 400 <= self.status < 500 and bool(self.detail)
+
+
+def refusals(port: int, token: str) -> Iterator[Refusal]:
+    """Send every malicious file as an example and for a prediction."""
+    for name, content in malicious_files().items():
+        yield _refusal(name, port, token, "/v1/examples", picture_body(content, "malicious"))
+        yield _refusal(f"{name}, predict", port, token, "/v1/predictions", pictures_body([content]))
+    for name, body in malicious_json().items():
+        yield _refusal(f"{name}, predict", port, token, "/v1/predictions", body)
+        yield _refusal(f"{name}, as a change", port, token, "/v1/forget", body)
+    many = pictures_body([photograph(0, width=32, height=24)] * 33)
+    yield _refusal("33 pictures at once, predict", port, token, "/v1/predictions", many)
+    for stated in (True, False):
+        begun = time.perf_counter()
+        name = f"200 MB, length {'stated' if stated else 'not stated'}"
+        yield _to_refusal(name, _too_large(port, token, 200 * MEGABYTE, stated=stated), begun)
+
+
+def _refusal(name: str, port: int, token: str, path: str, body: Body) -> Refusal:
+    begun = time.perf_counter()
+    caller = Caller(port, token, timeout=120)
+    try:
+        return _to_refusal(name, caller.request("POST", path, body), begun)
+    except LOST as error:
+        return Refusal(name, 0, repr(error), time.perf_counter() - begun)
+    finally:
+        caller.close()
+
+
+def _to_refusal(name: str, reply: Reply, begun: float) -> Refusal:
+    right = reply.headers.get("content-type", "").startswith("application/problem+json")
+    detail = str(reply.json()["detail"]) if right else ""
+    return Refusal(name, reply.status, detail, time.perf_counter() - begun)
+
+
+def _too_large(port: int, token: str, n_bytes: int, *, stated: bool) -> Reply:
+    """Send more than the limit, until the service responds."""
+    length = f"Content-Length: {n_bytes}" if stated else "Transfer-Encoding: chunked"
+    head = (
+        f"POST /v1/examples HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
+        f"Content-Type: multipart/form-data; boundary=x\r\n{length}\r\n\r\n"
+    )
+    block = bytes(MEGABYTE)
+    piece = block if stated else f"{len(block):x}\r\n".encode() + block + b"\r\n"
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        try:
+            connection.sendall(head.encode())
+            for _ in range(n_bytes // MEGABYTE):
+                connection.sendall(piece)
+        except OSError:
+            # The service has responded and closed the connection.
+            pass
+        return _read(connection)
+
+
+def _read(connection: socket.socket) -> Reply:
+    received = b""
+    try:
+        while content := connection.recv(1 << 16):
+            received += content
+            if _is_complete(received):
+                break
+    except OSError:
+        pass
+    if b"\r\n\r\n" not in received:
+        return Reply(0, {}, b"no response")
+    head, content = received.split(b"\r\n\r\n", 1)
+    lines = head.decode("latin-1").split("\r\n")
+    headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines[1:])}
+    return Reply(int(lines[0].split(" ")[1]), headers, content)
+
+
+def _is_complete(received: bytes) -> bool:
+    head, _, content = received.partition(b"\r\n\r\n")
+    place = head.lower().find(b"content-length:")
+    if place < 0:
+        return False
+    return len(content) >= int(head[place + 15 :].split(b"\r\n", 1)[0])

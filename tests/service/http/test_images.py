@@ -1,0 +1,100 @@
+"""The image pipeline: disconnects, timeouts and limits."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import Future
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+from starlette.requests import ClientDisconnect, Request
+
+from evergrow.service.http.access import Actor
+from evergrow.service.http.images import wait_while_connected
+from evergrow.service.http.responses import ProblemError
+from evergrow.service.http.settings import Settings
+from tests.service.conftest import A, Served
+from tests.service.pictures import picture
+
+
+def request_of(*messages: dict[str, Any], stay: bool = False) -> Request:
+    """A request whose client sends these and then disconnects, or stays."""
+    left = list(messages)
+
+    async def receive() -> Any:
+        if left:
+            return left.pop(0)
+        if stay:
+            await asyncio.Event().wait()
+        return {"type": "http.disconnect"}
+
+    return Request({"type": "http", "actor": Actor("reader", frozenset({"read"}))}, receive)
+
+
+def test_work_is_cancelled_when_its_client_disconnects() -> None:
+    work: Future[int] = Future()
+    with pytest.raises(ClientDisconnect):
+        asyncio.run(wait_while_connected(request_of(), work, 60))
+    assert work.cancelled()
+
+
+def test_work_that_takes_too_long_is_cancelled() -> None:
+    work: Future[int] = Future()
+    with pytest.raises(ProblemError, match="processed within") as refused:
+        asyncio.run(wait_while_connected(request_of(stay=True), work, 0.01))
+    assert refused.value.status == HTTPStatus.SERVICE_UNAVAILABLE
+    assert work.cancelled()
+
+
+def test_the_result_of_work_reaches_a_client_that_waits() -> None:
+    work: Future[int] = Future()
+
+    async def main() -> int:
+        asyncio.get_running_loop().call_soon(work.set_result, 5)
+        return await wait_while_connected(request_of(stay=True), work, 60)
+
+    assert asyncio.run(main()) == 5
+
+
+def test_images_of_a_disconnected_client_are_dropped(served_images: Served) -> None:
+    images: Any = served_images.service.images
+    contents = [picture("PNG", (2000, 2000), seed) for seed in range(32)]
+    with pytest.raises(ClientDisconnect):
+        asyncio.run(images.embed(request_of(), contents, len))
+    assert images._decoders.n_waiting == 0
+
+
+class TestShortQueue:
+    @pytest.fixture
+    def settings(self) -> Settings:
+        return Settings(max_waiting_images=8)
+
+    def test_more_images_than_the_limit_are_refused(self, served_images: Served) -> None:
+        images: Any = served_images.service.images
+        contents = [picture("PNG", (2000, 2000), seed) for seed in range(16)]
+
+        async def main() -> Any:
+            return await asyncio.gather(
+                *(images.embed(request_of(stay=True), contents, len) for _ in range(2)),
+                return_exceptions=True,
+            )
+
+        first, second = asyncio.run(main())
+        assert first == 16
+        assert second.status == HTTPStatus.SERVICE_UNAVAILABLE
+
+
+def test_repeated_requests_are_not_counted_as_taught(served_images: Served) -> None:
+    asked = {"files": {"image": picture()}, "data": {"label": "mug"}}
+    for _ in range(3):
+        headers = {"Idempotency-Key": "k"}
+        answer = served_images.ask("POST", "/v1/examples", headers=headers, **asked)
+        assert answer.status_code == HTTPStatus.CREATED
+    assert "evergrow_taught_examples_total 1.0" in served_images.get("/metrics").text
+
+
+def test_repeated_embeddings_are_not_counted_as_taught(served: Served) -> None:
+    for _ in range(3):
+        served.teach_one("mug", A, headers={"Idempotency-Key": "k"})
+    assert "evergrow_taught_examples_total 1.0" in served.get("/metrics").text

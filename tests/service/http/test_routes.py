@@ -1,0 +1,357 @@
+"""Teaching, asking and changing over HTTP."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from http import HTTPStatus
+
+import numpy as np
+import pytest
+
+from evergrow.service.http.app import create_app
+from evergrow.service.http.service import Service
+from tests.service.conftest import A, B, Served, TestClient
+
+
+def names(served: Served) -> dict[str, int]:
+    items = served.get("/v1/classes").json()["items"]
+    return {item["name"]: item["n_examples"] for item in items}
+
+
+def test_a_taught_class_is_predicted(served: Served) -> None:
+    assert served.teach_one("mug", A).status_code == HTTPStatus.CREATED
+    assert served.teach_one("pen", B).status_code == HTTPStatus.CREATED
+    answer = served.post("/v1/predictions", {"embeddings": [A, B]}, token="read").json()
+    assert [one["label"] for one in answer["predictions"]] == ["mug", "pen"]
+    assert answer["event"] >= 2
+
+
+def test_the_response_to_teaching_has_the_example_and_its_class(served: Served) -> None:
+    answer = served.teach_one(" mug ", A, body={"fine": "red"})
+    body = answer.json()
+    assert body["class"] == {"name": "mug", "n_examples": 1, "new": True}
+    assert (body["example"]["label"], body["example"]["fine"]) == ("mug", "red")
+    assert body["example"]["actor"] == "teacher"
+    assert served.get(answer.headers["location"]).json() == body["example"]
+
+
+def test_nothing_can_be_predicted_before_anything_is_taught(served: Served) -> None:
+    answer = served.post("/v1/predictions", {"embeddings": [A]})
+    assert answer.status_code == HTTPStatus.CONFLICT
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"label": "mug"}, "embedding"),
+        ({"embedding": A}, "label"),
+        ({"embedding": A[:3], "label": "mug"}, "4"),
+        ({"embedding": [*A[:3], "1"], "label": "mug"}, "embedding.3"),
+        ({"embedding": [*A[:3], 1e30], "label": "mug"}, "embedding.3"),
+        ({"embedding": A, "label": ""}, "empty"),
+        ({"embedding": A, "label": "a" * 201}, "200"),
+        ({"embedding": A, "label": "a\u202eb"}, "U+202E"),
+        ({"embedding": A, "label": "a\x00b"}, "U+0000"),
+        ({"embedding": A, "label": 5}, "label"),
+        ({"embedding": A, "label": "mug", "colour": "red"}, "colour"),
+    ],
+)
+def test_an_invalid_example_is_refused_with_the_reason(
+    served: Served, body: dict, said: str
+) -> None:
+    answer = served.post("/v1/examples", body)
+    assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert said in answer.json()["detail"]
+    assert names(served) == {}
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b'{"embedding": [NaN], "label": "a"}', b"\xff"]
+)
+def test_a_body_that_is_not_json_is_refused(served: Served, content: bytes) -> None:
+    answer = served.ask(
+        "POST", "/v1/examples", content=content, headers={"Content-Type": "application/json"}
+    )
+    assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+def test_another_media_type_is_refused(served: Served) -> None:
+    answer = served.ask("POST", "/v1/examples", data={"label": "mug"})
+    assert answer.status_code == HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+    answer = served.ask("POST", "/v1/examples", files={"image": b"x"}, data={"label": "mug"})
+    assert answer.status_code == HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+
+
+def test_markup_in_a_label_stays_text(served: Served) -> None:
+    served.teach_one("<script>alert(1)</script>")
+    assert list(names(served)) == ["<script>alert(1)</script>"]
+
+
+def test_a_key_teaches_once(served: Served) -> None:
+    headers = {"Idempotency-Key": "k1"}
+    first, again = (served.teach_one("mug", A, headers=headers) for _ in range(2))
+    assert (first.status_code, first.json()) == (again.status_code, again.json())
+    assert names(served) == {"mug": 1}
+
+
+def test_a_key_with_another_request_is_refused(served: Served) -> None:
+    headers = {"Idempotency-Key": "k1"}
+    served.teach_one("mug", A, headers=headers)
+    answer = served.teach_one("pen", A, headers=headers)
+    assert answer.status_code == HTTPStatus.CONFLICT
+    assert "key" in answer.json()["detail"]
+
+
+def test_a_key_undoes_once(served: Served) -> None:
+    served.teach_one("mug", A)
+    served.teach_one("mug", B)
+    for _ in range(2):
+        served.post("/v1/undo", {}, headers={"Idempotency-Key": "u"})
+    assert names(served) == {"mug": 1}
+
+
+def test_keys_of_different_tokens_are_independent(served: Served) -> None:
+    from evergrow.workspace.tokens import Tokens
+
+    other = Tokens(served.service.folder).add("other", "teach")
+    for token in ("teach", other):
+        served.teach_one("mug", A, token=token, headers={"Idempotency-Key": "k"})
+    assert names(served) == {"mug": 2}
+
+
+@pytest.mark.parametrize("key", ["", "a b", "a" * 256, "\xe9"])
+def test_an_invalid_key_is_refused(served: Served, key: str) -> None:
+    answer = served.teach_one("mug", A, headers={"Idempotency-Key": key.encode("latin-1")})
+    assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+def test_changes_of_classes(served: Served) -> None:
+    for label, embedding in (("mug", A), ("pen", B), ("pencil", B)):
+        served.teach_one(label, embedding)
+    assert served.post("/v1/rename", {"label": "mug", "to": "cup"}).status_code == HTTPStatus.OK
+    assert served.post("/v1/merge", {"label": "pencil", "into": "pen"}).json()["n_examples"] == 1
+    assert names(served) == {"cup": 1, "pen": 2}
+    assert served.post("/v1/forget", {"label": "pen"}).json()["kind"] == "forget"
+    assert names(served) == {"cup": 1}
+    assert served.post("/v1/undo", {}).status_code == HTTPStatus.OK
+    assert names(served) == {"cup": 1, "pen": 2}
+
+
+def test_a_class_that_was_forgotten_can_be_erased(served: Served) -> None:
+    served.teach_one("mug", A)
+    served.teach_one("pen", B)
+    served.post("/v1/forget", {"label": "mug"})
+    answer = served.post("/v1/forget", {"label": "mug", "erase": True})
+    assert (answer.status_code, answer.json()["n_examples"]) == (HTTPStatus.OK, 1)
+    assert served.post("/v1/undo", {}).status_code == HTTPStatus.CONFLICT
+    answer = served.post("/v1/forget", {"label": "cup", "erase": True})
+    assert answer.status_code == HTTPStatus.NOT_FOUND
+
+
+def test_renaming_into_an_existing_class_is_a_conflict(served: Served) -> None:
+    served.teach_one("mug", A)
+    served.teach_one("pen", B)
+    answer = served.post("/v1/rename", {"label": "mug", "to": "pen"})
+    assert answer.status_code == HTTPStatus.CONFLICT
+    assert "merge" in answer.json()["detail"]
+
+
+def test_an_unknown_class_is_not_found(served: Served) -> None:
+    for path, more in (("forget", {}), ("rename", {"to": "x"}), ("split", {})):
+        answer = served.post(f"/v1/{path}", {"label": "nobody", **more})
+        assert answer.status_code == HTTPStatus.NOT_FOUND, path
+
+
+def test_undoing_nothing_is_a_conflict(served: Served) -> None:
+    assert served.post("/v1/undo", {}).status_code == HTTPStatus.CONFLICT
+
+
+def test_undoing_another_change_than_the_newest_is_a_conflict(served: Served) -> None:
+    older = served.teach_one("mug", A).json()["event"]
+    newest = served.teach_one("pen", B).json()["event"]
+    assert served.post("/v1/undo", {"event": older}).status_code == HTTPStatus.CONFLICT
+    assert served.post("/v1/undo", {"event": newest}).status_code == HTTPStatus.OK
+    assert names(served) == {"mug": 1}
+
+
+def test_a_class_is_split_once_its_finer_names_have_examples(served: Served) -> None:
+    served.teach_one("mug", A, body={"fine": "red"})
+    assert served.post("/v1/split", {"label": "mug"}).status_code == HTTPStatus.CONFLICT
+    rng = np.random.default_rng(0)
+    for fine, middle in (("red", [1, 0, 1, 0]), ("blue", [1, 0, 0, 1])):
+        for _ in range(3):
+            embedding = (np.array(middle) + rng.normal(scale=0.05, size=4)).tolist()
+            served.teach_one("mug", embedding, body={"fine": fine})
+    assert served.post("/v1/split", {"label": "mug"}).status_code == HTTPStatus.OK
+    (mug,) = served.get("/v1/classes").json()["items"]
+    assert mug["split"]
+    assert {one["name"] for one in mug["fine"]} == {"red", "blue"}
+    assert served.post("/v1/unsplit", {"label": "mug"}).status_code == HTTPStatus.OK
+
+
+def test_an_example_is_corrected_and_removed(served: Served) -> None:
+    number = served.teach_one("mug", A, body={"fine": "red"}).json()["example"]["id"]
+    path = f"/v1/examples/{number}"
+    assert served.ask("PATCH", path, json={"fine": None}).status_code == HTTPStatus.OK
+    assert served.get(path).json()["fine"] is None
+    assert served.ask("PATCH", path, json={"label": "pen"}).status_code == HTTPStatus.OK
+    assert served.get(path).json()["label"] == "pen"
+    for nothing in ({}, {"label": None}):
+        answer = served.ask("PATCH", path, json=nothing)
+        assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert served.ask("DELETE", path).status_code == HTTPStatus.OK
+    assert served.get(path).status_code == HTTPStatus.NOT_FOUND
+    assert served.ask("DELETE", path).status_code == HTTPStatus.NOT_FOUND
+
+
+def test_an_example_without_an_image_has_no_thumbnail(served: Served) -> None:
+    number = served.teach_one("mug", A).json()["example"]["id"]
+    for what in ("thumbnail", "image"):
+        answer = served.get(f"/v1/examples/{number}/{what}")
+        assert answer.status_code == HTTPStatus.CONFLICT
+
+
+def test_every_page_of_a_listing_is_reached_once(served: Served) -> None:
+    for number in range(7):
+        served.teach_one("mug", [*A[:3], number])
+    found, after = [], None
+    while True:
+        query = {"limit": 3} | ({} if after is None else {"after": after})
+        page = served.get("/v1/examples", params=query).json()
+        found += [item["id"] for item in page["items"]]
+        after = page["next"]
+        if after is None:
+            break
+    assert found == sorted(set(found))
+    assert len(found) == 7
+
+
+def test_examples_can_be_filtered(served: Served) -> None:
+    served.teach_one("mug", A)
+    served.teach_one("pen", B)
+    items = served.get("/v1/examples", params={"label": "pen"}).json()["items"]
+    assert [item["label"] for item in items] == ["pen"]
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=501", "limit=x", "after=!", "colour=red", "limit=2&page=1"]
+)
+def test_wrong_parameters_are_refused(served: Served, query: str) -> None:
+    assert served.get(f"/v1/examples?{query}").status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+@pytest.mark.parametrize("path", ["status", "openapi.json", "classes", "review", "confusion"])
+def test_unknown_parameters_are_refused(served: Served, path: str) -> None:
+    prefix = "/" if "." in path else "/v1/"
+    answer = served.get(f"{prefix}{path}?colour=red")
+    assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+def test_references_in_the_openapi_document_resolve(served: Served) -> None:
+    answer = served.get("/openapi.json")
+    asked = re.findall(r'"#/components/schemas/([^"]+)"', answer.text)
+    assert set(asked) <= answer.json()["components"]["schemas"].keys()
+
+
+@pytest.mark.parametrize("path", ["/v1/classes", "/v1/examples", "/v1/events", "/v1/review"])
+def test_a_listing_that_did_not_change_is_not_sent_again(served: Served, path: str) -> None:
+    served.teach_one("mug", A)
+    served.service.workspace.assess()
+    tag = served.get(path).headers["etag"]
+    again = served.get(path, headers={"If-None-Match": tag})
+    assert (again.status_code, again.content) == (HTTPStatus.NOT_MODIFIED, b"")
+    served.teach_one("mug", B)
+    assert served.get(path, headers={"If-None-Match": tag}).status_code == HTTPStatus.OK
+
+
+def test_an_etag_is_not_valid_after_a_restart(served: Served, tmp_path) -> None:
+    served.service.workspace.backup(tmp_path / "copy")
+    served.teach_one("mug", A)
+    tag = served.get("/v1/examples").headers["etag"]
+    with Service(tmp_path / "copy") as service, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        client = TestClient(create_app(service))
+        restored = Served(service, client, served.teach, served.read)
+        restored.teach_one("pen", A)
+        answer = restored.get("/v1/examples", headers={"If-None-Match": tag})
+    assert answer.status_code == HTTPStatus.OK
+
+
+def test_two_keys_are_refused(served: Served) -> None:
+    keys = [("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
+    headers = [("Authorization", f"Bearer {served.teach}"), *keys]
+    body = {"embedding": A, "label": "mug"}
+    answer = served.client.post("/v1/examples", json=body, headers=headers)
+    assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert "Idempotency-Key" in answer.json()["detail"]
+
+
+def test_etags_of_different_pages_differ(served: Served) -> None:
+    tags = {served.get(f"/v1/classes?limit={n}").headers["etag"] for n in (1, 2)}
+    assert len(tags) == 2
+
+
+def test_events_have_an_actor_and_a_kind(served: Served) -> None:
+    served.teach_one("mug", A)
+    served.post("/v1/rename", {"label": "mug", "to": "cup"})
+    newest = served.get("/v1/events").json()["items"][0]
+    assert (newest["kind"], newest["actor"]) == ("rename", "teacher")
+
+
+def test_status_has_the_scopes_of_the_token(served: Served) -> None:
+    assert served.get("/v1/status").json()["scopes"] == ["read", "teach"]
+    assert served.get("/v1/status", token="read").json()["scopes"] == ["read"]
+
+
+def test_the_model_comes_as_a_file_that_can_be_loaded(served: Served, tmp_path) -> None:
+    import evergrow
+
+    for label, embedding in (("mug", A), ("pen", B)):
+        for _ in range(3):
+            served.teach_one(label, embedding)
+    answer = served.get("/v1/model")
+    assert answer.status_code == HTTPStatus.OK
+    path = tmp_path / "model.evergrow"
+    path.write_bytes(answer.content)
+    assert len(answer.content) == int(answer.headers["content-length"])
+    assert list(evergrow.load(path).classes_) == ["mug", "pen"]
+
+
+def test_confusion_and_review_answer_before_any_assessment(served: Served) -> None:
+    assert served.get("/v1/confusion").json()["classes"] == []
+    assert served.get("/v1/review").json() == {"items": []}
+
+
+def test_confusion_counts_the_examples_of_the_assessment(served: Served) -> None:
+    for label, embedding in (("mug", A), ("pen", B)):
+        for _ in range(4):
+            served.teach_one(label, embedding)
+    served.service.workspace.assess(force=True)
+    body = served.get("/v1/confusion").json()
+    assert body["classes"] == ["mug", "pen"]
+    assert body["counts"] == [[4, 0], [0, 4]]
+
+
+def test_more_embeddings_than_allowed_are_refused(served: Served) -> None:
+    served.teach_one("mug", A)
+    answer = served.post("/v1/predictions", {"embeddings": [A] * 33})
+    assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+def test_head_is_get_without_a_body(served: Served) -> None:
+    answer = served.ask("HEAD", "/v1/classes")
+    assert (answer.status_code, answer.content) == (HTTPStatus.OK, b"")
+
+
+def test_other_methods_get_the_allowed_ones(served: Served) -> None:
+    answer = served.ask("PUT", "/v1/examples/1")
+    assert answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED
+    assert answer.headers["allow"] == "DELETE, GET, HEAD, PATCH"
+
+
+def test_an_unknown_path_is_a_problem(served: Served) -> None:
+    answer = served.get("/v1/nothing")
+    assert answer.status_code == HTTPStatus.NOT_FOUND
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert set(answer.json()) == {"type", "title", "status", "detail"}

@@ -1,0 +1,193 @@
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+import { OutboxQueue } from "../page/outbox_queue.js";
+import { expectProblem, Problem, Unreachable } from "../page/problems.js";
+
+/** A store in memory, shared by the tabs of a test. */
+class MemoryStore {
+  examples = new Map();
+  refuses = false;
+
+  async put(example) {
+    if (this.refuses) return false;
+    this.examples.set(example.key, example);
+    return true;
+  }
+
+  async remove(key) {
+    this.examples.delete(key);
+  }
+
+  async has(key) {
+    return this.examples.has(key);
+  }
+
+  async list(workspace) {
+    return [...this.examples.values()].filter((example) => example.workspace === workspace);
+  }
+
+  withLock(key, work) {
+    return work();
+  }
+}
+
+class Connection extends EventTarget {
+  online = true;
+
+  set(online) {
+    this.online = online;
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+let store;
+let connection;
+let sent;
+let responses;
+let nKeys = 0;
+
+beforeEach(() => {
+  store = new MemoryStore();
+  connection = new Connection();
+  sent = [];
+  responses = [];
+});
+
+async function makeQueue({ open = true } = {}) {
+  const teach = async (example) => {
+    sent.push(example.label);
+    const response = responses.shift() ?? { duplicate: false };
+    if (response instanceof Error) throw response;
+    return response;
+  };
+  const newKey = () => `key ${(nKeys += 1)}`;
+  const queue = new OutboxQueue({ teach, newKey, connection, store });
+  if (open) await queue.open("w");
+  return queue;
+}
+
+test("examples are sent in the order of teaching", async () => {
+  const queue = await makeQueue();
+  const done = ["a", "b", "c"].map((label) => queue.add({ label }).done);
+  assert.deepEqual(await Promise.all(done), ["taught", "taught", "taught"]);
+  assert.deepEqual(sent, ["a", "b", "c"]);
+  assert.equal(queue.waiting, 0);
+  assert.equal(store.examples.size, 0);
+});
+
+test("offline examples are stored, and sent when the service is back", async () => {
+  connection.online = false;
+  const queue = await makeQueue();
+  const delayed = new Promise((resolve) => queue.addEventListener("delayed", resolve));
+  const { done } = queue.add({ label: "a" });
+  assert.match((await delayed).detail.reason, /cannot be reached/);
+  assert.equal(store.examples.size, 1);
+  assert.deepEqual([queue.waiting, queue.waitingFor("a"), queue.waitingFor("b")], [1, 1, 0]);
+  connection.set(true);
+  assert.equal(await done, "taught");
+});
+
+test("examples of an earlier visit are sent first and count as uncertain", async () => {
+  await store.put({ key: "old", workspace: "w", number: 1, label: "old" });
+  await store.put({ key: "other", workspace: "another", number: 1, label: "other" });
+  connection.online = false;
+  const queue = await makeQueue();
+  assert.equal(queue.uncertain, true);
+  const { done } = queue.add({ label: "new" });
+  connection.set(true);
+  await done;
+  assert.deepEqual(sent, ["old", "new"]);
+});
+
+test("a refused example is reported and not sent again", async () => {
+  responses = [new Problem(422, "Too large.")];
+  const queue = await makeQueue();
+  const refused = new Promise((resolve) => queue.addEventListener("refused", resolve));
+  assert.equal(await queue.add({ label: "a" }).done, "refused");
+  assert.equal((await refused).detail.problem.message, "Too large.");
+  assert.equal(store.examples.size, 0);
+});
+
+test("a busy service is retried after the pause that it asks for", async (context) => {
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  responses = [new Problem(503, "Busy.", 7)];
+  const queue = await makeQueue();
+  const delayed = new Promise((resolve) => queue.addEventListener("delayed", resolve));
+  const { done } = queue.add({ label: "a" });
+  await delayed;
+  await new Promise(setImmediate);
+  context.mock.timers.tick(6999);
+  assert.deepEqual(sent, ["a"]);
+  context.mock.timers.tick(1);
+  assert.equal(await done, "taught");
+  assert.deepEqual(sent, ["a", "a"]);
+});
+
+test("a rejected token keeps the example for the next one", async () => {
+  responses = [new Problem(401, "Expired.")];
+  const queue = await makeQueue();
+  const delayed = new Promise((resolve) => queue.addEventListener("delayed", resolve));
+  const { done } = queue.add({ label: "a" });
+  await delayed;
+  queue.close();
+  assert.equal(store.examples.size, 1);
+  await queue.open("w");
+  assert.equal(await done, "taught");
+});
+
+test("after a lost response it is uncertain whether the example was learnt", async () => {
+  responses = [new Unreachable()];
+  const queue = await makeQueue();
+  const delayed = new Promise((resolve) => queue.addEventListener("delayed", resolve));
+  queue.add({ label: "a" });
+  assert.equal(queue.uncertain, false);
+  await delayed;
+  assert.equal(queue.uncertain, true);
+  queue.close();
+});
+
+test("an example that was not sent can be withdrawn", async () => {
+  connection.online = false;
+  const queue = await makeQueue();
+  const { done } = queue.add({ label: "a" });
+  assert.equal(await queue.withdrawNewest(), true);
+  assert.equal(await done, "withdrawn");
+  connection.set(true);
+  assert.deepEqual(sent, []);
+});
+
+test("an example that another tab has sent is not sent again", async () => {
+  connection.online = false;
+  const queue = await makeQueue();
+  const { key, done } = queue.add({ label: "a" });
+  await new Promise(setImmediate);
+  await store.remove(key);
+  connection.set(true);
+  assert.equal(await done, "elsewhere");
+  assert.deepEqual(sent, []);
+});
+
+test("examples that the browser cannot store are counted and still sent", async () => {
+  store.refuses = true;
+  connection.online = false;
+  const queue = await makeQueue();
+  const { done } = queue.add({ label: "a" });
+  await new Promise(setImmediate);
+  assert.equal(queue.unstored, 1);
+  connection.set(true);
+  assert.equal(await done, "taught");
+  assert.equal(queue.unstored, 0);
+});
+
+test("the arrival of the newest example says that the picture was known", async () => {
+  responses = [{ duplicate: true }];
+  const queue = await makeQueue();
+  queue.add({ label: "a" });
+  assert.equal(await queue.arrival, "known");
+});
+
+test("other errors are bugs of the page and are thrown again", () => {
+  assert.throws(() => expectProblem(new TypeError("bug")), TypeError);
+  assert.doesNotThrow(() => expectProblem(new Unreachable()));
+});
