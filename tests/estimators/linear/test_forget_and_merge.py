@@ -1,4 +1,4 @@
-"""Forgetting is as if it had never been learnt, merging as if one model had seen all."""
+"""Forgotten examples leave no trace; a merged model is one trained on all examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaving one out in closed form is what learning anew without the example would give."""
+"""Leave-one-out scores in closed form are those of a model without the example."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ def learnt(
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("penalty", [1e-4, 0.3, 50.0])
-def test_scores_are_those_of_learning_anew_without_the_example(
-    intercept: bool, penalty: float
-) -> None:
+def test_scores_are_those_of_a_model_without_the_example(intercept: bool, penalty: float) -> None:
     batch, moments = learnt(intercept=intercept)
     found = LeaveOneOut.of(batch, moments).scores(Ridge(penalty, intercept=intercept))
     expected = left_out_scores(
@@ -76,7 +74,7 @@ def test_any_part_of_the_examples_has_the_scores_it_has_among_all() -> None:
     np.testing.assert_allclose(found, everything[10:20], atol=1e-12)
 
 
-def test_choosing_goes_the_way_of_held_out_examples() -> None:
+def test_selection_by_leave_one_out_is_that_by_held_out_examples() -> None:
     rng = np.random.default_rng(1)
     codes = rng.integers(0, 4, 200).astype(np.int32)
     centres = np.random.default_rng(99).normal(size=(4, 30))

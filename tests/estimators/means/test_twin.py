@@ -1,4 +1,4 @@
-"""Class means give what their formulas say."""
+"""Class means agree with their formulas."""
 
 from __future__ import annotations
 

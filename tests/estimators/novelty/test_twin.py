@@ -82,7 +82,7 @@ def test_other_seeds_keep_other_examples() -> None:
     assert (kept[0] != kept[2]).any()
 
 
-def test_a_row_at_the_origin_is_like_nothing() -> None:
+def test_a_row_at_the_origin_has_cosine_zero() -> None:
     X, y = small_integers(40, 0)
     model = rejecting(**OPTIONS).fit(X, y)
     means = [X[y == name].mean(axis=0) for name in model.classes_]

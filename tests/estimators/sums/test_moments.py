@@ -1,4 +1,4 @@
-"""Sums over examples are the same however the examples come and go."""
+"""Sums do not depend on the order in which examples are added and subtracted."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_classes_are_joined_left_out_and_merged() -> None:
     check(moments.merged(moments, [1, 0, 1], 3), joined(everything, renamed))
 
 
-def test_what_was_added_since_can_be_followed() -> None:
+def test_examples_added_since_a_token_can_be_followed() -> None:
     moments = Moments.none(4, 3, gram=True).add(batch(100))
     tokens = [moments.latest]
     for seed in range(3 * WAITING):
@@ -101,7 +101,7 @@ def test_what_was_added_since_can_be_followed() -> None:
 
 
 @pytest.mark.parametrize("scale", [0.0, 1.0, 30.0])
-def test_sums_that_no_examples_have_are_noticed(scale: float) -> None:
+def test_examples_that_were_never_learnt_cannot_be_subtracted(scale: float) -> None:
     learnt = batch(12)
     moments = Moments.none(4, 3, gram=True).add(learnt)
     of_one = of_class(learnt, int(learnt.codes[0]))
@@ -112,7 +112,7 @@ def test_sums_that_no_examples_have_are_noticed(scale: float) -> None:
         subtract(moments, [other])
 
 
-def test_what_a_large_example_left_does_not_keep_the_others_from_being_forgotten() -> None:
+def test_rounding_errors_of_a_large_example_do_not_block_forgetting_others() -> None:
     codes = np.zeros(1, dtype=np.int32)
     large, small, other = (
         Batch.of(np.array([[x]]), codes + k) for x, k in ((1e5 + 0.1, 0), (0.3, 0), (2.0, 1))
@@ -126,7 +126,7 @@ def test_what_a_large_example_left_does_not_keep_the_others_from_being_forgotten
 @pytest.mark.parametrize(
     "options", [{"gram": True}, {"gram": False}, {"gram": True, "per_class": True}]
 )
-def test_examples_that_move_are_as_if_they_had_always_been_there(options: dict[str, Any]) -> None:
+def test_moved_examples_give_the_sums_of_their_new_classes(options: dict[str, Any]) -> None:
     moments = Moments.none(4, 3, **options)
     parts = [batch(60), batch(5, 1), batch(7, 2)]
     for part in parts:

@@ -1,4 +1,4 @@
-"""Least squares and class means from shards: one pass, the same model, wherever it is computed."""
+"""Least squares and class means from shards: one pass and the same model with any engine."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_damaged_shard_is_named_and_leaves_the_model_as_it_was(
     np.testing.assert_array_equal(model.means_, before)
 
 
-def test_work_over_shards_is_named_by_their_digest(stored: Any, tmp_path: Path) -> None:
+def test_a_checkpoint_of_shards_is_named_by_their_digest(stored: Any, tmp_path: Path) -> None:
     shards, X, y = stored
     same = evergrow.write_shards(tmp_path / "same", [(X, y)], rows_per_shard=100)
     other = evergrow.write_shards(tmp_path / "other", [(X + 1, y)], rows_per_shard=100)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from evergrow.estimators.linear.feature_map import FeatureRows
+from evergrow.estimators.linear.feature_map import RFF, FeatureRows, resolve_map
 from evergrow.estimators.linear.fitted import FittedRLS
 from evergrow.estimators.linear.selection import SelectionRequest
 from evergrow.estimators.linear.solver import Ridge
@@ -33,6 +34,47 @@ class RLSRequest:
     validation_every: int
     max_held_out: int
     verbose: int
+
+    @classmethod
+    def of(cls, estimator: Any) -> RLSRequest:
+        """Return the request that the parameters of an estimator make."""
+        automatic, standardize = estimator.regularization == "auto", bool(estimator.standardize)
+        return cls(
+            SelectionRequest(
+                None if automatic else float(estimator.regularization),
+                estimator._recoding,
+                standardize,
+            ),
+            partial(Ridge, standardize=standardize, intercept=bool(estimator.fit_intercept)),
+            int(estimator.validation_every),
+            int(estimator.max_held_out),
+            int(estimator.verbose),
+        )
+
+
+def check_structure(estimator: Any, known: FittedRLS) -> None:
+    """Raise a ``ValueError`` if parameters that determine the sums have changed."""
+    if known.fixed is not None:
+        return
+    features, wanted_map = known.features, resolve_map(estimator.feature_map)
+    now: dict[str, tuple[Any, Any]] = {
+        "fit_intercept": (bool(estimator.fit_intercept), known.intercept),
+        "n_random_features": (estimator.n_random_features, features.n_random),
+        "keep_class_statistics": (
+            bool(getattr(estimator, "keep_class_statistics", False)),
+            known.moments.class_settled is not None,
+        ),
+    }
+    if features.n_random:
+        now["feature_map"] = (wanted_map.name, features.kind)
+    if features.kind == "rff" and isinstance(wanted_map, RFF) and wanted_map.gamma != "scale":
+        now["gamma"] = (float(wanted_map.gamma), features.gamma)
+    for name, (wanted, fixed) in now.items():
+        if wanted != fixed:
+            raise ValueError(
+                f"{name} is {wanted!r} but the model was trained with {fixed!r}: "
+                "fit again to change it"
+            )
 
 
 def extend(known: FittedRLS, labels: ClassList, new: Batch, request: RLSRequest) -> FittedRLS:

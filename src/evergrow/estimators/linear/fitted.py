@@ -76,11 +76,6 @@ class FittedRLS:
         """Number of inputs."""
         return self.features.n_inputs
 
-    @property
-    def can_learn(self) -> bool:
-        """Whether there are sums to learn with."""
-        return self.fixed is None
-
     @cached_property
     def without_held_out(self) -> Moments:
         """Sums over all examples except the held-out ones."""

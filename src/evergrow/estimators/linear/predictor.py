@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from evergrow.estimators.classifier.persistence import InferenceSaveMixin, ModelContent
 from evergrow.estimators.classifier.predictor import ScoringClassifier, as_decision, identity
-from evergrow.estimators.linear import changes
+from evergrow.estimators.linear.changes import RLSRequest, check_structure, extend
 from evergrow.estimators.linear.feature_map import (
     RFF,
     FeatureMap,
@@ -29,12 +29,7 @@ from evergrow.estimators.linear.fitted import (
     LinearScores,
     as_probabilities,
 )
-from evergrow.estimators.linear.selection import (
-    SelectionRequest,
-    default_penalty,
-    normalising_factors,
-    recode,
-)
+from evergrow.estimators.linear.selection import default_penalty, normalising_factors, recode
 from evergrow.estimators.linear.serialization import fitted_from_arrays, fitted_to_arrays
 from evergrow.estimators.linear.solver import Ridge
 from evergrow.estimators.sums.holdout import Holdout
@@ -218,7 +213,7 @@ class RLSPredictor(InferenceSaveMixin, ScoringClassifier):
 
     def _to_file(self, *, inference_only: bool = False) -> ModelContent:
         reader = self._checked_to_save()
-        reader._check_structure(reader._fitted)
+        check_structure(reader, reader._fitted)
         fitted, fixed = reader._fitted, None
         if inference_only:
             ridge = reader._ridge()
@@ -244,14 +239,14 @@ class RLSPredictor(InferenceSaveMixin, ScoringClassifier):
         check_parameters({**cls().get_params(), **parameters}, cls._rules)
         fitted = fitted_from_arrays(class_list(header), header, tensors)
         model = cls(**parameters)
-        model._check_structure(fitted)
+        check_structure(model, fitted)
         model._become(fitted, feature_names(header, fitted.n_features))
         return model
 
     def _begin(self, labels: ClassList, new: Batch) -> FittedRLS:
         """Return the fitted value for the first examples."""
         nothing = self._learn_nothing(labels, new.rows, new.weights)
-        return changes.extend(nothing, labels, new, self._request())
+        return extend(nothing, labels, new, RLSRequest.of(self))
 
     def _learn_nothing(self, labels: ClassList, X: npt.NDArray[Any], weights: Floats) -> FittedRLS:
         """Return the fitted value before any example is learnt."""
@@ -277,45 +272,6 @@ class RLSPredictor(InferenceSaveMixin, ScoringClassifier):
         # Resumed work continues with the same random features and held-out examples.
         name = f"seed of {type(self).__name__} for {X.shape[0]} x {X.shape[1]}"
         return int(engine.restore_or_make(name, lambda: {"seed": np.array([drawn])})["seed"][0])
-
-    def _request(self) -> changes.RLSRequest:
-        return changes.RLSRequest(
-            selection=SelectionRequest(
-                None if self.regularization == "auto" else float(self.regularization),
-                self._recoding,
-                bool(self.standardize),
-            ),
-            ridge=partial(
-                Ridge, standardize=bool(self.standardize), intercept=bool(self.fit_intercept)
-            ),
-            validation_every=int(self.validation_every),
-            max_held_out=int(self.max_held_out),
-            verbose=int(self.verbose),
-        )
-
-    def _check_structure(self, known: FittedRLS) -> None:
-        """Raise a ``ValueError`` if parameters that determine the sums have changed."""
-        if not known.can_learn:
-            return
-        features, wanted_map = known.features, resolve_map(self.feature_map)
-        now: dict[str, tuple[Any, Any]] = {
-            "fit_intercept": (bool(self.fit_intercept), known.intercept),
-            "n_random_features": (self.n_random_features, features.n_random),
-            "keep_class_statistics": (
-                bool(getattr(self, "keep_class_statistics", False)),
-                known.moments.class_settled is not None,
-            ),
-        }
-        if features.n_random:
-            now["feature_map"] = (wanted_map.name, features.kind)
-        if features.kind == "rff" and isinstance(wanted_map, RFF) and wanted_map.gamma != "scale":
-            now["gamma"] = (float(wanted_map.gamma), features.gamma)
-        for name, (wanted, fixed) in now.items():
-            if wanted != fixed:
-                raise ValueError(
-                    f"{name} is {wanted!r} but the model was trained with {fixed!r}: "
-                    "fit again to change it"
-                )
 
     def _ridge(self) -> Ridge:
         return Ridge(self.regularization_, bool(self.standardize), self._fitted.intercept)

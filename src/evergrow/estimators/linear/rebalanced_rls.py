@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.linear import changes
+from evergrow.estimators.linear.changes import RLSRequest, extend
 from evergrow.estimators.linear.predictor import RULES, RLSPredictor
 from evergrow.estimators.sums.accumulation import check_weights
 from evergrow.estimators.sums.moments import Batch
@@ -103,5 +103,5 @@ class RebalancedRLSClassifier(RLSPredictor):
         nothing = self._learn_nothing(labels, X, weights)
         shares = np.bincount(codes, weights) / weights.sum()
         rebalanced = Batch(X, codes, weights / shares[codes])
-        self._become(changes.extend(nothing, labels, rebalanced, self._request()), names)
+        self._become(extend(nothing, labels, rebalanced, RLSRequest.of(self)), names)
         return self

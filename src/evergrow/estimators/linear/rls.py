@@ -141,27 +141,27 @@ class RLSClassifier(RLSPredictor, SumsLearner):
         return None if self.recoding == "auto" else float(self.recoding)
 
     def _extend(self, known: FittedRLS, labels: ClassList, new: Batch) -> FittedRLS:
-        return changes.extend(known, labels, new, self._request())
+        return changes.extend(known, labels, new, changes.RLSRequest.of(self))
 
     def _forget(self, known: FittedRLS, gone: Batch) -> FittedRLS:
-        return changes.forget(known, gone, self._request())
+        return changes.forget(known, gone, changes.RLSRequest.of(self))
 
     def _forget_classes(self, known: FittedRLS, columns: list[int]) -> FittedRLS:
-        return changes.forget_classes(known, columns, self._request())
+        return changes.forget_classes(known, columns, changes.RLSRequest.of(self))
 
     def _rename(self, known: FittedRLS, names: Mapping[Any, Any]) -> FittedRLS:
-        return changes.rename(known, names, self._request())
+        return changes.rename(known, names, changes.RLSRequest.of(self))
 
     def _merge(self, known: FittedRLS, other: FittedRLS) -> FittedRLS:
-        return changes.merge(known, other, self._request())
+        return changes.merge(known, other, changes.RLSRequest.of(self))
 
     def _differences(self, known: FittedRLS, other: FittedRLS) -> list[str]:
         return changes.differences(known, other)
 
     def _check_unchanged(self, known: FittedRLS, action: str) -> None:
-        if not known.can_learn:
+        if known.fixed is not None:
             raise ValueError(
                 f"cannot {action}: the model was saved with inference_only=True and has only "
                 "weights"
             )
-        self._check_structure(known)
+        changes.check_structure(self, known)
