@@ -67,7 +67,7 @@ class TrainedModel:
     Examples
     --------
     >>> trained = TrainedModel().add(np.array([[0.0], [1.0], [9.0]]), np.array([1, 1, 2]))
-    >>> trained.n_examples, learnt.class_ids.tolist()
+    >>> trained.n_examples, trained.class_ids.tolist()
     (3, [1, 2])
     >>> trained.remove(np.array([[9.0]]), np.array([2])).class_ids.tolist()
     [1]
