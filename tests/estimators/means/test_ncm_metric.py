@@ -1,4 +1,4 @@
-"""A learnt metric as its users meet it."""
+"""NCMMetric through its public interface."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from evergrow import NCMMetric
-from evergrow.estimators.means import learning
-from evergrow.estimators.means import metric as module
+from evergrow.estimators.means import metric_learning as learning
+from evergrow.estimators.means import ncm_metric as module
 from tests.conftest import Arrays
 from tests.estimators.means.cases import blobs, quick_metric
 
@@ -32,7 +32,7 @@ def test_it_has_as_many_components_as_features_up_to_512() -> None:
     assert NCMMetric(max_iter=1).fit(wide, np.arange(12) % 2).components_.shape == (512, 530)
 
 
-def test_it_finds_the_direction_that_tells_classes_apart() -> None:
+def test_it_finds_the_direction_that_separates_classes() -> None:
     random = np.random.default_rng(0)
     y = np.arange(400) % 2
     data = np.column_stack([y + 0.2 * random.normal(size=400), 100 * random.normal(size=400)])
@@ -63,7 +63,7 @@ def test_neither_unit_nor_offset_of_a_feature_matters() -> None:
     np.testing.assert_allclose(*distances, atol=1e-2 * np.abs(distances[1]).max())
 
 
-def test_features_that_never_vary_within_a_class_do_no_harm() -> None:
+def test_features_that_are_constant_within_classes_have_no_effect() -> None:
     padded = np.column_stack([X, np.full(300, 0.1), Y])
     metric = NCMMetric(max_iter=3, random_state=0).fit(padded, Y)
     assert np.isfinite(metric.components_).all()
@@ -103,7 +103,7 @@ def test_it_stops_when_held_out_examples_gain_no_more() -> None:
     assert NCMMetric(max_iter=2, n_iter_no_change=9, tol=0.0).fit(X, Y).n_iter_ == 2
 
 
-def test_an_interrupt_leaves_it_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_leaves_the_model_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     metric = quick_metric().fit(X, Y)
     state = dict(vars(metric))
 
@@ -141,7 +141,7 @@ def test_features_get_names(digits: Arrays) -> None:
     assert out.columns.tolist() == ["ncmmetric0", "ncmmetric1"]
 
 
-def test_it_serves_other_estimators(digits: Arrays) -> None:
+def test_it_works_in_a_pipeline_with_other_estimators(digits: Arrays) -> None:
     data, X_test, y, y_test = digits
     pipeline = make_pipeline(NCMMetric(9, random_state=0), KNeighborsClassifier())
     assert pipeline.fit(data, y).score(X_test, y_test) > 0.95
@@ -163,7 +163,7 @@ def test_what_was_learnt_cannot_be_written_to() -> None:
 
 
 @pytest.mark.parametrize("use", ["transform", "_to_file"])
-def test_a_metric_that_is_learnt_anew_meanwhile_answers_as_it_was(
+def test_a_metric_that_is_trained_meanwhile_transforms_as_before(
     use: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     metric = NCMMetric(max_iter=1, random_state=0).fit(X, Y)
@@ -180,7 +180,7 @@ def test_a_metric_that_is_learnt_anew_meanwhile_answers_as_it_was(
 
     for name in ("checked_rows", "check_parameters"):
         monkeypatch.setattr(
-            f"evergrow.estimators.means.metric.{name}", meanwhile(getattr(module, name))
+            f"evergrow.estimators.means.ncm_metric.{name}", meanwhile(getattr(module, name))
         )
     if use == "transform":
         np.testing.assert_allclose(metric.transform(X), X @ expected.T)

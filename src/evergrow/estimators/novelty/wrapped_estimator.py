@@ -1,4 +1,4 @@
-"""What is asked of the wrapped estimator, and what is said where it cannot do that."""
+"""Training of the wrapped estimator, and errors where it lacks a feature."""
 
 from __future__ import annotations
 
@@ -16,47 +16,45 @@ from evergrow.estimators.classifier.learner import GrowingClassifier
 from evergrow.foundation.labels import ClassList
 from evergrow.storage.shards import choose_rows
 
-__all__ = ["IsClassifier", "Lesson", "accepts", "forget", "renamed", "taught"]
-
 
 @dataclass(frozen=True)
 class IsClassifier:
-    """An estimator that learns and predicts."""
+    """Rule: a classifier."""
 
     def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
+        """Whether the value is allowed."""
         wanted = ("fit", "predict", "get_params")
         if isinstance(value, type) or not all(hasattr(value, name) for name in wanted):
             return False
         return bool(is_classifier(value)) and bool(get_tags(value).target_tags.single_output)
 
     def __str__(self) -> str:
-        """Say what is allowed."""
-        return "a classifier with fit and predict that learns one label of each sample"
+        """Describe the allowed values."""
+        return "a classifier with fit and predict and one label per sample"
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
-    """Rows, their labels and weights, and classes that a caller lists beside them."""
+class LabelledBatch:
+    """Rows with labels and weights, and the classes that the caller lists."""
 
     X: npt.NDArray[Any]
     y: npt.NDArray[Any]
     weights: npt.NDArray[np.float64] | None = None
     classes: npt.NDArray[Any] | None = None
 
-    def where(self, places: npt.NDArray[np.bool_]) -> Lesson:
-        """The part of it at some places."""
+    def where(self, places: npt.NDArray[np.bool_]) -> LabelledBatch:
+        """Return the examples at some places."""
         weights = None if self.weights is None else self.weights[places]
-        return Lesson(choose_rows(self.X, places), self.y[places], weights, self.classes)
+        return LabelledBatch(choose_rows(self.X, places), self.y[places], weights, self.classes)
 
 
 def accepts(estimator: Any, method: str, name: str) -> bool:
-    """Whether a method of the estimator takes an argument of this name."""
+    """Whether a method of the estimator has a parameter of this name."""
     return name in inspect.signature(getattr(estimator, method)).parameters
 
 
-def _adapted(estimator: Any, like: Any) -> Any:
-    """A copy of the estimator with the parameters that another one has now."""
+def _copy_with_parameters(estimator: Any, like: Any) -> Any:
+    """Copy the estimator with the parameters of another one."""
     if type(estimator) is not type(like):
         raise ValueError(
             f"estimator is a {type(like).__name__} but the model was trained with a "
@@ -64,7 +62,7 @@ def _adapted(estimator: Any, like: Any) -> Any:
         )
     learner, wanted = copy.deepcopy(estimator), clone(like).get_params(deep=False)
     old = learner.get_params(deep=False)
-    # A generator that has drawn goes on from where it is.
+    # A random generator keeps its state.
     generator = np.random.RandomState
     new = {
         name: value
@@ -74,68 +72,65 @@ def _adapted(estimator: Any, like: Any) -> Any:
     return learner.set_params(**new)
 
 
-def taught(estimator: Any, like: Any, method: str, lesson: Lesson, labels: ClassList) -> Any:
-    """A copy of the estimator that has learnt more; it then knows exactly these classes.
+def train(estimator: Any, like: Any, method: str, batch: LabelledBatch, labels: ClassList) -> Any:
+    """Train a copy of the estimator, with the parameters of ``like``.
 
-    It first takes the parameters of ``like``.
+    Afterwards it must know exactly the classes ``labels``.
     """
     options: dict[str, Any] = {}
-    if lesson.weights is not None:
+    if batch.weights is not None:
         _check_accepts(estimator, method, "sample_weight")
-        options["sample_weight"] = lesson.weights
-    if lesson.classes is not None:
+        options["sample_weight"] = batch.weights
+    if batch.classes is not None:
         _check_accepts(estimator, method, "classes")
-        options["classes"] = lesson.classes
-    learner = _adapted(estimator, like)
-    if not len(lesson.X):
+        options["classes"] = batch.classes
+    learner = _copy_with_parameters(estimator, like)
+    if not len(batch.X):
         if estimator.classes_.tolist() != labels.classes.tolist():
             raise ValueError(
-                "all examples of this call were held out, so that the estimator does not learn of "
-                "the classes listed: give one more example"
+                "all examples of this call were held out, so the estimator cannot learn the listed "
+                "classes: pass one more example"
             )
-        # Parameters take effect, and are checked, where something is learnt.
+        # New parameters take effect, and are checked, when something is learnt.
         return estimator
     before = set(getattr(estimator, "classes_", np.zeros(0)).tolist())
     try:
-        getattr(learner, method)(lesson.X, lesson.y, **options)
+        getattr(learner, method)(batch.X, batch.y, **options)
     except ValueError as error:
         grows = isinstance(estimator, GrowingClassifier)
         if grows or not before or before.issuperset(labels.classes.tolist()):
             raise
-        raise ValueError(f"{_cannot_grow(estimator)}; it said: {error}") from error
-    # Some take labels they do not know for examples of no class, without a word.
+        raise ValueError(f"{_cannot_grow(estimator)}; its error: {error}") from error
+    # Some estimators silently ignore labels that they do not know.
     if learner.classes_.tolist() != labels.classes.tolist():
         raise ValueError(_cannot_grow(estimator))
     return learner
 
 
-def forget(estimator: Any, like: Any, lesson: Lesson | None, classes: list[Any]) -> Any:
-    """A copy of the estimator without some examples or classes.
-
-    It first takes the parameters of ``like``.
-    """
+def forget(estimator: Any, like: Any, batch: LabelledBatch | None, classes: list[Any]) -> Any:
+    """Make a copy of the estimator forget examples or classes, with the parameters of ``like``."""
     name = type(estimator).__name__
     if not hasattr(estimator, "forget"):
         raise TypeError(f"{name} cannot forget: it has no method forget")
-    learner = _adapted(estimator, like)
-    if (lesson is None or not len(lesson.X)) and not classes:
+    learner = _copy_with_parameters(estimator, like)
+    if (batch is None or not len(batch.X)) and not classes:
         return estimator
-    if lesson is not None and len(lesson.X):
+    if batch is not None and len(batch.X):
         if not (accepts(estimator, "forget", "X") and accepts(estimator, "forget", "y")):
             raise TypeError(f"{name} cannot forget examples given as X and y, only classes")
         options = {}
-        if lesson.weights is not None:
+        if batch.weights is not None:
             _check_accepts(estimator, "forget", "sample_weight")
-            options["sample_weight"] = lesson.weights
-        learner.forget(lesson.X, lesson.y, **options)
+            options["sample_weight"] = batch.weights
+        learner.forget(batch.X, batch.y, **options)
     if classes:
         _check_accepts(estimator, "forget", "classes")
         learner.forget(classes=classes)
     return learner
 
 
-def renamed(estimator: Any, names: Any) -> Any:
-    """A copy of the estimator with other names for its classes."""
+def rename(estimator: Any, names: Any) -> Any:
+    """Rename classes of a copy of the estimator."""
     if not hasattr(estimator, "rename_classes"):
         raise TypeError(
             f"{type(estimator).__name__} cannot rename classes: it has no method rename_classes"
@@ -147,11 +142,11 @@ def renamed(estimator: Any, names: Any) -> Any:
 
 def _check_accepts(estimator: Any, method: str, name: str) -> None:
     if not accepts(estimator, method, name):
-        raise TypeError(f"{method} of {type(estimator).__name__} does not take {name}")
+        raise TypeError(f"{method} of {type(estimator).__name__} does not accept {name}")
 
 
 def _cannot_grow(estimator: Any) -> str:
     return (
-        f"{type(estimator).__name__} cannot learn a class that it was not told at its first call: "
-        "list all in classes then, or wrap an estimator whose classes grow"
+        f"{type(estimator).__name__} cannot learn new classes after its first call: list all "
+        "classes in the first call, or wrap an estimator whose classes grow"
     )

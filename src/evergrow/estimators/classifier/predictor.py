@@ -1,11 +1,11 @@
-"""Answers from scores: what classifiers with a column of scores per class have in common."""
+"""Predictions from scores: what all classifiers with one score per class share."""
 
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,52 +15,50 @@ from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.foundation.params import Integer, check_parameters
 from evergrow.storage.shards.parts import RowPart, row_parts, run_and_stack
 
-__all__ = ["Scores", "ScoringClassifier", "as_decision", "unchanged"]
-
 Floats = npt.NDArray[np.float64]
 
 
 class Scores(Protocol):
-    """All that scores need, solved and ready to travel."""
+    """Everything needed to compute scores, as a picklable value."""
 
     def blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
-        """Scores a block of rows at a time: (rows, scores of shape (n_rows, n_classes))."""
+        """Yield (rows, scores of shape (n_rows, n_classes)), a block of rows at a time."""
 
 
 class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
-    """A classifier that answers with the class of the highest score."""
+    """A classifier that predicts the class with the highest score."""
 
     @abstractmethod
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
-        """Scores a block of rows at a time: (rows, scores of shape (n_rows, n_classes))."""
+        """Yield (rows, scores of shape (n_rows, n_classes)), a block of rows at a time."""
 
-    def _travelling_scores(self) -> Scores | None:
-        """What gives the same scores elsewhere; None where that would have to bring too much."""
+    def _portable_scores(self) -> Scores | None:
+        """Return the same scores for use in tasks; None if they would be too large to send."""
         return None
 
-    def _finished(
+    def _map_scores(
         self,
         X: npt.NDArray[Any],
-        finish: Callable[[Floats], npt.NDArray[Any]],
+        function: Callable[[Floats], npt.NDArray[Any]],
         scores: Scores | None = None,
     ) -> npt.NDArray[Any]:
-        """What becomes of the scores of all rows, a block at a time.
+        """Apply a function to the scores of all rows, a block at a time.
 
-        Many rows are answered part by part where the engine in use runs its tasks. ``scores`` are
-        others than those that decide.
+        With an engine in use, many rows are cut into parts and each part is a task. ``scores``
+        replace those of the estimator.
         """
         engine = current_engine()
         parts = [] if engine is None else row_parts(X)
         if engine is not None and len(parts) > 1:
-            travelling = self._travelling_scores() if scores is None else scores
-            if travelling is not None:
-                values = (travelling, finish)
-                return run_and_stack(engine, parts, answers_of_part, X, values, what="predicting")
+            portable = self._portable_scores() if scores is None else scores
+            if portable is not None:
+                values = (portable, function)
+                return run_and_stack(engine, parts, predict_part, X, values, what="predicting")
         blocks = self._score_blocks(X) if scores is None else scores.blocks(X)
-        return _filled(X.shape[0], blocks, finish)
+        return _fill(X.shape[0], blocks, function)
 
     def _fit_scores(self, X: npt.NDArray[Any]) -> Floats:
-        """How well each row fits each class, comparable between rows; shape (n_rows, n_classes)."""
+        """Return scores that are comparable between rows, of shape (n_rows, n_classes)."""
         return np.concatenate([block for _, block in self._score_blocks(X)])
 
     @abstractmethod
@@ -68,7 +66,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         """Class probabilities."""
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Best class of each sample; of equals the one with the lowest column.
+        """Predict the class of each sample; of equal scores the lowest column wins.
 
         Parameters
         ----------
@@ -88,24 +86,24 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         array([0, 1])
         """
         reader, X = self._checked_query(X)
-        labels: npt.NDArray[Any] = reader.classes_[reader._finished(X, best_column)]
-        return labels
+        best = reader._map_scores(X, best_column)
+        return np.asarray(reader.classes_[best])
 
     def predict_top_k(self, X: npt.ArrayLike, k: int = 5) -> npt.NDArray[Any]:
-        """The ``k`` best classes of each sample, best first.
+        """Predict the ``k`` best classes of each sample, best first.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Features as in :meth:`fit`.
         k : int, default=5
-            How many, at most the number of classes.
+            Number of classes to return, at most all of them.
 
         Returns
         -------
         labels : ndarray of shape (n_samples, k)
-            Of equally good classes the one with the lower column comes first; classes without
-            examples come last.
+            Of classes with equal scores the one with the lower column comes first; classes
+            without examples come last.
 
         Examples
         --------
@@ -117,12 +115,11 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         """
         reader, X = self._checked_query(X)
         check_parameters({"k": k}, {"k": [Integer(1, len(reader.classes_))]})
-        best = reader._finished(X, partial(best_columns, k=int(k)))
-        labels: npt.NDArray[Any] = reader.classes_[best]
-        return labels
+        best = reader._map_scores(X, partial(best_columns, k=int(k)))
+        return np.asarray(reader.classes_[best])
 
     def predict_log_proba(self, X: npt.ArrayLike) -> Floats:
-        """Logarithm of the class probabilities; minus infinity where they are zero.
+        """Predict the logarithm of the class probabilities, minus infinity where they are zero.
 
         Examples
         --------
@@ -141,42 +138,41 @@ def as_decision(scores: Floats) -> Floats:
 
 
 def best_column(scores: Floats) -> npt.NDArray[np.intp]:
-    """The column of the highest score; of equals the lowest."""
-    best: npt.NDArray[np.intp] = scores.argmax(axis=1)
-    return best
+    """Return the column of the highest score; of equal scores the lowest column."""
+    return cast("npt.NDArray[np.intp]", scores.argmax(axis=1))
 
 
 def best_columns(scores: Floats, k: int) -> npt.NDArray[np.intp]:
-    """The columns of the ``k`` highest scores, best first."""
+    """Return the columns of the ``k`` highest scores, best first."""
     return np.argsort(-scores, axis=1, kind="stable")[:, :k]
 
 
-def unchanged(scores: Floats) -> Floats:
-    """The scores."""
+def identity(scores: Floats) -> Floats:
+    """Return the scores as they are."""
     return scores
 
 
-def answers_of_part(
+def predict_part(
     part: RowPart,
     matrix: npt.NDArray[Any] | None,
     scores: Scores,
-    finish: Callable[[Floats], npt.NDArray[Any]],
+    function: Callable[[Floats], npt.NDArray[Any]],
 ) -> Arrays:
-    """What becomes of the scores of some rows."""
+    """Apply a function to the scores of some rows."""
     rows = part.read(matrix)
-    return {"rows": _filled(len(rows), scores.blocks(rows), finish)}
+    return {"rows": _fill(len(rows), scores.blocks(rows), function)}
 
 
-def _filled(
+def _fill(
     n_rows: int,
     blocks: Iterator[tuple[slice, Floats]],
-    finish: Callable[[Floats], npt.NDArray[Any]],
+    function: Callable[[Floats], npt.NDArray[Any]],
 ) -> npt.NDArray[Any]:
-    """What becomes of all blocks, in one array that is never there twice."""
+    """Apply a function to all blocks; the results fill one array without a second copy."""
     whole = np.empty(0)
     for rows, block in blocks:
-        finished = finish(block)
+        result = function(block)
         if not rows.start:
-            whole = np.empty((n_rows, *finished.shape[1:]), dtype=finished.dtype)
-        whole[rows] = finished
+            whole = np.empty((n_rows, *result.shape[1:]), dtype=result.dtype)
+        whole[rows] = result
     return whole

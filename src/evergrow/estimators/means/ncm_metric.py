@@ -1,8 +1,7 @@
-"""A learnt metric for class means as a scikit-learn transformer."""
+"""A learnt metric for class means, as a scikit-learn transformer [Mensink2013]."""
 
 from __future__ import annotations
 
-import os
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,9 +22,11 @@ from evergrow.estimators.classifier.learner import (
     snapshot,
     swap_learnt,
 )
-from evergrow.estimators.means.learning import FittedMetric, Plan, learn_metric
-from evergrow.estimators.means.projecting import projected
-from evergrow.estimators.sums.examples import check_size, weighted
+from evergrow.estimators.classifier.persistence import ModelContent, SaveMixin
+from evergrow.estimators.means.metric_learning import FittedMetric, MetricRequest, learn_metric
+from evergrow.estimators.sums.accumulation import check_magnitude, check_weights
+from evergrow.foundation.blocks import float_blocks
+from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.foundation.errors import ModelFileError
 from evergrow.foundation.labels import ClassList, check_label_types
 from evergrow.foundation.params import (
@@ -38,7 +39,6 @@ from evergrow.foundation.params import (
     check_parameters,
 )
 from evergrow.foundation.turns import one_at_a_time
-from evergrow.storage.files import write_model
 from evergrow.storage.modelfile import (
     Build,
     check_array,
@@ -48,54 +48,56 @@ from evergrow.storage.modelfile import (
     parameters_of,
     plain_parameters,
 )
+from evergrow.storage.shards.parts import RowPart, row_parts, run_and_stack
 
-__all__ = ["NCMMetric"]
+Floats = npt.NDArray[np.float64]
 
-# More components than this cost more than they add, whatever the number of features.
+# More components add time but hardly any accuracy, whatever the number of features.
 _MOST_COMPONENTS = 512
-# Features are at most as large, so that what is projected stays finite.
+# Features are at most this large, so that projections stay finite.
 _LARGEST = 1e140
 
 
 class NCMMetric(
+    SaveMixin,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    """A linear projection in which examples lie near the mean of their class.
+    """Linear projection that brings examples near the mean of their class.
 
-    It maximises the likelihood of the true classes when a class is as probable as
-    ``exp(-d^2 / 2)``, ``d`` being the distance from its mean after the projection (NCMML of Mensink
-    et al., 2013). Learning starts from Fisher's discriminants and goes by mini-batches until
-    examples held out gain no more.
+    It maximises the likelihood of the true classes if the probability of a class is proportional to
+    ``exp(-d^2 / 2)``, where ``d`` is the distance from its mean after the projection (NCMML,
+    [Mensink2013]). Learning starts from Fisher's discriminants and takes mini-batch steps until the
+    likelihood of held-out examples stops improving.
 
     Use it as ``NCMClassifier(metric=NCMMetric())`` or in a pipeline before any other estimator. A
-    metric knows the classes it was learnt from: learnt from few, it serves later ones less well.
+    metric that is learnt from few classes suits later classes less well.
 
     Parameters
     ----------
     n_components : int, default=None
-        Dimensions after the projection; None for as many as there are features, at most 512. Fewer
-        make later work faster at a small loss.
+        Dimensions after the projection; None for the number of features, at most 512. Fewer are
+        faster and a little less accurate.
     shrinkage : float, default=0.5
-        How far the covariance within the classes, from which learning starts, takes features for
-        independent, up to 1. More for few examples of many features.
+        How much the covariance within classes, from which learning starts, is shrunk towards its
+        diagonal, up to 1. Use more for few examples of many features.
     learning_rate : float, default=0.01
-        Length of the first steps, relative to the projection's own entries. It is halved whenever
-        an epoch gains too little. Lower is slower and rarely better.
+        Length of the first steps, relative to the entries of the projection. It is halved after
+        every epoch without improvement. Lower is slower and rarely better.
     batch_size : int, default=256
         Examples per step.
     max_iter : int, default=100
-        Most epochs: passes through the examples.
+        Maximum number of epochs: passes through the examples.
     tol : float, default=1e-3
-        Gain in mean log-likelihood of the held-out examples that counts as one.
+        Smallest gain in mean log-likelihood of the held-out examples that counts as improvement.
     n_iter_no_change : int, default=3
-        Epochs in a row without such a gain after which learning stops.
+        Number of epochs in a row without improvement after which learning stops.
     validation_fraction : float, default=0.1
-        Share of the examples that is held out to tell when to stop. With 0, or with too few
-        examples to hold one out, the examples that are learnt from tell, which stops later.
+        Share of the examples that is held out to decide when to stop. With 0, or with too few
+        examples to hold one out, the training examples decide, which stops later.
     random_state : int, RandomState or None, default=None
-        Seed of the order of the examples and of the choice of those held out.
+        Seed of the order of the examples and of the held-out sample.
     verbose : int, default=0
         Show a progress bar when positive.
 
@@ -107,7 +109,7 @@ class NCMMetric(
         Number of epochs.
     log_likelihoods_ : ndarray of shape (n_iterations,)
         Mean log-likelihood of the held-out examples after each epoch; the projection is that of
-        the best.
+        the best epoch.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -136,8 +138,8 @@ class NCMMetric(
         "verbose": [Integer(0), Flag()],
     }
 
-    components_: npt.NDArray[np.float64]
-    log_likelihoods_: npt.NDArray[np.float64]
+    components_: Floats
+    log_likelihoods_: Floats
 
     def __init__(
         self,
@@ -173,19 +175,19 @@ class NCMMetric(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features. Learning goes through them many times and in random order, so it holds a copy
-            in single precision, also of :class:`evergrow.Shards`: for more than memory has room
-            for, learn from a choice of rows, ``shards.choose(rows)``.
+            Features. Learning reads them many times in random order, so it keeps a copy in single
+            precision, also of :class:`evergrow.Shards`. If that is too large for memory, learn
+            from some rows: ``shards.choose(rows)``.
         y : array-like of shape (n_samples,)
             Classes: integers or strings.
         sample_weight : array-like of shape (n_samples,), default=None
-            What each example counts, in class means, gradient and likelihood; None for 1. Examples
-            of weight 0 are as good as absent.
+            Weights in class means, gradient and likelihood; None for 1. Examples of weight 0 are
+            ignored.
 
         Returns
         -------
         self : estimator
-            The fitted estimator. If learning fails or is interrupted it stays as it was.
+            The fitted estimator. If learning fails or is interrupted, it stays as it was.
 
         Examples
         --------
@@ -197,19 +199,19 @@ class NCMMetric(
         """
         check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
         check_label_types(y)
-        # Validation writes on the estimator it is given: not on this one before all went well.
+        # Validation sets attributes of the estimator it is given, so it gets a clone.
         learner = clone(self)
         checked, labels = checked_examples(learner, X, y)
         check_targets(labels)
-        checked, labels, weights = weighted(checked, labels, sample_weight)
-        check_size(checked)
+        checked, labels, weights = check_weights(checked, labels, sample_weight)
+        check_magnitude(checked)
         _, codes = ClassList.of(labels)
         random = check_random_state(self.random_state)
-        fitted = learn_metric(checked, codes, weights, self._plan(checked.shape[1]), random)
+        fitted = learn_metric(checked, codes, weights, self._request(checked.shape[1]), random)
         self._become(fitted, getattr(learner, "feature_names_in_", None))
         return self
 
-    def _plan(self, n_features: int) -> Plan:
+    def _request(self, n_features: int) -> MetricRequest:
         n_components = self.n_components
         if n_components is None:
             n_components = min(n_features, _MOST_COMPONENTS)
@@ -218,7 +220,7 @@ class NCMMetric(
                 f"n_components must be at most the number of features, {n_features}, "
                 f"got {n_components}"
             )
-        return Plan(
+        return MetricRequest(
             n_components=int(n_components),
             shrinkage=float(self.shrinkage),
             learning_rate=float(self.learning_rate),
@@ -231,7 +233,7 @@ class NCMMetric(
         )
 
     def _become(self, fitted: FittedMetric, names: npt.NDArray[Any] | None) -> None:
-        # Classifiers that were copied share them.
+        # Copies of classifiers share these arrays.
         for array in (fitted.components, fitted.log_likelihoods):
             array.setflags(write=False)
         swap_learnt(
@@ -245,10 +247,7 @@ class NCMMetric(
             },
         )
 
-    def _snapshot(self) -> Self:
-        return snapshot(self)
-
-    def transform(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def transform(self, X: npt.ArrayLike) -> Floats:
         """Project examples.
 
         Parameters
@@ -268,36 +267,15 @@ class NCMMetric(
         >>> metric.transform([[1, 1], [2, 2]]).shape
         (2, 1)
         """
-        reader = self._snapshot()
+        reader = snapshot(self)
         check_is_fitted(reader, "components_")
         checked = checked_rows(reader, X, reset=False)
-        return projected(checked, reader.components_)
+        return _project(checked, reader.components_)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the metric to a file that :func:`evergrow.load` reads.
-
-        Parameters
-        ----------
-        path : path
-            File to write; an existing one is replaced whole or not at all.
-
-        Examples
-        --------
-        >>> import evergrow, tempfile, os
-        >>> metric = evergrow.NCMMetric(1, random_state=0).fit([[0, 0], [0, 9], [1, 0]], [0, 0, 1])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     metric.save(os.path.join(folder, "metric.evergrow"))
-        ...     evergrow.load(os.path.join(folder, "metric.evergrow")).n_features_in_
-        2
-        """
-        header, tensors = self._to_file()
-        write_model(path, header, tensors)
-
-    def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Header and arrays, for a file of its own or inside that of a classifier."""
-        reader = self._snapshot()
+    def _to_file(self) -> ModelContent:
+        reader = snapshot(self)
         check_is_fitted(reader, "components_")
-        # Else the file could not be loaded.
+        # A file with invalid parameters could not be loaded.
         check_parameters({name: getattr(reader, name) for name in self._rules}, self._rules)
         check_saveable(type(self))
         header = common_header(reader, plain_parameters(reader.get_params(deep=False)), None)
@@ -306,7 +284,7 @@ class NCMMetric(
 
     @classmethod
     def _from_parameters(cls, parameters: dict[str, Any]) -> Self:
-        """A metric with parameters from a file; a ``ValueError`` if one is not allowed."""
+        """Return a metric with parameters from a file; a ``ValueError`` if one is not valid."""
         check_parameters({**cls().get_params(), **parameters}, cls._rules)
         return cls(**parameters)
 
@@ -333,11 +311,32 @@ class NCMMetric(
 
     @property
     def _n_features_out(self) -> int:
-        """For scikit-learn, which names the output by number."""
+        """Number of output features, which scikit-learn names by number."""
         return len(self.components_)
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that it learns from classes."""
+        """Tell scikit-learn that ``fit`` needs classes."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _project(X: npt.NDArray[Any], components: Floats) -> Floats:
+    """Return ``X @ components.T``, a block of rows at a time, by the engine in use if any."""
+    engine = current_engine()
+    parts = [] if engine is None else row_parts(X)
+    if engine is not None and len(parts) > 1:
+        return run_and_stack(engine, parts, project_part, X, (components,), what="projecting")
+    return _project_blocks(X, components)
+
+
+def project_part(part: RowPart, matrix: npt.NDArray[Any] | None, components: Floats) -> Arrays:
+    """Project some rows."""
+    return {"rows": _project_blocks(part.read(matrix), components)}
+
+
+def _project_blocks(X: npt.NDArray[Any], components: Floats) -> Floats:
+    found = np.empty((X.shape[0], len(components)))
+    for rows, block in float_blocks(X):
+        found[rows] = block @ components.T
+    return found

@@ -1,8 +1,7 @@
-"""What least squares classifiers have in common: predicting, what was chosen, saving."""
+"""Prediction with least squares, and model files."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -12,23 +11,29 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from evergrow.estimators.classifier.scoring import ScoringClassifier, as_decision, unchanged
-from evergrow.estimators.linear import teach
+from evergrow.estimators.classifier.persistence import InferenceSaveMixin, ModelContent
+from evergrow.estimators.classifier.predictor import ScoringClassifier, as_decision, identity
+from evergrow.estimators.linear.changes import RLSRequest, check_structure, extend
 from evergrow.estimators.linear.feature_map import (
     RFF,
     FeatureMap,
-    MapIsKnown,
+    IsFeatureMap,
     ReLU,
     map_from_json,
     map_to_json,
     resolve_map,
 )
-from evergrow.estimators.linear.fitted import FittedRLS, FixedWeights
-from evergrow.estimators.linear.ridge import Ridge
-from evergrow.estimators.linear.scores import LinearScores, as_probabilities
-from evergrow.estimators.linear.selection import Wish, default_penalty, normalising_factors, recode
-from evergrow.estimators.sums.held_out import HeldOut
-from evergrow.estimators.sums.moments import Moments
+from evergrow.estimators.linear.fitted import (
+    FittedRLS,
+    FixedWeights,
+    LinearScores,
+    as_probabilities,
+)
+from evergrow.estimators.linear.selection import default_penalty, normalising_factors, recode
+from evergrow.estimators.linear.serialization import fitted_from_arrays, fitted_to_arrays
+from evergrow.estimators.linear.solver import Ridge
+from evergrow.estimators.sums.holdout import Holdout
+from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.engine import current_engine
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import (
@@ -41,7 +46,6 @@ from evergrow.foundation.params import (
     Rule,
     check_parameters,
 )
-from evergrow.storage.files import write_model
 from evergrow.storage.modelfile import (
     Build,
     class_list,
@@ -51,14 +55,14 @@ from evergrow.storage.modelfile import (
     plain_parameters,
 )
 
-__all__ = ["RULES", "LeastSquaresClassifier"]
+Floats = npt.NDArray[np.float64]
 
 RULES: dict[str, list[Rule]] = {
     "regularization": [Number(0.0, open_low=True), Choice(("auto",))],
     "fit_intercept": [Flag()],
     "standardize": [Flag()],
     "n_random_features": [Integer(0, 1_000_000)],
-    "feature_map": [MapIsKnown()],
+    "feature_map": [IsFeatureMap()],
     "validation_every": [Integer(2)],
     "max_held_out": [Integer(1)],
     "refit_held_out": [Flag()],
@@ -67,29 +71,43 @@ RULES: dict[str, list[Rule]] = {
 }
 
 
-class LeastSquaresClassifier(ScoringClassifier):
-    """A fitted model of least squares; subclasses add parameters and ways to learn."""
-
-    regularization: float | Literal["auto"]
-    fit_intercept: bool
-    standardize: bool
-    n_random_features: int
-    feature_map: Literal["relu", "rff"] | ReLU | RFF
-    validation_every: int
-    max_held_out: int
-    refit_held_out: bool
-    random_state: int | np.random.RandomState | None
-    verbose: int
+class RLSPredictor(InferenceSaveMixin, ScoringClassifier):
+    """Regularised least squares that predicts; subclasses add learning."""
 
     _fitted: FittedRLS
 
+    def __init__(
+        self,
+        *,
+        regularization: float | Literal["auto"] = "auto",
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        n_random_features: int = 0,
+        feature_map: Literal["relu", "rff"] | ReLU | RFF = "relu",
+        validation_every: int = 6,
+        max_held_out: int = 2000,
+        refit_held_out: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.regularization = regularization
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.n_random_features = n_random_features
+        self.feature_map = feature_map
+        self.validation_every = validation_every
+        self.max_held_out = max_held_out
+        self.refit_held_out = refit_held_out
+        self.random_state = random_state
+        self.verbose = verbose
+
     @property
     def _recoding(self) -> float | None:
-        """The recoding asked for; None if it is to be chosen."""
+        """The requested recoding; None to select it."""
         return 0.0
 
-    def decision_function(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Scores of the classes: the weights times the features, Eq. (17), after recoding.
+    def decision_function(self, X: npt.ArrayLike) -> Floats:
+        """Compute the scores of the classes: weights times features, after recoding.
 
         Parameters
         ----------
@@ -110,14 +128,14 @@ class LeastSquaresClassifier(ScoringClassifier):
         (1, 3)
         """
         reader, X = self._checked_query(X)
-        return as_decision(reader._finished(X, unchanged))
+        return as_decision(reader._map_scores(X, identity))
 
-    def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Class probabilities: the softmax of the scores over a temperature.
+    def predict_proba(self, X: npt.ArrayLike) -> Floats:
+        """Predict class probabilities: the softmax of the scores divided by a temperature.
 
-        The temperature is the one most likely on held-out examples, so probabilities mean what
-        they say where something is ``"auto"``. With numbers for both parameters nothing is held
-        out, and a fixed temperature makes them no more than a scale.
+        If a parameter is ``"auto"``, the temperature is fitted on held-out examples, so that the
+        probabilities are calibrated. With numbers for both parameters nothing is held out and the
+        temperature is a constant, so that the probabilities only order the classes.
 
         Parameters
         ----------
@@ -138,9 +156,9 @@ class LeastSquaresClassifier(ScoringClassifier):
         """
         reader, X = self._checked_query(X)
         factors = normalising_factors(reader._fitted.moments, reader.recoding_)
-        finish = partial(as_probabilities, temperature=reader.temperature_)
+        function = partial(as_probabilities, temperature=reader.temperature_)
         with reader._scores(factors) as scores:
-            return reader._finished(X, finish, scores)
+            return reader._map_scores(X, function, scores)
 
     @property
     def regularization_(self) -> float:
@@ -149,7 +167,7 @@ class LeastSquaresClassifier(ScoringClassifier):
         if self.regularization != "auto":
             return float(self.regularization)
         chosen = fitted.selection
-        if chosen is None or chosen.wish.penalty is not None:
+        if chosen is None or chosen.request.penalty is not None:
             ridge = Ridge(1.0, bool(self.standardize), fitted.intercept)
             return default_penalty(fitted.moments, ridge)
         return chosen.penalty
@@ -160,11 +178,11 @@ class LeastSquaresClassifier(ScoringClassifier):
         chosen = self._learnt("recoding_").selection
         if self._recoding is not None:
             return self._recoding
-        return 0.0 if chosen is None or chosen.wish.recoding is not None else chosen.recoding
+        return 0.0 if chosen is None or chosen.request.recoding is not None else chosen.recoding
 
     @property
     def temperature_(self) -> float:
-        """What scores are divided by to become probabilities."""
+        """The number that scores are divided by to become probabilities."""
         self._learnt("temperature_")
         reader = self._snapshot()
         return reader._fitted.temperature(reader._ridge(), reader.recoding_)
@@ -172,70 +190,42 @@ class LeastSquaresClassifier(ScoringClassifier):
     @property
     def class_counts_(self) -> npt.NDArray[np.int64]:
         """Number of examples learnt per class."""
-        counts: npt.NDArray[np.int64] = self._learnt("class_counts_").moments.class_examples.copy()
-        return counts
+        moments: Moments = self._learnt("class_counts_").moments
+        return moments.class_examples.copy()
 
     @property
     def n_held_out_(self) -> npt.NDArray[np.int64]:
-        """Number of examples of each class held out to choose by."""
+        """Number of held-out examples per class."""
         fitted: FittedRLS = self._learnt("n_held_out_")
-        return fitted.held_out.with_classes(len(fitted.labels)).counts
+        return fitted.holdout.with_classes(len(fitted.labels)).counts
 
     @property
-    def coef_(self) -> npt.NDArray[np.float64]:
+    def coef_(self) -> Floats:
         """Weights of the features after recoding, one row per class."""
         self._learnt("coef_")
         return self._snapshot()._recoded_weights()[0]
 
     @property
-    def intercept_(self) -> npt.NDArray[np.float64]:
+    def intercept_(self) -> Floats:
         """Weights of the constant feature after recoding; zero without one."""
         self._learnt("intercept_")
         return self._snapshot()._recoded_weights()[1]
 
-    def save(self, path: str | os.PathLike[str], *, inference_only: bool = False) -> None:
-        """Write the model to a file that :func:`evergrow.load` reads.
-
-        The file is written aside, synced and renamed: whatever happens, the old or the new one
-        is there whole.
-
-        Parameters
-        ----------
-        path : path
-            File to write; an existing one is replaced.
-        inference_only : bool, default=False
-            Leave out all that predicting does not need: the file is much smaller, but the model
-            cannot learn any more after loading.
-
-        Examples
-        --------
-        >>> import evergrow, tempfile, os
-        >>> model = evergrow.RLSClassifier(regularization=0.1, recoding=0.0)
-        >>> model = model.fit([[0], [1], [8], [9]], [0, 0, 1, 1])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     model.save(os.path.join(folder, "model.evergrow"))
-        ...     evergrow.load(os.path.join(folder, "model.evergrow")).predict([[9]])
-        array([1])
-        """
-        write_model(path, *self._to_file(inference_only=inference_only))
-
-    def _to_file(
-        self, *, inference_only: bool = False
-    ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    def _to_file(self, *, inference_only: bool = False) -> ModelContent:
         reader = self._checked_to_save()
-        reader._check_structure(reader._fitted)
+        check_structure(reader, reader._fitted)
         fitted, fixed = reader._fitted, None
         if inference_only:
             ridge = reader._ridge()
             with fitted.weights(ridge, with_held_out=reader.refit_held_out) as current:
                 fixed = FixedWeights(np.array(current), ridge, reader.temperature_)
-        learnt, tensors = fitted.to_tensors(fixed)
+        learnt, arrays = fitted_to_arrays(fitted, fixed)
         parameters = plain_parameters(reader.get_params(deep=False))
         if inference_only:
-            # What it was chosen by is left out.
+            # The held-out examples that it was selected on are left out.
             parameters["regularization"] = reader.regularization_
         parameters["feature_map"] = map_to_json(parameters["feature_map"])
-        return {**learnt, **common_header(reader, parameters, fitted.labels)}, tensors
+        return {**learnt, **common_header(reader, parameters, fitted.labels)}, arrays
 
     @classmethod
     def _from_file(
@@ -247,103 +237,63 @@ class LeastSquaresClassifier(ScoringClassifier):
         parameters = parameters_of(header)
         parameters = {**parameters, "feature_map": map_from_json(parameters.get("feature_map"))}
         check_parameters({**cls().get_params(), **parameters}, cls._rules)
-        fitted = FittedRLS.from_tensors(class_list(header), header, tensors)
+        fitted = fitted_from_arrays(class_list(header), header, tensors)
         model = cls(**parameters)
-        model._check_structure(fitted)
+        check_structure(model, fitted)
         model._become(fitted, feature_names(header, fitted.n_features))
         return model
 
-    def _nothing_yet(
-        self,
-        X: npt.NDArray[Any],
-        weights: npt.NDArray[np.float64],
-        labels: ClassList,
-        *,
-        per_class: bool = False,
-    ) -> FittedRLS:
+    def _begin(self, labels: ClassList, new: Batch) -> FittedRLS:
+        """Return the fitted value for the first examples."""
+        nothing = self._learn_nothing(labels, new.rows, new.weights)
+        return extend(nothing, labels, new, RLSRequest.of(self))
+
+    def _learn_nothing(self, labels: ClassList, X: npt.NDArray[Any], weights: Floats) -> FittedRLS:
+        """Return the fitted value before any example is learnt."""
         seed = self._seed(X)
         features = FeatureMap.plain(X.shape[1])
         if self.n_random_features:
             wanted = resolve_map(self.feature_map)
             features = FeatureMap.random(wanted, self.n_random_features, seed, X, weights)
-        held_out = HeldOut.none(self.max_held_out, seed)
+        holdout = Holdout.none(self.max_held_out, seed)
         moments = Moments.none(
             features.n_features + bool(self.fit_intercept),
             len(labels),
             gram=True,
-            per_class=per_class,
+            per_class=bool(getattr(self, "keep_class_statistics", False)),
         )
-        return FittedRLS(labels, features, bool(self.fit_intercept), moments, held_out)
+        return FittedRLS(labels, features, bool(self.fit_intercept), moments, holdout)
 
     def _seed(self, X: npt.NDArray[Any]) -> int:
         drawn = check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64)
         engine = current_engine()
         if engine is None or self.random_state is not None:
             return int(drawn)
-        # Work that is resumed goes on with the random features and held-out examples it began with.
+        # Resumed work continues with the same random features and held-out examples.
         name = f"seed of {type(self).__name__} for {X.shape[0]} x {X.shape[1]}"
         return int(engine.restore_or_make(name, lambda: {"seed": np.array([drawn])})["seed"][0])
-
-    def _recipe(self) -> teach.Recipe:
-        return teach.Recipe(
-            wish=Wish(
-                None if self.regularization == "auto" else float(self.regularization),
-                self._recoding,
-                bool(self.standardize),
-            ),
-            ridge=partial(
-                Ridge, standardize=bool(self.standardize), intercept=bool(self.fit_intercept)
-            ),
-            validation_every=int(self.validation_every),
-            max_held_out=int(self.max_held_out),
-            verbose=int(self.verbose),
-        )
-
-    def _check_structure(self, known: FittedRLS) -> None:
-        """Raise a ``ValueError`` if parameters that are built into the sums have changed."""
-        if not known.can_learn:
-            return
-        features, wanted_map = known.features, resolve_map(self.feature_map)
-        now: dict[str, tuple[Any, Any]] = {
-            "fit_intercept": (bool(self.fit_intercept), known.intercept),
-            "n_random_features": (self.n_random_features, features.n_random),
-            "keep_class_statistics": (
-                bool(getattr(self, "keep_class_statistics", False)),
-                known.moments.class_settled is not None,
-            ),
-        }
-        if features.n_random:
-            now["feature_map"] = (wanted_map.name, features.kind)
-        if features.kind == "rff" and isinstance(wanted_map, RFF) and wanted_map.gamma != "scale":
-            now["gamma"] = (float(wanted_map.gamma), features.gamma)
-        for name, (wanted, fixed) in now.items():
-            if wanted != fixed:
-                raise ValueError(
-                    f"{name} is {wanted!r} but the model was trained with {fixed!r}: "
-                    "fit again to change it"
-                )
 
     def _ridge(self) -> Ridge:
         return Ridge(self.regularization_, bool(self.standardize), self._fitted.intercept)
 
     @contextmanager
-    def _scores(self, factors: npt.NDArray[np.float64]) -> Iterator[LinearScores]:
-        """Scores times a factor per class; valid while the block runs."""
+    def _scores(self, factors: Floats) -> Iterator[LinearScores]:
+        """Lend scores times a factor per class, which are valid while the block runs."""
         fitted = self._fitted
         with fitted.weights(self._ridge(), with_held_out=bool(self.refit_held_out)) as weights:
             yield LinearScores(fitted.features, weights, factors, fitted.intercept)
 
-    def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
-        """Scores after recoding; minus infinity for classes without examples."""
+    def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
+        """Yield scores after recoding; minus infinity for classes without examples."""
         with self._scores(recode(self._fitted.moments, self.recoding_)) as scores:
             yield from scores.blocks(X)
 
-    def _travelling_scores(self) -> LinearScores:
-        """Weights that are solved, without the sums they were solved from."""
+    def _portable_scores(self) -> LinearScores:
+        """Return the solved weights, without the sums."""
         with self._scores(recode(self._fitted.moments, self.recoding_)) as scores:
             return scores.copy()
 
-    def _recoded_weights(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def _recoded_weights(self) -> tuple[Floats, Floats]:
         fitted = self._fitted
         factors = recode(fitted.moments, self.recoding_)
         with fitted.weights(self._ridge(), with_held_out=bool(self.refit_held_out)) as weights:

@@ -1,22 +1,22 @@
-"""A classifier that may answer "unknown"."""
+"""A classifier that can predict "unknown"."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
-from evergrow.estimators.novelty.answers import answers_of
+from evergrow.estimators.classifier.persistence import ModelContent
 from evergrow.estimators.novelty.fitted import FittedRejection
-from evergrow.estimators.novelty.growing import GrowingRejection
+from evergrow.estimators.novelty.learner import RejectionLearner
+from evergrow.estimators.novelty.serialization import fitted_from_arrays, fitted_to_arrays
+from evergrow.estimators.novelty.unknown_label import predicted_labels
 from evergrow.foundation.errors import ModelFileError
 from evergrow.foundation.params import check_parameters
-from evergrow.storage.files import write_model
 from evergrow.storage.modelfile import (
     Build,
     check_saveable,
@@ -26,64 +26,62 @@ from evergrow.storage.modelfile import (
     plain_parameters,
 )
 
-__all__ = ["RejectingClassifier"]
 
-
-def _inside_has(method: str) -> Callable[[Any], bool]:
+def _estimator_has(method: str) -> Callable[[Any], bool]:
     def check(self: Any) -> bool:
-        # Raises an AttributeError that names the one who lacks it.
+        # Raises an AttributeError that names the wrapped estimator.
         getattr(getattr(self, "estimator_", self.estimator), method)
         return True
 
     return check
 
 
-class RejectingClassifier(GrowingRejection):
-    """A classifier around another one that answers "unknown" to what fits none of its classes.
+class RejectingClassifier(RejectionLearner):
+    """Wrapper that lets a classifier predict "unknown" for examples that fit no class.
 
-    An example's score is the cosine between its features and the nearest class mean, both seen from
-    half way between zero and the mean of all classes, or the best score of the wrapped estimator.
-    Its novelty is how far this score lies below what is usual for that class, in units of how far
-    the scores of that class spread, and it is rejected when that exceeds ``level_``. Usual scores,
-    spreads and the level come from held-out examples, so that about ``false_alarms`` of the known
-    examples are rejected, whatever the features and however many classes there are.
+    The score of an example is its cosine to the nearest class mean, or the best score of the
+    wrapped estimator. The cosine is measured from the point half way between zero and the mean of
+    all classes. The novelty of an example is how far its score is below the usual score of that
+    class, in units of the spread of the scores of that class. An example is rejected if its novelty
+    exceeds ``level_``. Usual scores, spreads and the level are calibrated on held-out examples, so
+    that about ``false_alarms`` of the examples of known classes are rejected.
 
     Every ``validation_every``-th example of each class is held out. With ``measure="cosine"`` the
-    estimator learns it all the same: each held-out example is compared with the mean of its own
-    class taken without it, which is exactly the mean there would be had it never come. With
-    ``measure="estimator"`` the estimator never sees it. A class's usual score and spread are drawn
-    towards those of all classes as by 30 more examples, so that a class with few held-out examples,
-    or none, gets sensible ones. Below 20 held-out examples in all nothing is rejected yet:
-    ``level_`` is then infinite.
+    estimator learns it too: each held-out example is compared with the mean of its class without
+    it, which is exactly the mean that the other examples have. With ``measure="estimator"`` the
+    estimator never sees it. The usual score and the spread of a class are shrunk towards those of
+    all classes with the weight of 30 examples, so that they are sensible for a class with few
+    held-out examples or none. With fewer than 20 held-out examples in all nothing is rejected, and
+    ``level_`` is infinite.
 
-    The set of classes grows with :meth:`partial_fit` if the wrapped estimator's does.
+    The set of classes grows with :meth:`partial_fit` if that of the wrapped estimator does.
 
     Parameters
     ----------
     estimator : classifier
-        What classifies; it is cloned. It needs ``fit``, for growing ``partial_fit``, and for
-        taking back ``forget`` and ``rename_classes``. Its parameters may change between updates,
-        where it allows that; they take effect with the next one.
+        The classifier to wrap; it is cloned. :meth:`partial_fit`, :meth:`forget` and
+        :meth:`rename_classes` need methods of the same name. Its parameters may change between
+        updates if it allows that; they take effect with the next update.
     false_alarms : float, default=0.1
-        Share of the examples of known classes that may be rejected. Raise it to find more of the
-        unknown ones, lower it where asking for help is expensive. May be changed at any time.
+        Share of the examples of known classes that may be rejected. A higher one finds more
+        unknown examples. May change at any time.
     unknown_label : int, float or str, default=None
-        The answer to what is unknown; None for "unknown" among strings and -1 among numbers. Set
-        it if a class has this name. May be changed at any time.
+        The prediction for rejected examples; None for "unknown" if classes are strings and -1 if
+        they are numbers. Set it if a class has this name. May change at any time.
     measure : {"cosine", "estimator"}, default="cosine"
-        What the score is. The cosine needs nothing of the estimator, which learns from every
-        example; take the estimator's own score if it knows better than class means what belongs
-        together. Scores of linear models grow with the distance from the border between classes, so
-        that things far out may look well known.
+        The score. The cosine does not depend on the estimator, which then learns every example.
+        Use the score of the estimator if it separates classes better than class means do. Scores
+        of linear models grow with the distance from the decision boundary, so that unknown
+        examples far from it may get a high score.
     validation_every : int, default=6
-        Every how many-th example of a class is held out. Lower it for a level that is more exact
-        with few examples; with ``measure="estimator"`` these are lost to learning.
+        Every n-th example of a class is held out. A lower value makes the level more exact with
+        few examples; with ``measure="estimator"`` the estimator then learns fewer examples.
     max_held_out : int, default=2000
-        How many held-out examples are kept in memory as 8 bytes per feature, twice once something
-        was asked, in equal shares per class and at least one of each. Each class keeps a uniform
-        choice of all it had.
+        Maximum number of held-out examples that are kept, in equal shares per class and at least
+        one of each: a uniform sample per class. They need 8 bytes per feature, twice that after
+        the first prediction.
     random_state : int, RandomState or None, default=None
-        Seed of that choice. The estimator has its own.
+        Seed of that sample. The estimator has its own seed.
 
     Attributes
     ----------
@@ -92,13 +90,13 @@ class RejectingClassifier(GrowingRejection):
     classes_ : ndarray of shape (n_classes,)
         The known classes, in the order of the columns of :meth:`predict_proba`.
     level_ : float
-        Novelty above which an example is rejected; infinite as long as nothing is.
+        Novelty above which an example is rejected; infinite if nothing is rejected.
     usual_scores_ : ndarray of shape (n_classes,)
-        The score that is usual for each class.
+        The usual score of each class.
     spreads_ : ndarray of shape (n_classes,)
-        How far scores of each class lie from the usual one.
+        Root mean square deviation of the scores of each class from the usual score.
     n_held_out_ : ndarray of shape (n_classes,)
-        Number of held-out examples that are kept.
+        Number of kept held-out examples per class.
 
     Examples
     --------
@@ -135,37 +133,33 @@ class RejectingClassifier(GrowingRejection):
 
     @property
     def estimator_(self) -> Any:
-        """The fitted estimator; do not train it on its own."""
+        """The fitted estimator; do not train it separately."""
         return self._learnt("estimator_").estimator
 
     @property
     def level_(self) -> float:
-        """Novelty above which an example is rejected; infinite as long as nothing is."""
+        """Novelty above which an example is rejected; infinite if nothing is rejected."""
         name = "false_alarms"
         check_parameters({name: self.false_alarms}, {name: self._rules[name]})
-        level: float = self._learnt("level_").calibration.level(self.false_alarms)
-        return level
+        return float(self._learnt("level_").calibration.level(self.false_alarms))
 
     @property
     def usual_scores_(self) -> npt.NDArray[np.float64]:
-        """The score that is usual for each class."""
-        usual: npt.NDArray[np.float64] = self._learnt("usual_scores_").calibration.usual
-        return usual.copy()
+        """The usual score of each class."""
+        return np.array(self._learnt("usual_scores_").calibration.usual)
 
     @property
     def spreads_(self) -> npt.NDArray[np.float64]:
-        """How far scores of each class lie from the usual one: the root of the mean square."""
-        spreads: npt.NDArray[np.float64] = self._learnt("spreads_").calibration.spreads
-        return spreads.copy()
+        """Root mean square deviation of the scores of each class from the usual score."""
+        return np.array(self._learnt("spreads_").calibration.spreads)
 
     @property
     def n_held_out_(self) -> npt.NDArray[np.int64]:
-        """Number of held-out examples of each class that are kept."""
-        counts: npt.NDArray[np.int64] = self._learnt("n_held_out_").held_out.counts
-        return counts
+        """Number of kept held-out examples per class."""
+        return cast("npt.NDArray[np.int64]", self._learnt("n_held_out_").holdout.counts)
 
     def novelty(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """How strange each example is; above ``level_`` it is rejected.
+        """Compute the novelty of each example; above ``level_`` it is rejected.
 
         Parameters
         ----------
@@ -175,8 +169,8 @@ class RejectingClassifier(GrowingRejection):
         Returns
         -------
         novelty : ndarray of shape (n_samples,)
-            How far the best score lies below what is usual for that class, in units of
-            ``spreads_``: the larger the stranger, about 0 for a common example.
+            How far the best score is below the usual score of that class, in units of
+            ``spreads_``: about 0 for a typical example.
 
         Examples
         --------
@@ -208,16 +202,16 @@ class RejectingClassifier(GrowingRejection):
     def _accepted(self, X: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         if (level := self.level_) == float("inf"):
             return np.ones(len(X), dtype=bool)
-        # Not "at most the level": what has no score is no proof of being strange.
+        # Not "at most the level": an example without a score is not rejected.
         return ~np.greater(self._fitted.novelty(X), level)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Class of each example as the estimator sees it, or the unknown label.
+        """Predict the class of each example, or the unknown label.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Of a type that holds all classes and the unknown label.
+            Classes and the unknown label, of a type that can hold both.
 
         Examples
         --------
@@ -229,13 +223,13 @@ class RejectingClassifier(GrowingRejection):
         array([ 7, -1])
         """
         reader, X = self._checked_query(X)
-        unknown, answers = answers_of(reader._fitted.labels, reader.unknown_label)
-        labels: npt.NDArray[Any] = reader._fitted.estimator.predict(X).astype(answers.dtype)
+        unknown, all_labels = predicted_labels(reader._fitted.labels, reader.unknown_label)
+        labels: npt.NDArray[Any] = reader._fitted.estimator.predict(X).astype(all_labels.dtype)
         labels[~reader._accepted(X)] = unknown
         return labels
 
     def predict_known(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The estimator's answer to each example, without rejection.
+        """Predict the class of each example without rejection.
 
         Examples
         --------
@@ -247,12 +241,11 @@ class RejectingClassifier(GrowingRejection):
         array([7, 7])
         """
         reader, X = self._checked_query(X)
-        labels: npt.NDArray[Any] = reader._fitted.estimator.predict(X)
-        return labels
+        return cast("npt.NDArray[Any]", reader._fitted.estimator.predict(X))
 
-    @available_if(_inside_has("predict_proba"))  # type: ignore[untyped-decorator]
+    @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """The estimator's class probabilities, given that the class is a known one.
+        """Predict class probabilities, given that the class is a known one.
 
         Examples
         --------
@@ -262,12 +255,11 @@ class RejectingClassifier(GrowingRejection):
         array([[0., 1.]])
         """
         reader, X = self._checked_query(X)
-        probabilities: npt.NDArray[np.float64] = reader._fitted.estimator.predict_proba(X)
-        return probabilities
+        return cast("npt.NDArray[np.float64]", reader._fitted.estimator.predict_proba(X))
 
-    @available_if(_inside_has("decision_function"))  # type: ignore[untyped-decorator]
+    @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """The estimator's scores of the known classes.
+        """Compute the scores of the known classes.
 
         Examples
         --------
@@ -279,13 +271,12 @@ class RejectingClassifier(GrowingRejection):
         True
         """
         reader, X = self._checked_query(X)
-        scores: npt.NDArray[np.float64] = reader._fitted.estimator.decision_function(X)
-        return scores
+        return cast("npt.NDArray[np.float64]", reader._fitted.estimator.decision_function(X))
 
     def score(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> float:
-        """Share of right answers; ``y`` holds the unknown label where that is the right one.
+        """Compute the accuracy; ``y`` has the unknown label for examples to reject.
 
         Examples
         --------
@@ -298,53 +289,28 @@ class RejectingClassifier(GrowingRejection):
         """
         return float(super().score(X, y, sample_weight))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model, the estimator inside it, to a file that :func:`evergrow.load` reads.
-
-        Only Evergrow's own estimators can be saved: nothing in a model file is ever executed.
-        After loading, ``estimator`` has the parameters of ``estimator_``.
-
-        Parameters
-        ----------
-        path : path
-            File to write; an existing one is replaced, whole or not at all.
-
-        Examples
-        --------
-        >>> import evergrow, tempfile, os
-        >>> forest = evergrow.NCMForestClassifier(5, min_samples_leaf=1)
-        >>> model = evergrow.RejectingClassifier(forest).fit([[0], [1], [8], [9]], [0, 0, 1, 1])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = os.path.join(folder, "model.evergrow")
-        ...     model.save(path)
-        ...     evergrow.load(path).predict([[9]])
-        array([1])
-        """
-        write_model(path, *self._to_file())
-
-    def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Header and arrays of a model file, or of a part of another model's file."""
+    def _to_file(self) -> ModelContent:
         reader = self._checked_to_save()
         fitted: FittedRejection = reader._fitted
-        # Else the file could not be loaded.
+        # The file could not be loaded otherwise.
         reader._check_same_measure(fitted)
-        answers_of(fitted.labels, reader.unknown_label)
+        predicted_labels(fitted.labels, reader.unknown_label)
         check_saveable(type(fitted.estimator))
         parameters = plain_parameters(reader.get_params(deep=False))
         del parameters["estimator"]
-        learnt, tensors = fitted.to_file()
-        return {**common_header(reader, parameters, fitted.labels), **learnt}, tensors
+        learnt, arrays = fitted_to_arrays(fitted)
+        return {**common_header(reader, parameters, fitted.labels), **learnt}, arrays
 
     @classmethod
     def _from_file(
         cls, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]], build: Build
     ) -> Self:
-        fitted = FittedRejection.from_file(header, tensors, build)
-        # A second estimator among the parameters is an error, as there is one inside.
+        fitted = fitted_from_arrays(header, tensors, build)
+        # Fails if the parameters contain an estimator too.
         model = cls(clone(fitted.estimator), **parameters_of(header))
         model._check_parameters()
         if model.measure != fitted.measure:
-            raise ModelFileError("the model file is inconsistent: it was made by another measure")
-        answers_of(fitted.labels, model.unknown_label)
+            raise ModelFileError("the model file is inconsistent: it has another measure")
+        predicted_labels(fitted.labels, model.unknown_label)
         model._become(fitted, feature_names(header, fitted.n_features))
         return model

@@ -1,4 +1,4 @@
-"""Class means as their users meet them."""
+"""NCMClassifier through its public interface."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_neither_offset_nor_unit_of_the_features_matters(
 
 
 @every_metric
-def test_a_number_far_out_is_only_far_away(name: str) -> None:
+def test_a_huge_number_is_only_far_away(name: str) -> None:
     X, y = blobs()
     model = METRICS[name]().fit(X, y)
     for far in (1e307, -1e307):
@@ -149,7 +149,7 @@ def test_a_number_far_out_is_only_far_away(name: str) -> None:
 
 
 @every_metric
-def test_a_constant_feature_does_no_harm(name: str, digits: Arrays) -> None:
+def test_a_constant_feature_has_no_effect(name: str, digits: Arrays) -> None:
     X, X_test, y, y_test = digits
     assert (X.std(axis=0) == 0).any()
     assert METRICS[name]().fit(X, y).score(X_test, y_test) > 0.88
@@ -202,7 +202,7 @@ def test_predictions_follow_shrinkage_at_once() -> None:
     np.testing.assert_array_equal(model.set_params(shrinkage=0.9).predict_proba(X), before)
 
 
-def test_a_changed_shrinkage_means_the_same_after_loading(tmp_path: Path) -> None:
+def test_a_changed_shrinkage_has_the_same_effect_after_loading(tmp_path: Path) -> None:
     X, y = blobs()
     model = NCMClassifier(metric="mahalanobis").fit(X, y).set_params(shrinkage=0.9)
     model.save(tmp_path / "model.evergrow")
@@ -225,7 +225,7 @@ def test_models_of_different_shrinkage_can_be_merged() -> None:
 
 
 @every_metric
-def test_it_shows_itself(name: str) -> None:
+def test_its_repr_shows_its_parameters(name: str) -> None:
     assert "NCMClassifier" in METRICS[name]()._repr_html_()
     assert repr(NCMClassifier(metric="mahalanobis")) == "NCMClassifier(metric='mahalanobis')"
 

@@ -1,4 +1,4 @@
-"""The factor that follows its matrix, on every instruction set this processor runs."""
+"""Updates of the Cholesky factor, on every instruction set that this processor has."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def check_weights(rng: np.random.Generator, d: int, m: int) -> None:
 @pytest.mark.parametrize("isa", _core.available_kernels())
 def test_factor_gains_and_weights_follow_rows_of_any_number_and_width(isa: str) -> None:
     code = (
-        "from tests.estimators.linear.test_factor import SHAPES, check_shape\n"
+        "from tests.estimators.linear.test_solver import SHAPES, check_shape\n"
         "from evergrow import _core\n"
         f"assert _core.chosen_kernel() == {isa!r}\n"
         "for d, m in SHAPES: check_shape(d, m)\n"
@@ -86,7 +86,7 @@ def test_the_factor_is_the_one_of_the_twin() -> None:
         np.testing.assert_allclose(np.triu(factor), expected, rtol=1e-10, atol=1e-12)
 
 
-def test_a_row_that_was_never_in_it_takes_the_definiteness_away_and_that_is_seen() -> None:
+def test_subtracting_a_row_that_was_never_added_is_noticed() -> None:
     factor = np.eye(5)
     assert _core.update_factor(factor, np.full((1, 5), 2.0), np.array([-1.0])) is None
 

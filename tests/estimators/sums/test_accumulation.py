@@ -1,4 +1,4 @@
-"""Sums over parts of the examples, wherever those are computed, are the sums over all."""
+"""The sums over parts, computed by any engine, add up to the sums over all examples."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from sklearn.base import clone
 import evergrow
 from evergrow import NCMClassifier, NCMMetric, RLSClassifier
 from evergrow.estimators import RFF, RebalancedRLSClassifier
-from evergrow.estimators.sums.examples import by_parts
+from evergrow.estimators.sums import accumulation
+from evergrow.estimators.sums.serialization import holdout_to_arrays
 from evergrow.foundation.engine import LocalEngine, use_engine
-from evergrow.storage.shards import row_parts
+from evergrow.storage.shards import parts as row_parts
 from tests.foundation.engines import Shuffled
 
 MODELS = [
@@ -96,19 +97,20 @@ def test_more_examples_by_parts_join_what_was_known(model: Any, digits: Any) -> 
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
-def test_weights_travel_with_their_examples(model: Any, digits: Any) -> None:
+def test_weights_are_sent_with_their_examples(model: Any, digits: Any) -> None:
     X, y, X_test = sorted_digits(digits)
     weights = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
     by_parts = fitted(model, X, y, Shuffled(), sample_weight=weights)
     check_same(by_parts, fitted(model, X, y, sample_weight=weights), X_test)
 
 
-def test_the_same_examples_are_held_out_in_whatever_parts(digits: Any) -> None:
+def test_the_held_out_examples_do_not_depend_on_the_parts(digits: Any) -> None:
     X, y, _ = sorted_digits(digits)
     model = RLSClassifier(random_state=0, max_held_out=60)
     here, there = fitted(model, X, y), fitted(model, X, y, Shuffled())
-    for name, array in here._fitted.held_out.to_tensors().items():
-        np.testing.assert_array_equal(there._fitted.held_out.to_tensors()[name], array)
+    found = holdout_to_arrays(there._fitted.holdout)
+    for name, array in holdout_to_arrays(here._fitted.holdout).items():
+        np.testing.assert_array_equal(found[name], array)
 
 
 @pytest.mark.parametrize("n_times", [1, 8])
@@ -155,7 +157,7 @@ def test_numbers_too_large_are_found_in_any_part_and_leave_the_model_as_it_was(
     np.testing.assert_array_equal(model.predict_proba(X_test), before)
 
 
-def test_work_is_named_by_all_that_its_result_depends_on(digits: Any) -> None:
+def test_a_checkpoint_is_named_by_all_inputs(digits: Any) -> None:
     X, y, _ = sorted_digits(digits)
     other_X, other_y = X.copy(), y.copy()
     other_X[7, 7] += 1
@@ -180,7 +182,7 @@ def test_work_is_named_by_all_that_its_result_depends_on(digits: Any) -> None:
     assert name(X, y) == names[0]
 
 
-def test_work_of_an_engine_that_keeps_nothing_has_no_name(digits: Any) -> None:
+def test_an_engine_without_checkpoints_needs_no_name(digits: Any) -> None:
     X, y, _ = sorted_digits(digits)
     engine = Shuffled()
     fitted(NCMClassifier(), X, y, engine)
@@ -213,11 +215,11 @@ def test_many_rows_are_answered_part_by_part(model: Any, digits: Any) -> None:
     assert len(engine.jobs) == 5
 
 
-def test_what_travels_to_answer_is_weights_and_not_sums() -> None:
+def test_tasks_that_predict_get_weights_and_no_sums() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(3000, 60)), rng.integers(0, 3, 3000)
     model = RLSClassifier(random_state=0, keep_class_statistics=True).fit(X, y)
-    assert len(pickle.dumps(model._travelling_scores())) < 8 * 3 * 61 + 2000
+    assert len(pickle.dumps(model._portable_scores())) < 8 * 3 * 61 + 2000
 
 
 def test_a_metric_projects_part_by_part(digits: Any) -> None:
@@ -230,12 +232,12 @@ def test_a_metric_projects_part_by_part(digits: Any) -> None:
     assert [job.description for job in engine.jobs] == ["adding examples", "projecting"]
 
 
-def test_work_that_was_stopped_goes_on_with_the_parts_that_are_done(
+def test_stopped_work_resumes_with_the_finished_parts(
     digits: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y, X_test = sorted_digits(digits)
     model = RLSClassifier(n_random_features=30)
-    plain, done = by_parts.sums_of_part, []
+    plain, done = accumulation.sum_part, []
 
     def stopping(part: Any, *shared: Any) -> Any:
         if len(done) == 3:
@@ -243,7 +245,7 @@ def test_work_that_was_stopped_goes_on_with_the_parts_that_are_done(
         done.append(part)
         return plain(part, *shared)
 
-    monkeypatch.setattr(by_parts, "sums_of_part", stopping)
+    monkeypatch.setattr(accumulation, "sum_part", stopping)
     with pytest.raises(KeyboardInterrupt), evergrow.cluster(None, resume=tmp_path):
         fitted_now(model, X, y)
     n_parts = len(row_parts.row_parts(X, squared=True))
@@ -252,7 +254,7 @@ def test_work_that_was_stopped_goes_on_with_the_parts_that_are_done(
         done.append(part)
         return plain(part, *shared)
 
-    monkeypatch.setattr(by_parts, "sums_of_part", counting)
+    monkeypatch.setattr(accumulation, "sum_part", counting)
     with evergrow.cluster(None, resume=tmp_path):
         first = fitted_now(model, X, y)
     assert len(done) == n_parts
@@ -260,7 +262,7 @@ def test_work_that_was_stopped_goes_on_with_the_parts_that_are_done(
     def refuse(*_: Any) -> None:
         raise AssertionError("a part was done again")
 
-    monkeypatch.setattr(by_parts, "sums_of_part", refuse)
+    monkeypatch.setattr(accumulation, "sum_part", refuse)
     with evergrow.cluster(None, resume=tmp_path):
         second = fitted_now(model, X, y)
     np.testing.assert_array_equal(first.predict_proba(X_test), second.predict_proba(X_test))

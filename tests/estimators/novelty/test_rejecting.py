@@ -1,4 +1,4 @@
-"""Rejecting classifiers as their users meet them."""
+"""RejectingClassifier through its public interface."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_novelty_tells_unknown_classes_from_known_ones(measure: Any) -> None:
     assert roc_auc_score(y >= 8, model.novelty(X)) > (0.98 if measure == "cosine" else 0.85)
 
 
-def test_an_unknown_class_is_rejected_then_taught_then_known() -> None:
+def test_an_unknown_class_is_rejected_then_learnt_then_known() -> None:
     model = rejecting().fit(*cones(60, range(8)))
     X, y = cones(60, [20], seed=1)
     assert (model.predict(X) == -1).mean() > 0.9
@@ -93,7 +93,7 @@ def test_an_unknown_class_is_rejected_then_taught_then_known() -> None:
     assert (model.predict(cones(60, [20], seed=2)[0]) == 20).mean() > 0.7
 
 
-def test_what_is_not_rejected_is_answered_by_the_estimator() -> None:
+def test_the_estimator_predicts_what_is_not_rejected() -> None:
     model = rejecting().fit(*cones(60, range(4)))
     X, _ = cones(30, range(8), seed=1)
     known = model.is_known(X)
@@ -139,7 +139,7 @@ def test_a_class_without_held_out_examples_has_the_usual_score_of_all(measure: A
     assert model.usual_scores_[:4].min() <= model.usual_scores_[4] <= model.usual_scores_[:4].max()
 
 
-def test_the_only_example_of_a_class_is_no_example_of_what_is_usual() -> None:
+def test_the_only_example_of_a_class_is_left_out_of_the_calibration() -> None:
     model = rejecting(validation_every=2).fit(*cones(60, range(4)))
     # The second of class 9 is held out; then it is the only one left.
     X, y = cones(2, [9])
@@ -155,7 +155,7 @@ def test_with_its_own_score_the_estimator_never_sees_held_out_examples() -> None
     model = RejectingClassifier(RememberingClassifier(), measure="estimator", validation_every=4)
     model.fit(X[:31], y[:31]).partial_fit(X[31:32], y[31:32]).partial_fit(X[32:], y[32:])
     seen = {row for _, _, row in model.estimator_.rows_}
-    held_out = set(map(tuple, model._fitted.held_out.batch.rows.tolist()))
+    held_out = set(map(tuple, model._fitted.holdout.batch.rows.tolist()))
     assert (len(seen), len(held_out)) == (45, 15)
     assert not seen & held_out
 
@@ -174,13 +174,13 @@ def test_held_out_examples_are_bounded_and_shared_by_the_classes() -> None:
     assert model.n_held_out_.tolist() == [1] * 40
 
 
-def test_room_is_made_for_classes_that_have_nothing_to_keep_yet() -> None:
+def test_the_share_of_held_out_examples_shrinks_for_classes_without_any() -> None:
     model = rejecting(max_held_out=20, validation_every=2).fit(*cones(60, range(4)))
     model.partial_fit(*cones(1, [4, 5, 6]))
     assert model.n_held_out_.tolist() == [2] * 4 + [0] * 3
 
 
-def test_a_class_without_examples_is_near_to_nothing() -> None:
+def test_a_class_without_examples_is_never_the_nearest() -> None:
     X, y = cones(60, range(3))
     model = rejecting().partial_fit(X, y, classes=range(6))
     assert model.classes_.tolist() == list(range(6))
@@ -194,7 +194,7 @@ def test_every_example_is_as_likely_to_be_kept() -> None:
     for seed in range(200):
         model = rejecting(validation_every=2, max_held_out=20, random_state=seed)
         model.set_params(estimator=GaussianNB()).fit(X, y)
-        kept[model._fitted.held_out.batch.rows[:, 0].astype(int) - 1] += 1
+        kept[model._fitted.holdout.batch.rows[:, 0].astype(int) - 1] += 1
     assert (kept[::2] == 0).all()
     parts = kept[1::2].reshape(10, 20).sum(axis=1)
     assert kept.sum() == 4000
@@ -216,7 +216,7 @@ def test_every_example_is_as_likely_to_be_kept() -> None:
         (np.array([3, 5], dtype=np.int8), np.int64(300), {3, 5, 300}),
     ],
 )
-def test_answers_hold_every_label_and_the_unknown_one(
+def test_predictions_can_hold_every_label_and_the_unknown_one(
     names: Any, unknown: Any, answers: set[Any]
 ) -> None:
     X, y = cones(70, [0, 1])
@@ -257,7 +257,7 @@ def test_ratios_of_weights_count_and_their_unit_does_not(measure: Any) -> None:
     means = [np.average(X[y == c], axis=0, weights=weights[y == c]) for c in range(3)]
     fitted = light._fitted
     np.testing.assert_allclose(fitted.moments.means, means, atol=1e-12)
-    held = fitted.held_out.batch
+    held = fitted.holdout.batch
     score = MEASURES[measure].best_held_out
     (columns, scores), _ = score(fitted.estimator, fitted.moments, held)
     pooled = np.average(scores, weights=held.weights)
@@ -270,7 +270,7 @@ def test_ratios_of_weights_count_and_their_unit_does_not(measure: Any) -> None:
 
 
 @every_measure
-def test_an_example_of_no_weight_is_as_if_it_had_not_come(measure: Any) -> None:
+def test_an_example_of_weight_zero_is_ignored(measure: Any) -> None:
     X, y = cones(60, range(3))
     model = RejectingClassifier(RememberingClassifier(), measure=measure, random_state=0)
     some = clone(model).fit(X, y, sample_weight=np.where(np.arange(len(X)) < 90, 1.0, 0.0))
@@ -285,7 +285,7 @@ def test_weights_of_held_out_examples_count_for_the_level() -> None:
     assert weighted.level_ < model.level_
 
 
-def test_scikit_learns_own_estimators_grow_within_the_classes_they_were_told() -> None:
+def test_scikit_learns_estimators_learn_the_classes_of_their_first_call() -> None:
     X, y = cones(60, range(4))
     model = RejectingClassifier(GaussianNB(), random_state=0)
     first = y < 2
@@ -302,7 +302,7 @@ def test_a_data_frame_and_a_pipeline_work() -> None:
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
-def test_copies_go_on_alike_and_apart(duplicate: Any) -> None:
+def test_copies_learn_the_same_and_independently(duplicate: Any) -> None:
     model = rejecting().fit(*cones(60, range(4)))
     X, _ = cones(20, range(8), seed=1)
     before = model.novelty(X)
@@ -314,7 +314,7 @@ def test_copies_go_on_alike_and_apart(duplicate: Any) -> None:
 
 
 @pytest.mark.parametrize("estimator", [RememberingClassifier(), NCMClassifier(), RLSClassifier()])
-def test_who_teaches_the_estimator_of_a_copy_leaves_the_original_alone(estimator: Any) -> None:
+def test_training_the_estimator_of_a_copy_does_not_change_the_original(estimator: Any) -> None:
     X, y = cones(30, range(3))
     model = RejectingClassifier(estimator).fit(X, y)
     before = model.predict_known(X)
@@ -339,7 +339,7 @@ def test_most_unknown_objects_are_found(measuring_data: Path) -> None:
 
 
 class Unsure(RememberingClassifier):
-    """Gives some examples scores that are no numbers."""
+    """Gives some examples scores that are not finite."""
 
     def decision_function(self, X: Any) -> Any:
         scores = super().decision_function(X)
@@ -354,7 +354,7 @@ class Hopeless(Unsure):
 
 
 @pytest.mark.parametrize(("estimator", "stays"), [(Unsure(), True), (Hopeless(), False)])
-def test_scores_that_are_no_numbers_are_no_part_of_what_is_usual(
+def test_scores_that_are_not_finite_are_left_out_of_the_calibration(
     estimator: Any, stays: bool
 ) -> None:
     X, y = cones(120, range(4))
@@ -367,7 +367,7 @@ def test_scores_that_are_no_numbers_are_no_part_of_what_is_usual(
     assert (model.is_known(X[~fine]) == stays).all()
 
 
-def test_scores_that_are_no_numbers_reject_nothing_while_nothing_is_rejected() -> None:
+def test_scores_that_are_not_finite_reject_nothing_without_a_level() -> None:
     X, y = cones(1, range(4))
     model = RejectingClassifier(GaussianNB(), measure="estimator").partial_fit(
         X, y, classes=range(6)
@@ -380,7 +380,7 @@ def test_scores_that_are_no_numbers_reject_nothing_while_nothing_is_rejected() -
 
 @pytest.mark.parametrize("classes", [range(2), range(5)])
 @pytest.mark.parametrize("metric", ["euclidean", "mahalanobis"])
-def test_far_from_all_class_means_is_unknown(classes: Any, metric: Any) -> None:
+def test_an_example_far_from_all_class_means_is_unknown(classes: Any, metric: Any) -> None:
     model = RejectingClassifier(NCMClassifier(metric=metric), measure="estimator", random_state=0)
     model.fit(*cones(200, classes))
     X, _ = cones(200, classes, seed=1)
@@ -401,7 +401,7 @@ def test_parameters_of_the_estimator_take_effect_with_the_next_update() -> None:
     np.testing.assert_allclose(model.estimator_.coef_, before, rtol=1e-6)
 
 
-def test_a_generator_of_the_estimator_goes_on_where_it_is() -> None:
+def test_a_random_generator_of_the_estimator_keeps_its_state() -> None:
     X, y = cones(40, range(3))
     estimator = SGDClassifier(random_state=np.random.RandomState(0))
     model = RejectingClassifier(estimator).fit(X, y)
@@ -447,7 +447,7 @@ def test_scores_that_do_not_differ_spread_by_one(measure: Any) -> None:
     assert model.is_known(np.eye(2)).all()
 
 
-def test_a_classifier_that_is_always_sure_keeps_the_promised_rate() -> None:
+def test_a_classifier_that_is_always_certain_keeps_the_rate_of_false_alarms() -> None:
     rates = []
     for seed in range(5):
         random = np.random.default_rng(seed)

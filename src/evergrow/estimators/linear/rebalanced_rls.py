@@ -1,51 +1,48 @@
-"""Least squares with a rebalanced loss, in one batch: the third column of Camoriano 2017."""
+"""Least squares with a rebalanced loss, in one batch [Camoriano2017 Eq. 22]."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.linear import teach
-from evergrow.estimators.linear.estimator import RULES, LeastSquaresClassifier
-from evergrow.estimators.linear.feature_map import RFF, ReLU
-from evergrow.estimators.sums.batches import Batch
-from evergrow.estimators.sums.examples import weighted
+from evergrow.estimators.linear.changes import RLSRequest, extend
+from evergrow.estimators.linear.predictor import RULES, RLSPredictor
+from evergrow.estimators.sums.accumulation import check_weights
+from evergrow.estimators.sums.moments import Batch
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import Rule
 from evergrow.foundation.turns import one_at_a_time
 
-__all__ = ["RebalancedRLSClassifier"]
 
-
-class RebalancedRLSClassifier(LeastSquaresClassifier):
-    """Regularised least squares in which every class counts the same, Eq. (22) of Camoriano 2017.
+class RebalancedRLSClassifier(RLSPredictor):
+    """Regularised least squares in which every class counts the same [Camoriano2017 Eq. 22].
 
     Each example is weighted by how rare its class is. These weights change with every example, so
-    there is no way to learn one more without all others: this is the baseline for
+    all examples must be learnt at once. This is the baseline for
     :class:`~evergrow.RLSClassifier`, which favours rare classes by recoding instead.
 
     Parameters
     ----------
     regularization : float or "auto", default="auto"
-        Penalty on the weights. ``"auto"`` chooses by the accuracy on held-out examples.
+        Penalty on the weights. ``"auto"`` selects it by the accuracy on held-out examples.
     fit_intercept : bool, default=True
-        Add a constant feature, which is hardly penalised.
+        Add a constant feature that is hardly penalised.
     standardize : bool, default=False
         Centre each feature and divide it by its standard deviation.
     n_random_features : int, default=0
-        Replace the input by this many fixed random features; 0 takes it as it is.
+        Replace the input by this many fixed random features; 0 uses the input itself.
     feature_map : {"relu", "rff"} or feature map, default="relu"
         Nonlinearity of the random features.
     validation_every : int, default=6
-        With ``"auto"``, every so many-th example of each class is held out to choose by.
+        With ``"auto"``, every n-th example of each class is held out.
     max_held_out : int, default=2000
-        Held-out examples at most.
+        Maximum number of held-out examples.
     refit_held_out : bool, default=True
-        Predict with weights that have learnt held-out examples too.
+        Predict with weights that are learnt from held-out examples too.
     random_state : int, RandomState or None, default=None
-        Seed of the random features and of the choice of held-out examples.
+        Seed of the random features and of the sample of held-out examples.
     verbose : int, default=0
         Show a progress bar when positive.
 
@@ -56,7 +53,7 @@ class RebalancedRLSClassifier(LeastSquaresClassifier):
     coef_, intercept_ : ndarray of shape (n_classes, n_features) and (n_classes,)
         Weights; of the random features if there are any.
     regularization_, temperature_ : float
-        Penalty in use, and what scores are divided by for probabilities.
+        Penalty in use, and the number that scores are divided by for probabilities.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -72,36 +69,11 @@ class RebalancedRLSClassifier(LeastSquaresClassifier):
 
     _rules: ClassVar[dict[str, list[Rule]]] = RULES
 
-    def __init__(
-        self,
-        *,
-        regularization: float | Literal["auto"] = "auto",
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        n_random_features: int = 0,
-        feature_map: Literal["relu", "rff"] | ReLU | RFF = "relu",
-        validation_every: int = 6,
-        max_held_out: int = 2000,
-        refit_held_out: bool = True,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.regularization = regularization
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.n_random_features = n_random_features
-        self.feature_map = feature_map
-        self.validation_every = validation_every
-        self.max_held_out = max_held_out
-        self.refit_held_out = refit_held_out
-        self.random_state = random_state
-        self.verbose = verbose
-
     @one_at_a_time
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
-        """Train on examples and their classes, forgetting whatever was learnt before.
+        """Train on examples and their classes, discarding what was learnt before.
 
         Parameters
         ----------
@@ -110,12 +82,12 @@ class RebalancedRLSClassifier(LeastSquaresClassifier):
         y : array-like of shape (n_samples,)
             Classes: integers or strings.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights, at least 0; they count when classes are weighed against each other too.
+            Weights, at least 0. They also count for how rare a class is.
 
         Returns
         -------
         self : estimator
-            The fitted estimator. If training fails or is interrupted it stays as it was.
+            The fitted estimator. If training fails or is interrupted, it stays as it was.
 
         Examples
         --------
@@ -126,12 +98,10 @@ class RebalancedRLSClassifier(LeastSquaresClassifier):
         """
         self._check_parameters()
         X, y, names = self._checked_first(X, y, min_samples=1)
-        X, y, weights = weighted(X, y, sample_weight)
+        X, y, weights = check_weights(X, y, sample_weight)
         labels, codes = ClassList.of(y)
+        nothing = self._learn_nothing(labels, X, weights)
         shares = np.bincount(codes, weights) / weights.sum()
-        examples = Batch(X, codes, weights / shares[codes])
-        fitted = teach.extend(
-            self._nothing_yet(X, weights, labels), labels, examples, self._recipe()
-        )
-        self._become(fitted, names)
+        rebalanced = Batch(X, codes, weights / shares[codes])
+        self._become(extend(nothing, labels, rebalanced, RLSRequest.of(self)), names)
         return self
