@@ -211,7 +211,8 @@ def _retraining(peer: Standing, best: Standing) -> Advice:
     return Advice(
         "Retraining, for example every night",
         best,
-        f"Retraining shows no significant gain. The best retrained learner is {relation}: {summary}.",
+        f"Retraining shows no significant gain. The best retrained learner is {relation}: "
+        f"{summary}.",
     )
 
 
