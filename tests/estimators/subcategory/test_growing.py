@@ -271,7 +271,7 @@ def test_a_failed_update_leaves_the_model_unchanged(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("evergrow.estimators.subcategory.learning.extend", interrupt)
+        patch.setattr("evergrow.estimators.subcategory.learning.add_samples", interrupt)
         with pytest.raises(KeyboardInterrupt):
             forest.partial_fit(X, np.column_stack([Y[:, 0], Y[:, 1] + 20]))
     assert vars(forest) == learnt
@@ -290,7 +290,7 @@ def test_a_failed_update_leaves_the_file_of_the_samples_usable(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("evergrow.estimators.subcategory.learning.extend", interrupt)
+        patch.setattr("evergrow.estimators.subcategory.learning.add_samples", interrupt)
         with pytest.raises(KeyboardInterrupt):
             forest.partial_fit(X, Y)
     plain = small().fit(X, hidden(Y)).partial_fit(X, Y)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Integer
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.version import __version__
@@ -117,7 +118,7 @@ def compare(
     target = check_folder(folder)
     chosen = tuple(learners)
     if not chosen:
-        raise ValueError("learners must name at least one learner")
+        raise InvalidInputError("learners must name at least one learner")
     setup = make_setup(
         data, initial=initial, chunk=chunk, seed=seed, repetitions=repetitions, quick=quick
     )
@@ -154,9 +155,11 @@ def compare(
 def _check(time_limit: object, n_jobs: object) -> None:
     is_number = isinstance(time_limit, numbers.Real) and not isinstance(time_limit, bool)
     if not is_number or not time_limit > 0:  # type: ignore[operator]
-        raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
+        raise InvalidInputError(
+            f"time_limit must be a number of seconds above 0, got {time_limit!r}"
+        )
     if not Integer(-sys.maxsize).admits(n_jobs) or n_jobs == 0:
-        raise ValueError(
+        raise InvalidInputError(
             f"n_jobs must be a number of threads, or -1 for one per processor, got {n_jobs!r}"
         )
 

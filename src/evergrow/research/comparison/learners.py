@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from evergrow.estimators.forest import RUST
 from evergrow.estimators.means import NCMMetric
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.research.streams import Learner, Retrained
 
 Array = npt.NDArray[Any]
@@ -319,7 +320,7 @@ def choose(only: Iterable[str] = (), skip: Iterable[str] = ()) -> tuple[Compared
         if (not wanted or each.name in wanted) and each.name not in left_out
     )
     if not chosen:
-        raise ValueError("every learner was left out; name fewer in skip")
+        raise InvalidInputError("every learner was left out; name fewer in skip")
     return chosen
 
 
@@ -329,5 +330,5 @@ def _find(name: str) -> list[str]:
         allowed = [*(each.name for each in LEARNERS), "scikit-learn", "river", "forests"]
         near = get_close_matches(name, allowed, 3)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(allowed)}"
-        raise ValueError(f"there is no learner {name!r}: {hint}")
+        raise InvalidInputError(f"there is no learner {name!r}: {hint}")
     return found

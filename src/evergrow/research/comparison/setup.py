@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.research.comparison.learners import ComparedLearner
 from evergrow.research.datasets import Dataset
 from evergrow.research.streams import ClassStream
@@ -98,22 +99,24 @@ class ComparisonSetup:
 
 
 def check_data(data: Dataset) -> None:
-    """Raise a ``ValueError`` for data on which learners cannot be compared."""
+    """Raise ``InvalidInputError`` for data on which learners cannot be compared."""
     X, y = data.X_train, data.y_train
     if X.ndim != 2 or X.dtype.kind not in "biuf":
-        raise ValueError(
+        raise InvalidInputError(
             f"{data.name!r} must hold a matrix of features, got {X.dtype} of shape {X.shape}; "
             "turn images into features first"
         )
     if len(data.classes) < 2:
-        raise ValueError(f"{data.name!r} has {len(data.classes)} class; at least 2 are needed")
+        raise InvalidInputError(
+            f"{data.name!r} has {len(data.classes)} class; at least 2 are needed"
+        )
     if not np.isin(data.y_test, y).any():
-        raise ValueError(f"{data.name!r} has no test samples of its training classes")
+        raise InvalidInputError(f"{data.name!r} has no test samples of its training classes")
     for part in ("X_train", "X_test"):
         finite = np.isfinite(getattr(data, part)).all(axis=1)
         if not finite.all():
             row = int(np.argmin(finite))
-            raise ValueError(
+            raise InvalidInputError(
                 f"{part} of {data.name!r} has values that are not finite, first in row {row}; "
                 "remove such rows or fill in the values"
             )

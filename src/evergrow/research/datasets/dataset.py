@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
+
 Array = npt.NDArray[Any]
 
 
@@ -55,7 +57,7 @@ class Dataset:
         for part in ("train", "test"):
             X, y = getattr(self, f"X_{part}"), getattr(self, f"y_{part}")
             if len(X) != len(y):
-                raise ValueError(
+                raise InvalidInputError(
                     f"{self.name!r} has {len(X)} {part} samples and {len(y)} labels for them; "
                     "every sample needs one label"
                 )
@@ -74,7 +76,7 @@ class Dataset:
         known = set(self.y_train.tolist()) | set(self.y_test.tolist())
         unknown = [label for label in wanted.tolist() if label not in known]
         if unknown:
-            raise ValueError(f"{self.name!r} has no classes {unknown[:5]}")
+            raise InvalidInputError(f"{self.name!r} has no classes {unknown[:5]}")
         return self._select(
             np.flatnonzero(np.isin(self.y_train, wanted)),
             np.flatnonzero(np.isin(self.y_test, wanted)),
@@ -83,7 +85,9 @@ class Dataset:
     def per_class(self, n_train: int, n_test: int | None = None) -> Dataset:
         """Return the first samples of each class; the hash stays that of the whole."""
         if min(n_train, 1 if n_test is None else n_test) < 1:
-            raise ValueError(f"at least one sample of each class is needed, got {n_train, n_test}")
+            raise InvalidInputError(
+                f"at least one sample of each class is needed, got {n_train, n_test}"
+            )
         test = np.arange(len(self.y_test)) if n_test is None else _first(self.y_test, n_test)
         return self._select(_first(self.y_train, n_train), test)
 
@@ -129,7 +133,7 @@ def _as_matrix(values: Any, n_samples: int) -> Array:
     dense = values.toarray() if hasattr(values, "toarray") else values
     matrix = np.asarray(dense, np.float32)
     if matrix.ndim != 2 or len(matrix) != n_samples:
-        raise ValueError(
+        raise InvalidInputError(
             f"the transformer must return one row of features for each of {n_samples} samples, "
             f"got shape {matrix.shape}"
         )

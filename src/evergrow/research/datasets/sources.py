@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from evergrow.foundation.errors import DatasetError
+from evergrow.foundation.errors import DatasetError, InvalidInputError, InvalidTypeError
 from evergrow.foundation.naming import name_of
 from evergrow.research.datasets.built_in import digits, mixture, spirals
 from evergrow.research.datasets.dataset import Dataset
@@ -33,7 +33,7 @@ class _BuiltIn:
 
     def load(self, source: str, path: Path | None, sha256: Expected, given: Any) -> Dataset:
         if path is not None:
-            raise ValueError(f"path cannot be used: {source!r} needs no file")
+            raise InvalidInputError(f"path cannot be used: {source!r} needs no file")
         found = self.make(**given)
         checked_digest({source: found.sha256}, sha256)
         return found
@@ -51,7 +51,9 @@ class _Files:
 
     def load(self, source: str, path: Path | None, sha256: Expected, given: Any) -> Dataset:
         if path is None:
-            raise ValueError(f"{source!r} is read from files: path must name their folder or file")
+            raise InvalidInputError(
+                f"{source!r} is read from files: path must name their folder or file"
+            )
         return self.read(path, sha256=sha256, **given)
 
 
@@ -147,7 +149,7 @@ def load_dataset(
     reader = _SOURCES[key]
     unknown = sorted(set(options) - set(reader.options))
     if unknown:
-        raise TypeError(
+        raise InvalidTypeError(
             f"{key!r} has no option {unknown[0]!r}; its options are "
             f"{', '.join(sorted(reader.options)) or 'none'}"
         )
@@ -163,9 +165,9 @@ def _resolve(
     if isinstance(source, str) and source in _SOURCES:
         return source, None if path is None else Path(path)
     if not isinstance(source, (str, os.PathLike)):
-        raise TypeError(f"source must be a name or a path, got {type(source).__name__}")
+        raise InvalidTypeError(f"source must be a name or a path, got {type(source).__name__}")
     if path is not None:
-        raise ValueError(
+        raise InvalidInputError(
             f"with path, source must be one of {sorted(_SOURCES)}, got {name_of(source)}"
         )
     where = Path(source)

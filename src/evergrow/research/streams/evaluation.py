@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.research.datasets.dataset import Dataset
 from evergrow.research.streams.stream import ClassStream, Step
 
@@ -66,7 +67,7 @@ class Retrained:
         """Predict, after retraining if there are new examples."""
         if self.model is None:
             if not self._y:
-                raise ValueError("the learner has no examples yet: call partial_fit first")
+                raise InvalidInputError("the learner has no examples yet: call partial_fit first")
             self.model = self.make().fit(np.concatenate(self._X), np.concatenate(self._y))
         return cast(Array, self.model.predict(X))
 
@@ -153,7 +154,7 @@ def follow(
     10 True
     """
     if ask not in ("always", "measured"):
-        raise ValueError(f"ask must be 'always' or 'measured', got {ask!r}")
+        raise InvalidInputError(f"ask must be 'always' or 'measured', got {ask!r}")
     meter = _Meter()
     for step in stream.steps(data.y_train, repetition):
         X, y = data.X_train[step.rows], data.y_train[step.rows]
@@ -226,7 +227,7 @@ def relative_accuracy(measured: Sequence[Measured], baseline: Sequence[Measured]
     """
     ours, theirs = ([m.n_classes for m in each] for each in (measured, baseline))
     if ours != theirs:
-        raise ValueError(
+        raise InvalidInputError(
             f"the learner was measured at {ours} classes, the baseline at {theirs}; "
             "both must use the same stream"
         )
@@ -252,7 +253,7 @@ def forgetting(measured: Sequence[Measured]) -> Array:
     [0.25, 0.0, 0.0]
     """
     if not measured:
-        raise ValueError("forgetting needs at least one measurement")
+        raise InvalidInputError("forgetting needs at least one measurement")
     last = measured[-1].class_accuracies
     best = last.copy()
     for m in measured:

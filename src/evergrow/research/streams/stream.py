@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Integer, Nothing, check_parameters
 
 Array = npt.NDArray[Any]
@@ -89,9 +90,9 @@ class ClassStream:
         """Return the number of known classes after each step, given the number in the data."""
         end = n_classes if self.n_classes is None else self.n_classes
         if end > n_classes:
-            raise ValueError(f"the stream asks for {end} classes, the data have {n_classes}")
+            raise InvalidInputError(f"the stream asks for {end} classes, the data have {n_classes}")
         if self.initial > end:
-            raise ValueError(
+            raise InvalidInputError(
                 f"the stream begins with {self.initial} classes, but there are only {end}: "
                 "reduce initial"
             )
@@ -100,7 +101,7 @@ class ClassStream:
     def ordered(self, classes: Array, repetition: int = 0) -> Array:
         """Return the classes in the order of one repetition."""
         if not 0 <= repetition < self.repetitions:
-            raise ValueError(
+            raise InvalidInputError(
                 f"repetition must be from 0 to {self.repetitions - 1}, got {repetition}"
             )
         if not isinstance(self.order, str):
@@ -118,7 +119,7 @@ class ClassStream:
         measured = set(sizes if self.measure_at is None else self.measure_at)
         unreachable = measured - set(sizes)
         if unreachable:
-            raise ValueError(
+            raise InvalidInputError(
                 f"measure_at asks for {sorted(unreachable)} classes, "
                 f"but the stream passes through {sizes}"
             )
@@ -132,7 +133,7 @@ class ClassStream:
 def _check_order(order: Any) -> None:
     known = order in _ORDERS if isinstance(order, str) else isinstance(order, Collection)
     if not known:
-        raise ValueError(
+        raise InvalidInputError(
             f"order must be 'shuffled', 'sorted' or a sequence of labels, got {order!r}"
         )
 
@@ -141,7 +142,7 @@ def _check_sizes(measure_at: Any) -> None:
     rule = Integer(1)
     listed = isinstance(measure_at, Collection) and not isinstance(measure_at, (str, bytes))
     if measure_at is not None and not (listed and all(map(rule.admits, measure_at))):
-        raise ValueError(
+        raise InvalidInputError(
             f"measure_at must be numbers of classes, each {rule}, or None, got {measure_at!r}"
         )
 
@@ -150,7 +151,7 @@ def _check_named(order: Sequence[Any], classes: Array) -> Array:
     named = np.asarray(order)
     unknown = sorted(set(named.tolist()) - set(classes.tolist()), key=str)
     if unknown:
-        raise ValueError(f"order names classes that are not in the data: {unknown[:5]}")
+        raise InvalidInputError(f"order names classes that are not in the data: {unknown[:5]}")
     if len(np.unique(named)) != len(named):
-        raise ValueError("order names a class twice")
+        raise InvalidInputError("order names a class twice")
     return named.astype(classes.dtype)

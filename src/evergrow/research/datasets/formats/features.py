@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import DatasetError
+from evergrow.foundation.errors import DatasetError, InvalidInputError
 from evergrow.foundation.naming import name_of
 from evergrow.research.datasets.dataset import Dataset
 from evergrow.research.datasets.formats.files import MAX_BYTES, Budget, Expected, open_files
@@ -50,7 +50,7 @@ def read_features(
     division = (test_share, random_state)
     if path.suffix.lower() == ".npz":
         if labels is not None:
-            raise ValueError(f"labels cannot be used: {name_of(path)} has its own")
+            raise InvalidInputError(f"labels cannot be used: {name_of(path)} has its own")
         with open_files({path.name: path}, sha256) as found:
             file = found.files[path.name]
             with ArrayArchive(file, Budget.of(max_bytes), name_of(path)) as arrays:
@@ -67,7 +67,7 @@ def _from_two_files(
 ) -> Dataset:
     if path.name == labels.name:
         # Expected hashes are given by file name.
-        raise ValueError(
+        raise InvalidInputError(
             f"the files of features and labels have the same name {name_of(path.name)}: rename one"
         )
     with open_files({path.name: path, labels.name: labels}, sha256) as found:

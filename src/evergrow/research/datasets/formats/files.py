@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import DatasetError
+from evergrow.foundation.errors import DatasetError, InvalidInputError
 from evergrow.foundation.naming import name_of
 from evergrow.foundation.params import Integer, check_parameters
 
@@ -37,7 +37,7 @@ class Budget:
 
     @classmethod
     def of(cls, max_bytes: int) -> Budget:
-        """Create a budget; raise a ``ValueError`` unless it is a positive integer."""
+        """Create a budget; raise ``InvalidInputError`` unless it is a positive integer."""
         check_parameters({"max_bytes": max_bytes}, {"max_bytes": [Integer(1)]})
         return cls(max_bytes)
 
@@ -111,7 +111,7 @@ def checked_digest(digests: Mapping[str, str], expected: Expected) -> str:
     if isinstance(expected, Mapping):
         unknown = sorted(set(expected) - set(digests))
         if unknown:
-            raise ValueError(
+            raise InvalidInputError(
                 f"sha256 names files that are not read: {unknown[:5]}; "
                 f"the files are: {sorted(digests)[:10]}"
             )
@@ -134,7 +134,7 @@ def _combine(digests: Mapping[str, str]) -> str:
 
 def _compare(what: str, found: str, wanted: object) -> None:
     if not isinstance(wanted, str) or not _HEXADECIMAL.fullmatch(wanted):
-        raise ValueError(f"sha256 must be 64 hexadecimal digits, got {wanted!r}")
+        raise InvalidInputError(f"sha256 must be 64 hexadecimal digits, got {wanted!r}")
     if found != wanted.lower():
         raise DatasetError(f"the SHA-256 of {what} is {found}, expected {wanted.lower()}")
 

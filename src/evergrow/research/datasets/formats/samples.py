@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import DatasetError, DatasetWarning
+from evergrow.foundation.errors import DatasetError, DatasetWarning, InvalidInputError
 from evergrow.foundation.params import Fraction, Integer, Nothing, check_parameters
 
 Array = npt.NDArray[Any]
@@ -125,19 +125,19 @@ _MAX_NAMED = 5
 
 
 def check_split(test_share: object, random_state: object) -> None:
-    """Raise a ``ValueError`` for an invalid share or seed."""
+    """Raise ``InvalidInputError`` for an invalid share or seed."""
     check_parameters(
         {"test_share": test_share, "random_state": random_state},
         {"test_share": [Fraction(), Nothing()], "random_state": [Integer(0, 2**32 - 1)]},
     )
     if test_share == 1.0:
-        raise ValueError("test_share must be below 1, because training needs samples")
+        raise InvalidInputError("test_share must be below 1, because training needs samples")
 
 
 def refuse_split(test_share: float | None, what: str) -> None:
-    """Raise a ``ValueError`` if a share is given for data that are already split."""
+    """Raise ``InvalidInputError`` if a share is given for data that are already split."""
     if test_share is not None:
-        raise ValueError(
+        raise InvalidInputError(
             f"test_share cannot be used: {what} is already split into training and test samples"
         )
 
