@@ -6,12 +6,16 @@ the clock while all cores are at work.
 
 from __future__ import annotations
 
+import os
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 import evergrow
+from benchmarks.cluster.memory import PeakMemory
 from benchmarks.data import bird_features, image_features, object_features
 from benchmarks.measure import Figure, report, show_table
 from evergrow.distributed.planning.trial import generate, run_trial
@@ -102,21 +106,38 @@ def _measure(
 
 
 def _compare_on_all_cores() -> None:
-    """A whole forest on all cores of this machine, by the clock."""
+    """A whole forest on all cores of this machine: time, memory and the size of its file."""
     n, d, classes, trees = 100000, 500, 500, 8
     cores, _ = this_machine()
     planned = evergrow.plan(n, d, classes, trees=trees)
     X, y = generate(n, d, classes, seed=2)
     forest = evergrow.NCMForestClassifier(trees, n_jobs=cores, random_state=0)
+    # Only the first fit: a second one holds the forest of the first until it has finished.
+    with PeakMemory(lambda: [os.getpid()]) as memory:
+        forest.fit(X, y)
     by_clock, of_core = [], []
     for _ in range(3):
         start, used = time.perf_counter(), time.process_time()
         forest.fit(X, y)
         by_clock.append(time.perf_counter() - start)
         of_core.append((time.process_time() - used) / cores)
-    seconds = planned.here_seconds
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "forest"
+        forest.save(path)
+        file_bytes = path.stat().st_size
+    seconds, peak = planned.here_seconds, max(memory.peak.values())
     rows = [
-        (f"by the clock on {cores} cores", seconds, min(by_clock), seconds / min(by_clock)),
-        ("time of each core", seconds, min(of_core), seconds / min(of_core)),
+        (f"by the clock on {cores} cores, s", seconds, min(by_clock), seconds / min(by_clock)),
+        ("of each core, s", seconds, min(of_core), seconds / min(of_core)),
+        ("private memory, MB", planned.here_bytes / 1e6, peak / 1e6, planned.here_bytes / peak),
+        (
+            "model file, MB",
+            planned.model_bytes / 1e6,
+            file_bytes / 1e6,
+            planned.model_bytes / file_bytes,
+        ),
     ]
-    show_table(f"plan: {n} x {d}, {classes} classes, {trees} trees", _COLUMNS, rows)
+    columns = ["", "planned", "measured", "planned / measured"]
+    show_table(f"plan: {n} x {d}, {classes} classes, {trees} trees", columns, rows)
+    figures = [Figure(f"planned / measured: {what}", ratio) for what, _, _, ratio in rows]
+    report("cluster", "plan", figures)

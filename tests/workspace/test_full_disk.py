@@ -9,6 +9,7 @@ import pytest
 
 from evergrow import WorkspaceError
 from evergrow.workspace import Workspace, WorkspaceFullError
+from evergrow.workspace.changes import forget
 from evergrow.workspace.store.disk_errors import translate_disk_errors
 from tests.workspace.builders import counts, labels, made, new_example, picture
 from tests.workspace.faults import Steps, faulty, full
@@ -107,14 +108,15 @@ def test_a_full_quota_is_a_full_disk(tmp_path, monkeypatch, number):
 
 
 def test_a_class_is_erased_although_the_disk_is_full(tmp_path, monkeypatch):
-    def refuse(self):
-        finish(self)
+    def refuse(store):
+        finish(store)
         raise WorkspaceFullError("full")
+
+    finish = forget.finish_erasure
 
     with made(tmp_path) as workspace:
         workspace.teach([new_example("cup", 1, picture=picture(1)), new_example("pen")])
-        finish = type(workspace)._finish_erasing
-        monkeypatch.setattr(type(workspace), "_finish_erasing", refuse)
+        monkeypatch.setattr(forget, "finish_erasure", refuse)
         workspace.forget("cup", erase=True)
         assert counts(workspace) == {"pen": 1}
 

@@ -69,13 +69,13 @@ def test_a_pillow_image_arrives_upright(client: Client, stub: Stub) -> None:
     assert np.array_equal(sent_image(stub), np.rot90(PIXELS, -1))
 
 
-def test_a_pillow_image_in_ink_arrives(client: Client, stub: Stub) -> None:
+def test_a_pillow_image_in_cmyk_arrives(client: Client, stub: Stub) -> None:
     client.teach(Image.new("CMYK", (4, 4)), "white")
     assert sent_image(stub).min() == 255
 
 
 @pytest.mark.parametrize("embedding", [[1, 2.5], (1.0, 2.5), np.array([1, 2.5], np.float32)])
-def test_an_embedding_is_sent_as_numbers(client: Client, stub: Stub, embedding: Any) -> None:
+def test_an_embedding_is_sent_as_json(client: Client, stub: Stub, embedding: Any) -> None:
     client.teach(embedding, "cup")
     assert stub.seen[-1].json == {"embedding": [1.0, 2.5], "label": "cup"}
 
@@ -83,7 +83,7 @@ def test_an_embedding_is_sent_as_numbers(client: Client, stub: Stub, embedding: 
 @pytest.mark.parametrize(
     "wrong", [None, 3, [], {"a": 1}, np.zeros((4, 4, 2), np.uint8), np.zeros((4, 4, 3)), "text"]
 )
-def test_what_is_no_image_is_refused_before_it_is_sent(
+def test_a_source_that_is_not_an_image_is_refused_before_sending(
     client: Client, stub: Stub, wrong: Any
 ) -> None:
     source = io.StringIO("text") if isinstance(wrong, str) else wrong
@@ -103,13 +103,13 @@ def test_a_label_must_be_text(client: Client) -> None:
         client.teach([0.0], 3)  # type: ignore[arg-type]
 
 
-def test_one_image_gets_one_answer(client: Client) -> None:
+def test_one_image_gets_one_prediction(client: Client) -> None:
     answer = client.predict(b"cup")
     top = (Candidate("cup", 1.0),)
     assert answer == Prediction("cup", 1.0, True, None, None, None, top, ())
 
 
-def test_many_images_get_answers_in_their_order(client: Client, stub: Stub) -> None:
+def test_many_images_get_predictions_in_their_order(client: Client, stub: Stub) -> None:
     answers = client.predict([f"{i}".encode() for i in range(70)], top=3)
     assert [answer.label for answer in answers] == [f"{i}" for i in range(70)]
     status, *asked = stub.seen
@@ -129,7 +129,7 @@ def test_images_and_embeddings_may_be_mixed(client: Client) -> None:
     assert [answer.label for answer in answers] == ["cup", "1.0", "mug"]
 
 
-def test_large_images_travel_in_several_requests(client: Client, stub: Stub) -> None:
+def test_large_images_are_sent_in_several_requests(client: Client, stub: Stub) -> None:
     client.predict([b"x" * 7_000_000] * 3)
     assert [len(request.parts) for request in stub.seen[1:]] == [2, 1]
 
@@ -140,14 +140,14 @@ def test_a_service_with_smaller_limits_gets_smaller_requests(client: Client, stu
     assert [answer.label for answer in answers] == [f"{i}" for i in range(10)]
 
 
-def test_the_limits_are_asked_for_once(client: Client, stub: Stub) -> None:
+def test_the_limits_are_requested_once(client: Client, stub: Stub) -> None:
     client.predict([b"a", b"b"])
     client.predict([b"a", b"b"])
     client.predict(b"a")
     assert [request.path for request in stub.seen].count("/v1/status") == 1
 
 
-def test_nothing_asked_is_nothing_sent(client: Client, stub: Stub) -> None:
+def test_an_empty_list_sends_nothing(client: Client, stub: Stub) -> None:
     assert client.predict([]) == []
     assert stub.seen == []
 
@@ -159,7 +159,7 @@ def test_listings_are_followed_to_the_end(client: Client) -> None:
     assert [example.id for example in client.examples()] == [1, 2, 3, 4, 5]
 
 
-def test_examples_come_as_they_are_needed(client: Client, stub: Stub) -> None:
+def test_examples_are_loaded_page_by_page(client: Client, stub: Stub) -> None:
     for name in "abcde":
         client.teach([1.0], name)
     before = len(stub.seen)
@@ -170,7 +170,7 @@ def test_examples_come_as_they_are_needed(client: Client, stub: Stub) -> None:
     assert stub.seen[-1].query == {"label": ["a"], "guessed": ["true"], "limit": ["200"]}
 
 
-def test_a_listing_that_leads_to_itself_ends(client: Client, stub: Stub) -> None:
+def test_a_listing_that_repeats_a_page_is_an_error(client: Client, stub: Stub) -> None:
     stub.faults = [(200, {"items": [], "next": "a"})] * 2
     with pytest.raises(ServiceError, match="does not end"):
         client.classes()
@@ -199,7 +199,7 @@ def test_a_listing_that_leads_to_itself_ends(client: Client, stub: Stub) -> None
         ("unsplit", {"label": "a"}, "POST", "/v1/unsplit", {"label": "a"}),
     ],
 )
-def test_changes_are_asked_for(
+def test_changes_are_sent(
     client: Client, stub: Stub, name: str, arguments: Any, method: str, path: str, body: Any
 ) -> None:
     change = getattr(client, name)(**arguments)
@@ -210,7 +210,7 @@ def test_changes_are_asked_for(
     assert len(request.headers["Idempotency-Key"]) == 32
 
 
-def test_what_a_newer_service_says_besides_is_ignored(client: Client) -> None:
+def test_unknown_fields_of_a_newer_service_are_ignored(client: Client) -> None:
     assert client.status().n_examples == 2
 
 
@@ -222,7 +222,7 @@ def test_reviews_hold_examples(client: Client) -> None:
 @pytest.mark.parametrize(
     "body", [b"<html>", {"id": 1}, {**asdict(STATUS), "event": True}, {"id": "w"}, []]
 )
-def test_what_is_no_answer_of_a_service_is_an_error(client: Client, stub: Stub, body: Any) -> None:
+def test_an_unexpected_response_is_an_error(client: Client, stub: Stub, body: Any) -> None:
     stub.faults = [(200, body)]
     with pytest.raises(ServiceError, match=r"Evergrow service|not JSON"):
         client.status()
@@ -249,7 +249,7 @@ def test_the_token_may_come_from_the_environment(
         assert client.status().id == "w"
 
 
-def test_without_a_token_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_token_is_an_error_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EVERGROW_TOKEN", raising=False)
     with pytest.raises(ValueError, match="set EVERGROW_TOKEN"):
         Client("http://127.0.0.1:8080")
@@ -309,7 +309,7 @@ def test_https_is_verified(certificate: tuple[Path, Path], pauses: list[float]) 
     assert pauses == []
 
 
-def test_classes_tell_how_well_they_are_known(client: Client, stub: Stub) -> None:
+def test_classes_have_their_accuracy(client: Client, stub: Stub) -> None:
     entry = {
         **asdict(make_class(1, "cup")),
         "fine": [{"id": 2, "name": "red", "n_given": 3, "n_guessed": 6}],

@@ -71,7 +71,7 @@ def make(folder: Path, *options: str) -> tuple[str, str]:
 
 
 def split_and_join(client: Client) -> None:
-    with pytest.raises(ServiceError, match="finer") as caught:
+    with pytest.raises(ServiceError, match="fine names") as caught:
         client.split("rot")
     assert caught.value.status == 409
     for i in range(4):
@@ -87,7 +87,7 @@ def split_and_join(client: Client) -> None:
     client.unsplit("dog")
 
 
-def test_a_person_teaches_asks_and_changes_their_mind(start: Start, tmp_path: Path) -> None:
+def test_a_user_teaches_predicts_and_corrects(start: Start, tmp_path: Path) -> None:
     (tmp_path / "network.onnx").write_bytes(onnx_model().SerializeToString())
     teach, read = make(tmp_path / "things", "--features", str(tmp_path / "network.onnx"))
     url, process = start(tmp_path / "things", "--port", "0")
@@ -125,7 +125,7 @@ def test_a_person_teaches_asks_and_changes_their_mind(start: Start, tmp_path: Pa
     assert process.wait(30) == 0
 
 
-def test_a_service_that_is_killed_loses_nothing_and_doubles_nothing(
+def test_a_killed_service_loses_and_duplicates_nothing(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Patient enough for a service that starts, without waiting long after it has.
@@ -171,7 +171,7 @@ def test_a_second_service_is_refused(tmp_path: Path) -> None:
         (["--host", "no.such.host.invalid"], "not known"),
     ],
 )
-def test_what_is_not_safe_is_refused(tmp_path: Path, options: list[str], said: str) -> None:
+def test_unsafe_options_are_refused(tmp_path: Path, options: list[str], said: str) -> None:
     make(tmp_path / "things", "--features", "none")
     result = CliRunner().invoke(main, ["serve", str(tmp_path / "things"), *options])
     assert result.exit_code == 1

@@ -14,13 +14,13 @@ LOST = ["lost before", "lost after", "lost within"]
 
 
 @pytest.mark.parametrize("fault", LOST)
-def test_a_lost_answer_does_not_teach_twice(client: Client, stub: Stub, fault: str) -> None:
+def test_a_lost_response_does_not_teach_twice(client: Client, stub: Stub, fault: str) -> None:
     stub.faults = [fault, fault]
     assert client.teach([1.0], "cup").example.id == 1
     assert len(stub.taught) == 1
 
 
-def test_every_call_has_a_key_of_its_own(client: Client, stub: Stub) -> None:
+def test_every_call_has_its_own_key(client: Client, stub: Stub) -> None:
     client.teach([1.0], "cup")
     client.teach([1.0], "cup")
     assert len(stub.taught) == 2
@@ -34,7 +34,7 @@ def test_a_lost_change_is_sent_with_the_same_key(client: Client, stub: Stub, fau
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_busy_service_is_asked_again_when_it_says(
+def test_a_busy_service_is_retried_after_the_pause_it_asks_for(
     client: Client, stub: Stub, pauses: list[float], status: int
 ) -> None:
     stub.faults = [(status, {"detail": "busy"}, {"Retry-After": "3"})]
@@ -43,7 +43,7 @@ def test_a_busy_service_is_asked_again_when_it_says(
     assert len(stub.taught) == 1
 
 
-def test_pauses_grow(client: Client, stub: Stub, pauses: list[float]) -> None:
+def test_pauses_grow_exponentially(client: Client, stub: Stub, pauses: list[float]) -> None:
     stub.faults = ["lost before"] * 5
     client.teach([1.0], "cup")
     assert len(pauses) == 5
@@ -52,7 +52,7 @@ def test_pauses_grow(client: Client, stub: Stub, pauses: list[float]) -> None:
     )
 
 
-def test_patience_has_an_end(client: Client, stub: Stub) -> None:
+def test_retries_are_limited(client: Client, stub: Stub) -> None:
     stub.faults = ["lost before"] * 6
     with pytest.raises(ServiceError, match="does not respond after 6 attempts") as caught:
         client.teach([1.0], "cup")
@@ -60,21 +60,21 @@ def test_patience_has_an_end(client: Client, stub: Stub) -> None:
     assert not stub.taught
 
 
-def test_a_service_that_stays_busy_is_an_error_with_its_word(client: Client, stub: Stub) -> None:
+def test_a_service_that_stays_busy_is_an_error_with_its_message(client: Client, stub: Stub) -> None:
     stub.faults = [(503, {"detail": "the queue is full"})] * 6
     with pytest.raises(ServiceError, match="the queue is full") as caught:
         client.status()
     assert caught.value.status == 503
 
 
-def test_nobody_waits_for_minutes(client: Client, stub: Stub, pauses: list[float]) -> None:
+def test_a_long_retry_after_is_an_error(client: Client, stub: Stub, pauses: list[float]) -> None:
     stub.faults = [(503, {"detail": "tomorrow"}, {"Retry-After": "86400"})]
     with pytest.raises(ServiceError, match="tomorrow"):
         client.status()
     assert pauses == []
 
 
-def test_what_is_refused_is_not_sent_again(client: Client, stub: Stub) -> None:
+def test_a_refused_example_is_not_sent_again(client: Client, stub: Stub) -> None:
     stub.faults = [(507, {"detail": "the disk is full"})]
     with pytest.raises(ServiceError) as caught:
         client.teach([1.0], "cup")
@@ -82,14 +82,14 @@ def test_what_is_refused_is_not_sent_again(client: Client, stub: Stub) -> None:
     assert len(stub.seen) == 1
 
 
-def test_no_retries_are_none(stub: Stub, pauses: list[float]) -> None:
+def test_zero_retries_raise_at_once(stub: Stub, pauses: list[float]) -> None:
     stub.faults = ["lost before"]
     with Client(stub.url, TOKEN, retries=0) as client, pytest.raises(ServiceError):
         client.status()
     assert pauses == []
 
 
-def test_connections_are_kept(client: Client, stub: Stub) -> None:
+def test_connections_are_reused(client: Client, stub: Stub) -> None:
     for _ in range(5):
         client.status()
     assert len(stub.connections) == 1
@@ -112,15 +112,13 @@ def test_threads_share_a_client(client: Client, stub: Stub) -> None:
     assert sorted(numbers) == list(range(1, 101))
 
 
-def test_an_export_that_broke_off_comes_whole(client: Client, stub: Stub, tmp_path: Path) -> None:
+def test_an_interrupted_export_is_completed(client: Client, stub: Stub, tmp_path: Path) -> None:
     stub.faults = ["lost within"]
     client.export(tmp_path / "model.evergrow")
     assert (tmp_path / "model.evergrow").read_bytes() == b"a model" * 100_000
 
 
-def test_an_export_that_fails_leaves_what_was_there(
-    client: Client, stub: Stub, tmp_path: Path
-) -> None:
+def test_a_failed_export_leaves_the_old_file(client: Client, stub: Stub, tmp_path: Path) -> None:
     (tmp_path / "model").write_text("old")
     stub.faults = ["lost within"] * 6
     with pytest.raises(ServiceError):
@@ -129,9 +127,7 @@ def test_an_export_that_fails_leaves_what_was_there(
     assert (tmp_path / "model").read_text() == "old"
 
 
-def test_a_full_disk_is_not_the_connections_fault(
-    client: Client, stub: Stub, pauses: list[float]
-) -> None:
+def test_a_full_local_disk_is_not_retried(client: Client, stub: Stub, pauses: list[float]) -> None:
     with pytest.raises(OSError, match="not a regular file"):
         client.export("/dev/full")
     assert pauses == []

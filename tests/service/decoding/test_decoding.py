@@ -50,7 +50,7 @@ def test_the_media_type_is_that_of_the_content(
     assert decoders.submit(picture(kind)).result().media_type == media_type
 
 
-def test_a_picture_is_seen_as_its_camera_was_held(decoders: DecoderPool) -> None:
+def test_the_orientation_of_a_photograph_is_respected(decoders: DecoderPool) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
     found = decoders.submit(picture(size=(400, 200), exif=exif), thumbnail=True).result()
@@ -59,14 +59,14 @@ def test_a_picture_is_seen_as_its_camera_was_held(decoders: DecoderPool) -> None
     assert Image.open(io.BytesIO(found.thumbnail)).size == (80, 160)
 
 
-def test_a_thumbnail_is_made_only_when_it_is_wanted(decoders: DecoderPool) -> None:
+def test_a_thumbnail_is_made_only_on_request(decoders: DecoderPool) -> None:
     assert decoders.submit(picture()).result().thumbnail is None
     small = decoders.submit(picture(size=(640, 320)), thumbnail=True).result().thumbnail
     assert small is not None
     assert Image.open(io.BytesIO(small)).size == (160, 80)
 
 
-def test_a_decoder_knows_no_token_of_the_service(
+def test_a_decoder_does_not_see_secrets_in_the_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("EVERGROW_TOKEN", "secret")
@@ -78,7 +78,7 @@ def test_a_decoder_knows_no_token_of_the_service(
         assert b"EVERGROW_TOKEN" not in environment.read_bytes()
 
 
-def test_a_decoder_is_ended_before_the_service_when_memory_runs_out() -> None:
+def test_decoders_are_killed_before_the_service_when_memory_runs_out() -> None:
     decoder = DecoderProcess(PREPROCESSING, DecoderLimits())
     try:
         decoder.wait_until_ready()
@@ -121,11 +121,11 @@ def test_what_phones_append_to_pictures_is_allowed(rest: bytes) -> None:
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM"])
-def test_plain_pictures_hide_nothing(kind: str) -> None:
+def test_ordinary_pictures_are_not_polyglots(kind: str) -> None:
     check_not_polyglot(picture(kind), kind)
 
 
-def test_a_progressive_picture_hides_nothing() -> None:
+def test_a_progressive_jpeg_is_not_a_polyglot() -> None:
     check_not_polyglot(picture(size=(640, 480), progressive=True), "JPEG")
 
 
@@ -140,7 +140,7 @@ def test_vectors_are_those_of_the_embedder(decoders: DecoderPool, tmp_path: Path
     np.testing.assert_allclose(found, embedder.transform(pictures), rtol=1e-6)
 
 
-def test_what_fails_after_the_network_fails_one_request(decoders: DecoderPool) -> None:
+def test_an_error_after_the_network_fails_one_request(decoders: DecoderPool) -> None:
     model = OnnxModel(onnx_model(("n", 3, 32, 32)).SerializeToString())
     embedder = Embedder(model, preprocessing=PREPROCESSING, cache=False)
     one = decoders.submit(picture()).result().pixels
@@ -160,12 +160,12 @@ def test_an_embedder_that_is_a_function_cannot_be_served() -> None:
 @pytest.mark.parametrize(
     "content", [b"\xff\xff\xff\xff", b"\x00\x00\x00\x02[]", b"\x00\x00\x00\x02{}", b"\x00\x00"]
 )
-def test_a_message_that_is_none_is_an_error(content: bytes) -> None:
+def test_an_invalid_frame_is_an_error(content: bytes) -> None:
     with pytest.raises(FrameError):
         read_frame(io.BytesIO(content), max_bytes=10)
 
 
-def test_a_message_is_not_read_beyond_its_limit() -> None:
+def test_a_frame_is_not_read_beyond_its_limit() -> None:
     file = io.BytesIO()
     write_frame(file, {}, [b"12345678901"])
     file.seek(0)
@@ -173,7 +173,7 @@ def test_a_message_is_not_read_beyond_its_limit() -> None:
         read_frame(file, max_bytes=10)
 
 
-def test_messages_come_as_they_were_sent() -> None:
+def test_frames_arrive_as_they_were_sent() -> None:
     source, target = os.pipe()
     with open(source, "rb", buffering=0) as reading, open(target, "wb", buffering=0) as writing:
         write_frame(writing, {"a": 1}, [b"x", b""])

@@ -38,7 +38,7 @@ def taken(queue: FairQueue, seconds: float = 1.0) -> str:
     return job.content.decode()
 
 
-def test_owners_take_turns_however_many_images_one_has() -> None:
+def test_owners_are_served_fairly_however_many_images_one_has() -> None:
     queue = FairQueue(99)
     queue.put(request("a", "a1", "a2", "a3", "a4"))
     queue.put(request("b", "b1", "b2"))
@@ -58,14 +58,14 @@ def test_large_images_of_one_owner_count_as_many_small_ones_of_another() -> None
     assert order == ["A", "a", "b", "c", "d", "B", "e"]
 
 
-def test_requests_of_one_owner_take_turns() -> None:
+def test_requests_of_one_owner_are_served_round_robin() -> None:
     queue = FairQueue(99)
     queue.put(request("a", "1a", "1b", "1c"))
     queue.put(request("a", "2a"))
     assert [taken(queue) for _ in range(4)] == ["1a", "2a", "1b", "1c"]
 
 
-def test_who_was_away_has_not_saved_up_turns() -> None:
+def test_an_idle_owner_does_not_save_up_time() -> None:
     queue = FairQueue(99)
     queue.put(request("busy", *"abcdefgh"))
     for _ in range(4):
@@ -74,7 +74,7 @@ def test_who_was_away_has_not_saved_up_turns() -> None:
     assert [taken(queue) for _ in range(5)] == ["1", "e", "2", "f", "3"]
 
 
-def test_more_images_of_one_owner_than_may_wait_are_refused_and_others_are_not() -> None:
+def test_one_owner_may_not_queue_too_many_images_but_others_may() -> None:
     queue = FairQueue(4)
     queue.put(request("a", *"123"))
     with pytest.raises(TooManyImagesError, match="3 images"):
@@ -83,7 +83,7 @@ def test_more_images_of_one_owner_than_may_wait_are_refused_and_others_are_not()
     assert len(queue) == 11
 
 
-def test_what_is_dropped_makes_room() -> None:
+def test_dropped_images_free_their_place_in_the_queue() -> None:
     queue = FairQueue(4)
     first = request("a", *"123")
     queue.put(first)
@@ -94,7 +94,7 @@ def test_what_is_dropped_makes_room() -> None:
     assert queue.drop(first) == []
 
 
-def test_whose_images_take_long_leaves_a_decoder_to_others() -> None:
+def test_an_owner_of_slow_images_leaves_a_decoder_to_others() -> None:
     queue = FairQueue(99, n_decoders=3)
     queue.put(request("slow", *"abcdef"))
     assert taken(queue, seconds=5.0) == "a"
@@ -109,7 +109,7 @@ def test_whose_images_take_long_leaves_a_decoder_to_others() -> None:
     assert taken(queue) == "d"
 
 
-def test_whose_images_are_quick_has_all_decoders() -> None:
+def test_an_owner_of_fast_images_may_use_all_decoders() -> None:
     queue = FairQueue(99, n_decoders=2)
     queue.put(request("quick", *"abc"))
     assert taken(queue, seconds=0.1) == "a"
@@ -142,7 +142,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> type[Held]:
     return Held
 
 
-def test_images_that_wait_are_not_decoded_once_their_request_is_over(held: type[Held]) -> None:
+def test_queued_images_of_a_finished_request_are_not_decoded(held: type[Held]) -> None:
     with DecoderPool(PREPROCESSING, n_processes=1) as pool:
         begun = pool.submit(b"first", owner="a")
         rest = pool.submit_all([b"x"] * 30, owner="a")
@@ -153,7 +153,7 @@ def test_images_that_wait_are_not_decoded_once_their_request_is_over(held: type[
         assert all(one.cancelled() for one in rest.results)
 
 
-def test_images_of_one_request_may_take_so_long_together(held: type[Held]) -> None:
+def test_images_of_one_request_have_a_total_timeout(held: type[Held]) -> None:
     limits = DecoderLimits(seconds_together=0.0)
     held.go.set()
     with DecoderPool(PREPROCESSING, n_processes=1, limits=limits) as pool:
@@ -164,7 +164,7 @@ def test_images_of_one_request_may_take_so_long_together(held: type[Held]) -> No
         assert pool.submit(b"3").result().width == 8
 
 
-def test_stopping_does_not_wait_for_images_that_wait(held: type[Held]) -> None:
+def test_stopping_does_not_wait_for_queued_images(held: type[Held]) -> None:
     with DecoderPool(PREPROCESSING, n_processes=1) as pool:
         rest = pool.submit_all([b"x"] * 500).results[1:]
     assert all(isinstance(one.exception(), DecoderError) for one in rest)
@@ -199,7 +199,7 @@ class Network:
         return np.zeros((len(images), 2), np.float32)
 
 
-def test_what_was_cancelled_is_neither_computed_nor_the_end_of_a_thread() -> None:
+def test_cancelled_work_is_not_computed_and_the_thread_goes_on() -> None:
     network: Any = Network()
     image = np.zeros((8, 8, 3), np.uint8)
     with BatchEmbedder(network) as embedder:
@@ -218,7 +218,7 @@ def test_what_was_cancelled_is_neither_computed_nor_the_end_of_a_thread() -> Non
     assert network.n_images == [1, 3, 1]
 
 
-def test_nothing_waits_after_the_end() -> None:
+def test_a_closed_queue_is_empty() -> None:
     queue = FairQueue(9)
     queue.put(request("a", *"123"))
     left = queue.close()

@@ -53,7 +53,7 @@ def test_all_but_health_and_the_page_is_protected(served: Served) -> None:
 
 
 @pytest.mark.parametrize("kind", ["missing", "wrong", "expired", "revoked"])
-def test_no_route_takes_a_token_that_is_not_good(served: Served, kind: str) -> None:
+def test_no_route_accepts_an_invalid_token(served: Served, kind: str) -> None:
     folder = served.service.folder
     token = {
         "missing": lambda: None,
@@ -83,12 +83,12 @@ def test_a_token_to_teach_opens_every_route(served: Served) -> None:
         assert ask(served, operation, "teach").status_code not in refused, operation
 
 
-def test_what_is_public_needs_no_token(served: Served) -> None:
+def test_public_paths_need_no_token(served: Served) -> None:
     assert served.get("/healthz", token=None).json() == {"status": "alive"}
     assert served.get("/readyz", token=None).json() == {"status": "ready"}
 
 
-def test_a_route_that_is_still_to_come_is_protected() -> None:
+def test_a_future_route_is_protected() -> None:
     assert needed_scope("POST", "/v1/new") == "teach"
     assert needed_scope("PUT", "/anything") == "teach"
     assert needed_scope("GET", "/v1/new") == "read"
@@ -98,13 +98,13 @@ def test_a_route_that_is_still_to_come_is_protected() -> None:
 @pytest.mark.parametrize(
     "header", ["", "Bearer", "Bearer ", "Basic abc", "Bearer \xff", "x" * 9999]
 )
-def test_strange_authorizations_are_none(served: Served, header: str) -> None:
+def test_invalid_authorization_headers_are_ignored(served: Served, header: str) -> None:
     headers = {"Authorization": header.encode("latin-1")}
     answer = served.client.get("/v1/classes", headers=headers)
     assert answer.status_code == HTTPStatus.UNAUTHORIZED
 
 
-def test_two_tokens_are_none(served: Served) -> None:
+def test_two_tokens_are_ignored(served: Served) -> None:
     headers = [("Authorization", f"Bearer {served.read}"), ("Authorization", "Bearer x")]
     assert served.client.get("/v1/classes", headers=headers).status_code == HTTPStatus.UNAUTHORIZED
 
@@ -119,7 +119,7 @@ def test_a_token_revoked_while_the_service_runs_is_refused_at_once(served: Serve
     assert "revoked" in answer.json()["detail"]
 
 
-def test_a_token_stands_in_no_answer_and_no_log(
+def test_tokens_are_in_no_response_and_no_log(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("INFO"):

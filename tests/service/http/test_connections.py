@@ -145,7 +145,7 @@ def connected() -> Iterator[Connected]:
         task.close()
 
 
-def test_a_connection_that_asks_again_and_again_stays(connected: Connected) -> None:
+def test_a_busy_connection_stays_open(connected: Connected) -> None:
     for number in range(200):
         connected.send(REQUEST)
         assert connected.transport.written.count(b" 200 ") == number + 1
@@ -153,14 +153,14 @@ def test_a_connection_that_asks_again_and_again_stays(connected: Connected) -> N
     assert not connected.transport.ended
 
 
-def test_a_connection_that_asks_now_and_then_stays(connected: Connected) -> None:
+def test_a_connection_with_occasional_requests_stays_open(connected: Connected) -> None:
     for _ in range(5):
         connected.send(REQUEST)
         connected.loop.go_on(KEEP_ALIVE_SECONDS - 1)
     assert not connected.transport.ended
 
 
-def test_a_connection_that_asks_no_more_is_closed(connected: Connected) -> None:
+def test_an_idle_connection_is_closed(connected: Connected) -> None:
     connected.send(REQUEST)
     connected.loop.go_on(KEEP_ALIVE_SECONDS)
     assert connected.transport.ended == "closed"
@@ -174,9 +174,7 @@ def test_a_connection_that_sends_nothing_is_closed_in_time(connected: Connected)
 
 
 @pytest.mark.parametrize("n_before", [0, 1])
-def test_a_head_that_comes_byte_by_byte_ends_its_connection(
-    connected: Connected, n_before: int
-) -> None:
+def test_headers_that_arrive_byte_by_byte_time_out(connected: Connected, n_before: int) -> None:
     for _ in range(n_before):
         connected.send(REQUEST)
         connected.loop.go_on(10)
@@ -187,23 +185,23 @@ def test_a_head_that_comes_byte_by_byte_ends_its_connection(
     assert connected.transport.ended == "closed"
 
 
-def test_a_request_may_take_longer_than_its_head(connected: Connected) -> None:
+def test_a_request_may_take_longer_than_the_header_timeout(connected: Connected) -> None:
     connected.send(REQUEST.replace(b"/healthz", b"/slow"))
     connected.loop.go_on(10 * HEAD_SECONDS)
     assert not connected.transport.ended
 
 
-def test_a_closed_connection_whose_client_takes_nothing_is_cut(connected: Connected) -> None:
+def test_a_closing_connection_whose_client_does_not_read_is_aborted(connected: Connected) -> None:
     connected.loop.go_on(2 * HEAD_SECONDS)
     assert connected.transport.ended == "aborted"
 
 
-def test_a_connection_that_ended_is_not_watched(connected: Connected) -> None:
+def test_timers_of_a_closed_connection_are_cancelled(connected: Connected) -> None:
     connected.protocol.connection_lost(None)
     assert all(timer.is_cancelled for timer in connected.loop.timers)
 
 
-def test_what_is_no_http_is_a_problem_with_safe_headers(connected: Connected) -> None:
+def test_invalid_http_gets_a_problem_with_security_headers(connected: Connected) -> None:
     connected.send(b"\x16\x03\x01 hello\r\n\r\n")
     head, _, body = connected.transport.written.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400 ")
@@ -213,7 +211,7 @@ def test_what_is_no_http_is_a_problem_with_safe_headers(connected: Connected) ->
     assert connected.transport.ended == "closed"
 
 
-def test_a_broken_body_after_the_answer_began_only_ends_the_connection(
+def test_an_invalid_body_after_the_response_began_closes_the_connection(
     connected: Connected,
 ) -> None:
     head = REQUEST.replace(b"GET", b"POST").replace(b"Host", b"Transfer-Encoding: chunked\r\nHost")
@@ -248,7 +246,7 @@ def test_connections_beyond_the_limit_are_closed_until_others_end(listening: Lis
         one.close()
 
 
-def test_a_lack_of_files_is_told_once_per_try(
+def test_a_lack_of_file_descriptors_is_logged_once(
     listening: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_: socket.socket) -> Any:
@@ -265,7 +263,7 @@ def test_a_lack_of_files_is_told_once_per_try(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
 @pytest.mark.parametrize(("soft", "hard", "most"), [(256, 4096, 1000), (256, 256, 128)])
-def test_connections_leave_files_for_the_rest(
+def test_connections_leave_file_descriptors_for_the_rest(
     soft: int, hard: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import resource
@@ -278,7 +276,7 @@ def test_connections_leave_files_for_the_rest(
 
 
 @pytest.mark.parametrize(("tls", "limited"), [(ssl.create_default_context(), True), (None, False)])
-def test_a_handshake_must_end_in_time(
+def test_a_handshake_has_a_timeout(
     tls: ssl.SSLContext | None, limited: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = {}
@@ -298,7 +296,7 @@ def test_a_handshake_must_end_in_time(
     assert (given.get("ssl_handshake_timeout", 60) < 60) is limited
 
 
-def test_a_client_that_takes_nothing_of_its_answer_is_let_go(connected: Connected) -> None:
+def test_a_client_that_does_not_read_its_response_is_disconnected(connected: Connected) -> None:
     connected.send(REQUEST)
     connected.transport.n_left = 1000
     connected.loop.go_on(2 * Connection.send_seconds)
@@ -317,7 +315,7 @@ def test_a_client_that_reads_slowly_gets_its_answer(connected: Connected, takes:
     assert not connected.transport.ended
 
 
-def test_a_connection_that_is_gone_is_not_watched(connected: Connected) -> None:
+def test_the_send_timer_of_a_lost_connection_is_cancelled(connected: Connected) -> None:
     connected.protocol.connection_lost(None)
     connected.transport.n_left = 1000
     connected.loop.go_on(9 * Connection.send_seconds)

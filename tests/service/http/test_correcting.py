@@ -11,7 +11,7 @@ from tests.service.conftest import A, B, Served
 from tests.service.http.test_routes import names
 
 
-def test_several_examples_are_changed_and_undone_at_once(served: Served) -> None:
+def test_several_examples_are_one_change_with_one_undo(served: Served) -> None:
     for label, embedding in (("mug", A), ("pen", B), ("pen", B)):
         served.teach_one(label, embedding)
     change = served.post("/v1/relabel", {"examples": [1, 2], "label": "cup", "fine": "red"}).json()

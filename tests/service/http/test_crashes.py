@@ -62,7 +62,7 @@ def test_nothing_acknowledged_is_lost_or_taught_twice_when_the_service_is_killed
     assert found.n_acknowledged >= N_CLIENTS
 
 
-def test_a_full_disk_refuses_clearly_and_goes_on_when_there_is_room(
+def test_a_full_disk_refuses_clearly_and_continues_with_free_space(
     network: Path, tmp_path: Path
 ) -> None:
     try:
@@ -74,7 +74,7 @@ def test_a_full_disk_refuses_clearly_and_goes_on_when_there_is_room(
     assert found.n_full == 8
 
 
-def test_invented_requests_get_answers_that_the_openapi_document_names(
+def test_generated_requests_get_responses_of_the_openapi_document(
     served: tuple[ServiceProcess, Tokens],
 ) -> None:
     service, tokens = served
@@ -84,7 +84,7 @@ def test_invented_requests_get_answers_that_the_openapi_document_names(
     assert found.n_tested == found.n_operations
 
 
-def test_hostile_files_are_refused_with_a_reason_and_memory_comes_back(
+def test_malicious_files_are_refused_with_a_reason_and_memory_is_released(
     served: tuple[ServiceProcess, Tokens],
 ) -> None:
     service, tokens = served

@@ -36,7 +36,7 @@ def acknowledged(example: int, content: str) -> Acknowledged:
     ],
     ids=["whole", "lost", "another class", "twice", "untold"],
 )
-def test_lost_duplicate_and_untold_examples_are_counted(
+def test_lost_duplicate_and_unknown_examples_are_counted(
     found: dict[int, tuple[str, str]], expected: tuple[int, int, int]
 ) -> None:
     assert compare([acknowledged(1, "x"), acknowledged(2, "y")], found) == expected
@@ -55,13 +55,13 @@ def test_no_photograph_comes_twice() -> None:
     assert len({*photographs(50, n_drawn=2), *photographs(50, n_drawn=2, first=50)}) == 100
 
 
-def test_a_vector_survives_its_way_as_json() -> None:
+def test_a_vector_survives_json() -> None:
     row = np.random.default_rng(0).normal(size=7).astype(np.float32)
     _, content = embedding_body(row, "a")
     assert row_digest(np.array(json.loads(content)["embedding"], np.float32)) == row_digest(row)
 
 
-def test_a_raw_answer_that_comes_in_pieces_is_read_whole() -> None:
+def test_a_raw_response_in_pieces_is_read_completely() -> None:
     near, far = socket.socketpair()
     answer = b"HTTP/1.1 201 Created\r\nContent-Length: 11\r\nServer: x\r\n\r\nhello world"
 
@@ -87,7 +87,7 @@ def test_only_a_4xx_with_a_reason_counts_as_refused(status: int) -> None:
     assert Refusal("x", 422, "why", 0.0).refused
 
 
-def test_a_full_disk_leaves_the_room_that_was_asked_for(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_requested_space(tmp_path: Path) -> None:
     try:
         with small_disk(tmp_path / "disk", 1 << 20) as disk:
             FullDisk(disk).leave(8192)

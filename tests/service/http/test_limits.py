@@ -23,13 +23,13 @@ class TestNarrow:
     def settings(self) -> Settings:
         return Settings(rate=0.001, burst=3, max_request_bytes=2000, max_bytes_at_once=3000)
 
-    def test_a_token_that_comes_too_often_is_asked_to_wait(self, served: Served) -> None:
+    def test_a_token_over_the_rate_limit_is_asked_to_wait(self, served: Served) -> None:
         statuses = [served.get("/v1/classes").status_code for _ in range(4)]
         assert statuses == [200, 200, 200, HTTPStatus.TOO_MANY_REQUESTS]
         answer = served.get("/v1/classes")
         assert int(answer.headers["retry-after"]) > 100
 
-    def test_one_token_does_not_use_up_what_another_has(self, served: Served) -> None:
+    def test_rate_limits_are_per_token(self, served: Served) -> None:
         for _ in range(4):
             served.get("/v1/classes")
         assert served.get("/v1/classes", token="read").status_code == HTTPStatus.OK
@@ -51,7 +51,7 @@ class TestOneAtATime:
     def settings(self) -> Settings:
         return Settings(max_request_bytes=4000, max_bytes_at_once=3000)
 
-    def test_more_bytes_than_fit_at_once_are_asked_to_come_later(self, served: Served) -> None:
+    def test_more_bytes_than_fit_into_memory_are_refused_for_now(self, served: Served) -> None:
         headers = {"Content-Type": "application/json"}
         answer = served.ask("POST", "/v1/examples", content=bytes(3500), headers=headers)
         assert answer.status_code == HTTPStatus.SERVICE_UNAVAILABLE
@@ -61,7 +61,7 @@ class TestOneAtATime:
 
 
 @pytest.mark.parametrize("path", ["/", "/healthz", "/v1/classes", "/v1/nothing", "/metrics"])
-def test_every_answer_has_the_headers_that_keep_browsers_safe(served: Served, path: str) -> None:
+def test_every_response_has_the_security_headers(served: Served, path: str) -> None:
     headers = served.get(path).headers
     assert headers["content-security-policy"] == CONTENT_SECURITY_POLICY
     assert headers["x-content-type-options"] == "nosniff"
@@ -96,7 +96,7 @@ def test_a_service_is_not_ready_before_its_workspace_is_open(folder: Path) -> No
     assert "retry-after" in answer.headers
 
 
-def test_a_service_that_stops_teaches_nothing_new_and_still_answers(served: Served) -> None:
+def test_a_stopping_service_refuses_changes_and_still_predicts(served: Served) -> None:
     served.teach_one("mug", A)
     served.service.refuse_changes()
     assert served.teach_one("mug", B).status_code == HTTPStatus.SERVICE_UNAVAILABLE
@@ -130,7 +130,7 @@ def test_two_of_the_longest_requests_fit_at_once(n_bytes: int) -> None:
         (b"--x\r\nA: " + b"a" * 9999, "multipart/form-data; boundary=x"),
     ],
 )
-def test_a_form_that_is_none_is_refused(body: bytes, kind: str) -> None:
+def test_an_invalid_form_is_refused(body: bytes, kind: str) -> None:
     with pytest.raises(ProblemError) as refused:
         parse_form(body, kind, max_parts=3)
     assert refused.value.status == HTTPStatus.UNPROCESSABLE_ENTITY
@@ -154,7 +154,7 @@ def test_only_files_of_known_kinds_are_served(tmp_path: Path) -> None:
             page.response(name, request)
 
 
-def test_the_page_is_not_sent_again_as_long_as_it_is_the_same(tmp_path: Path) -> None:
+def test_an_unchanged_page_is_not_sent_again(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("page")
     page = PageFiles(tmp_path)
     scope = {"type": "http", "headers": [], "path": "/", "query_string": b""}

@@ -49,7 +49,7 @@ def warn() -> None:
     ],
     ids=["thread", "ignored", "warning", "loop", "server"],
 )
-def test_whatever_happens_is_one_json_line(
+def test_every_event_is_one_json_line(
     happen: Callable[[], None], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with log_to_stderr(json_lines=True):
@@ -58,7 +58,7 @@ def test_whatever_happens_is_one_json_line(
     assert said in json.loads(line)["message"]
 
 
-def test_logs_of_others_are_as_before_afterwards() -> None:
+def test_logging_is_restored_afterwards() -> None:
     def state() -> tuple[object, ...]:
         loggers = [logging.getLogger(name) for name in (None, "uvicorn", "evergrow.service")]
         hooks = (threading.excepthook, sys.unraisablehook, warnings.showwarning)
@@ -71,7 +71,7 @@ def test_logs_of_others_are_as_before_afterwards() -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "BREW"])
-def test_a_request_is_logged_with_the_method_it_came_with(
+def test_a_request_is_logged_with_its_own_method(
     served: Served, caplog: pytest.LogCaptureFixture, method: str
 ) -> None:
     caplog.set_level(logging.INFO, "evergrow.service")
@@ -80,7 +80,7 @@ def test_a_request_is_logged_with_the_method_it_came_with(
     assert (facts["method"], facts["actor"]) == (method, "teacher")
 
 
-def test_methods_that_nobody_serves_do_not_grow_the_metrics(served: Served) -> None:
+def test_unknown_methods_do_not_grow_the_metrics(served: Served) -> None:
     for number in range(3):
         served.ask(f"BREW{number}", "/healthz", token=None)
     served.ask("POST", "/healthz", token=None)

@@ -34,7 +34,7 @@ def decoders() -> Iterator[DecoderPool]:
 
 
 @pytest.mark.parametrize("name", CORPUS)
-def test_a_hostile_file_is_refused_with_the_reason(decoders: DecoderPool, name: str) -> None:
+def test_a_malicious_file_is_refused_with_the_reason(decoders: DecoderPool, name: str) -> None:
     content, statuses, word = CORPUS[name]
     with pytest.raises(RefusedImageError) as refused:
         decoders.submit(content, thumbnail=True).result()
@@ -44,7 +44,7 @@ def test_a_hostile_file_is_refused_with_the_reason(decoders: DecoderPool, name: 
     assert decoders.submit(picture()).result().width == 64
 
 
-def test_the_whole_corpus_over_http_leaves_the_service_as_it_was(served_images: Served) -> None:
+def test_the_service_survives_all_malicious_files(served_images: Served) -> None:
     teach(served_images, picture())
     process = psutil.Process()
     before = _memory(process)
@@ -103,7 +103,7 @@ def test_an_image_that_needs_too_much_memory_is_refused() -> None:
         assert pool.submit(picture()).result().width == 64
 
 
-def test_a_decoder_that_dies_costs_one_image() -> None:
+def test_a_crashed_decoder_fails_one_image() -> None:
     with DecoderPool(Preprocessing(size=8), n_processes=1) as pool:
         pool.submit(picture()).result()
         (first,) = pool.pids

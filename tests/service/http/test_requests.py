@@ -36,7 +36,7 @@ def members(length: int) -> bytes:
     ],
     ids=["members", "lists", "depth of lists", "depth of objects"],
 )
-def test_structure_that_no_request_needs_is_not_even_read(
+def test_excessive_structure_is_refused_before_parsing(
     body: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evergrow.service.http.requests.from_json", None)
@@ -45,7 +45,7 @@ def test_structure_that_no_request_needs_is_not_even_read(
 
 
 @pytest.mark.parametrize("wrong", ["1e7", '"a"', "null", "true", "[]"])
-def test_only_the_first_wrong_number_is_told(wrong: str) -> None:
+def test_only_the_first_wrong_number_is_reported(wrong: str) -> None:
     body = f'{{"embeddings":[[{",".join([wrong] * 1000)}]]}}'
     with pytest.raises(ProblemError) as refused:
         parse_json(body.encode(), PredictBody)
@@ -53,7 +53,7 @@ def test_only_the_first_wrong_number_is_told(wrong: str) -> None:
     assert ";" not in refused.value.detail
 
 
-def test_few_of_many_unknown_members_are_told() -> None:
+def test_only_a_few_unknown_members_are_listed() -> None:
     with pytest.raises(ProblemError) as refused:
         parse_json(members(10_000), LabelBody)
     assert refused.value.detail == "k0: unknown; k1: unknown; k2: unknown"
@@ -66,14 +66,14 @@ def test_numbers_of_thousands_of_digits_are_refused(length: int) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/forget", "/v1/rename", "/v1/undo", "/v1/split"])
-def test_changes_have_little_to_say(served: Served, path: str) -> None:
+def test_bodies_of_changes_are_short(served: Served, path: str) -> None:
     answer = post(served, path, b'{"label":"' + b"a" * MAX_NAMES_BYTES + b'"}')
     assert answer.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     assert str(MAX_NAMES_BYTES) in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("path", ["/v1/predictions", "/v1/examples"])
-def test_embeddings_have_no_more_to_say_than_their_numbers(served: Served, path: str) -> None:
+def test_bodies_of_embeddings_are_limited_by_their_length(served: Served, path: str) -> None:
     served.teach_one("mug", A)
     answer = post(served, path, b'{"embeddings":[[' + b"1," * 40_000 + b"1]]}")
     assert answer.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE

@@ -19,7 +19,7 @@ def names(served: Served) -> dict[str, int]:
     return {item["name"]: item["n_examples"] for item in items}
 
 
-def test_what_was_taught_is_predicted(served: Served) -> None:
+def test_a_taught_class_is_predicted(served: Served) -> None:
     assert served.teach_one("mug", A).status_code == HTTPStatus.CREATED
     assert served.teach_one("pen", B).status_code == HTTPStatus.CREATED
     answer = served.post("/v1/predictions", {"embeddings": [A, B]}, token="read").json()
@@ -27,7 +27,7 @@ def test_what_was_taught_is_predicted(served: Served) -> None:
     assert answer["event"] >= 2
 
 
-def test_the_answer_to_teaching_says_what_became_of_it(served: Served) -> None:
+def test_the_response_to_teaching_has_the_example_and_its_class(served: Served) -> None:
     answer = served.teach_one(" mug ", A, body={"fine": "red"})
     body = answer.json()
     assert body["class"] == {"name": "mug", "n_examples": 1, "new": True}
@@ -57,7 +57,9 @@ def test_nothing_can_be_predicted_before_anything_is_taught(served: Served) -> N
         ({"embedding": A, "label": "mug", "colour": "red"}, "colour"),
     ],
 )
-def test_a_wrong_lesson_is_refused_with_the_reason(served: Served, body: dict, said: str) -> None:
+def test_an_invalid_example_is_refused_with_the_reason(
+    served: Served, body: dict, said: str
+) -> None:
     answer = served.post("/v1/examples", body)
     assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
     assert said in answer.json()["detail"]
@@ -67,14 +69,14 @@ def test_a_wrong_lesson_is_refused_with_the_reason(served: Served, body: dict, s
 @pytest.mark.parametrize(
     "content", [b"", b"{", b"[]", b'{"embedding": [NaN], "label": "a"}', b"\xff"]
 )
-def test_a_body_that_is_no_json_is_refused(served: Served, content: bytes) -> None:
+def test_a_body_that_is_not_json_is_refused(served: Served, content: bytes) -> None:
     answer = served.ask(
         "POST", "/v1/examples", content=content, headers={"Content-Type": "application/json"}
     )
     assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
 
 
-def test_another_kind_of_body_is_refused(served: Served) -> None:
+def test_another_media_type_is_refused(served: Served) -> None:
     answer = served.ask("POST", "/v1/examples", data={"label": "mug"})
     assert answer.status_code == HTTPStatus.UNSUPPORTED_MEDIA_TYPE
     answer = served.ask("POST", "/v1/examples", files={"image": b"x"}, data={"label": "mug"})
@@ -109,7 +111,7 @@ def test_a_key_undoes_once(served: Served) -> None:
     assert names(served) == {"mug": 1}
 
 
-def test_keys_of_different_tokens_do_not_meet(served: Served) -> None:
+def test_keys_of_different_tokens_are_independent(served: Served) -> None:
     from evergrow.workspace.tokens import Tokens
 
     other = Tokens(served.service.folder).add("other", "teach")
@@ -119,7 +121,7 @@ def test_keys_of_different_tokens_do_not_meet(served: Served) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "a b", "a" * 256, "\xe9"])
-def test_a_strange_key_is_refused(served: Served, key: str) -> None:
+def test_an_invalid_key_is_refused(served: Served, key: str) -> None:
     answer = served.teach_one("mug", A, headers={"Idempotency-Key": key.encode("latin-1")})
     assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
 
@@ -188,7 +190,7 @@ def test_a_class_is_split_once_its_finer_names_have_examples(served: Served) -> 
     assert served.post("/v1/unsplit", {"label": "mug"}).status_code == HTTPStatus.OK
 
 
-def test_an_example_is_corrected_and_taken_away(served: Served) -> None:
+def test_an_example_is_corrected_and_removed(served: Served) -> None:
     number = served.teach_one("mug", A, body={"fine": "red"}).json()["example"]["id"]
     path = f"/v1/examples/{number}"
     assert served.ask("PATCH", path, json={"fine": None}).status_code == HTTPStatus.OK
@@ -203,7 +205,7 @@ def test_an_example_is_corrected_and_taken_away(served: Served) -> None:
     assert served.ask("DELETE", path).status_code == HTTPStatus.NOT_FOUND
 
 
-def test_an_example_without_an_image_has_none_to_show(served: Served) -> None:
+def test_an_example_without_an_image_has_no_thumbnail(served: Served) -> None:
     number = served.teach_one("mug", A).json()["example"]["id"]
     for what in ("thumbnail", "image"):
         answer = served.get(f"/v1/examples/{number}/{what}")
@@ -240,13 +242,13 @@ def test_wrong_parameters_are_refused(served: Served, query: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["status", "openapi.json", "classes", "review", "confusion"])
-def test_parameters_that_nobody_knows_are_refused(served: Served, path: str) -> None:
+def test_unknown_parameters_are_refused(served: Served, path: str) -> None:
     prefix = "/" if "." in path else "/v1/"
     answer = served.get(f"{prefix}{path}?colour=red")
     assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
 
 
-def test_all_that_the_openapi_document_refers_to_is_in_it(served: Served) -> None:
+def test_references_in_the_openapi_document_resolve(served: Served) -> None:
     answer = served.get("/openapi.json")
     asked = re.findall(r'"#/components/schemas/([^"]+)"', answer.text)
     assert set(asked) <= answer.json()["components"]["schemas"].keys()
@@ -263,7 +265,7 @@ def test_a_listing_that_did_not_change_is_not_sent_again(served: Served, path: s
     assert served.get(path, headers={"If-None-Match": tag}).status_code == HTTPStatus.OK
 
 
-def test_a_tag_does_not_outlive_the_service_that_gave_it(served: Served, tmp_path) -> None:
+def test_an_etag_is_not_valid_after_a_restart(served: Served, tmp_path) -> None:
     served.service.workspace.backup(tmp_path / "copy")
     served.teach_one("mug", A)
     tag = served.get("/v1/examples").headers["etag"]
@@ -276,7 +278,7 @@ def test_a_tag_does_not_outlive_the_service_that_gave_it(served: Served, tmp_pat
     assert answer.status_code == HTTPStatus.OK
 
 
-def test_two_keys_are_one_too_many(served: Served) -> None:
+def test_two_keys_are_refused(served: Served) -> None:
     keys = [("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
     headers = [("Authorization", f"Bearer {served.teach}"), *keys]
     body = {"embedding": A, "label": "mug"}
@@ -285,19 +287,19 @@ def test_two_keys_are_one_too_many(served: Served) -> None:
     assert "Idempotency-Key" in answer.json()["detail"]
 
 
-def test_tags_of_different_pages_differ(served: Served) -> None:
+def test_etags_of_different_pages_differ(served: Served) -> None:
     tags = {served.get(f"/v1/classes?limit={n}").headers["etag"] for n in (1, 2)}
     assert len(tags) == 2
 
 
-def test_events_say_who_did_what(served: Served) -> None:
+def test_events_have_an_actor_and_a_kind(served: Served) -> None:
     served.teach_one("mug", A)
     served.post("/v1/rename", {"label": "mug", "to": "cup"})
     newest = served.get("/v1/events").json()["items"][0]
     assert (newest["kind"], newest["actor"]) == ("rename", "teacher")
 
 
-def test_status_tells_what_the_token_may(served: Served) -> None:
+def test_status_has_the_scopes_of_the_token(served: Served) -> None:
     assert served.get("/v1/status").json()["scopes"] == ["read", "teach"]
     assert served.get("/v1/status", token="read").json()["scopes"] == ["read"]
 
@@ -331,7 +333,7 @@ def test_confusion_counts_the_examples_of_the_assessment(served: Served) -> None
     assert body["counts"] == [[4, 0], [0, 4]]
 
 
-def test_more_embeddings_than_allowed_at_once_are_refused(served: Served) -> None:
+def test_more_embeddings_than_allowed_are_refused(served: Served) -> None:
     served.teach_one("mug", A)
     answer = served.post("/v1/predictions", {"embeddings": [A] * 33})
     assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
@@ -342,13 +344,13 @@ def test_head_is_get_without_a_body(served: Served) -> None:
     assert (answer.status_code, answer.content) == (HTTPStatus.OK, b"")
 
 
-def test_other_methods_are_told_which_there_are(served: Served) -> None:
+def test_other_methods_get_the_allowed_ones(served: Served) -> None:
     answer = served.ask("PUT", "/v1/examples/1")
     assert answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED
     assert answer.headers["allow"] == "DELETE, GET, HEAD, PATCH"
 
 
-def test_what_is_not_there_is_a_problem(served: Served) -> None:
+def test_an_unknown_path_is_a_problem(served: Served) -> None:
     answer = served.get("/v1/nothing")
     assert answer.status_code == HTTPStatus.NOT_FOUND
     assert answer.headers["content-type"] == "application/problem+json"

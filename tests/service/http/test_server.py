@@ -28,7 +28,7 @@ from tests.service.processes import ServiceProcess
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stopped by a signal")
 
 
-def test_a_service_that_is_stopped_keeps_all_it_acknowledged(folder: Path) -> None:
+def test_a_stopped_service_keeps_everything_it_acknowledged(folder: Path) -> None:
     token, _ = make_workspace(folder)
     acknowledged: list[int] = []
     rng = np.random.default_rng(0)
@@ -99,7 +99,7 @@ def test_tls(folder: Path, tmp_path: Path) -> None:
             assert not plain.recv(100).startswith(b"HTTP/1.1 200")
 
 
-def test_a_body_that_says_it_is_too_long_is_refused_though_the_client_sends_on(
+def test_a_body_with_a_too_large_content_length_is_refused_while_the_client_sends(
     running: ServiceProcess,
 ) -> None:
     connection = running.connection()
@@ -110,7 +110,7 @@ def test_a_body_that_says_it_is_too_long_is_refused_though_the_client_sends_on(
     connection.close()
 
 
-def test_a_body_that_comes_too_slowly_is_refused(running: ServiceProcess) -> None:
+def test_a_slow_body_is_refused(running: ServiceProcess) -> None:
     head = ["POST /v1/predictions HTTP/1.1", "Host: a", "Content-Length: 100"]
     head += [f"{name}: {value}" for name, value in running.headers.items()]
     with socket.create_connection(("127.0.0.1", running.port), timeout=30) as slow:
@@ -118,12 +118,12 @@ def test_a_body_that_comes_too_slowly_is_refused(running: ServiceProcess) -> Non
         assert slow.recv(1000).startswith(b"HTTP/1.1 408")
 
 
-def test_a_folder_that_is_no_workspace_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_workspace_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError):
         serve(tmp_path, port=0)
 
 
-def test_a_port_that_is_taken_is_named(folder: Path) -> None:
+def test_a_port_in_use_is_named(folder: Path) -> None:
     make_workspace(folder)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -150,7 +150,7 @@ def test_this_computer_is_served_without_tls(host: str) -> None:
 
 
 @pytest.mark.parametrize("size", ["0", "0.001", "1001"])
-def test_the_sizes_that_a_request_may_have_are_named(folder: Path, size: str) -> None:
+def test_the_openapi_document_has_the_limits_of_requests(folder: Path, size: str) -> None:
     found = CliRunner().invoke(main, ["serve", str(folder), "--max-request-mb", size])
     assert "0.01<=x<=1000" in found.output
 

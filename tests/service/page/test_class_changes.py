@@ -94,7 +94,7 @@ def test_all_pictures_of_a_class_are_named_by_one_request_and_one_undo(visit):
     assert visit.served.ask("v1/classes")["items"][0]["fine"] == []
 
 
-def test_a_class_whose_pictures_do_not_come_shows_none_of_another(opened):
+def test_a_class_whose_pictures_fail_to_load_shows_none_of_another(opened):
     visit = opened(expected=("status of 500",))
     visit.enter()
     page = visit.page

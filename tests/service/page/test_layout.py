@@ -45,7 +45,7 @@ def test_markup_in_names_stays_text_everywhere(visit):
     assert page.locator("main img[src='x'], main b, main script").count() == 0
 
 
-def test_a_wrong_token_is_told_and_a_right_one_enters_after_it(opened):
+def test_a_wrong_token_is_reported_and_a_right_one_works_after_it(opened):
     visit = opened(expected=(REFUSED,))
     visit.page.goto(visit.served.url)
     visit.page.fill("#token", "wrong")
@@ -56,7 +56,7 @@ def test_a_wrong_token_is_told_and_a_right_one_enters_after_it(opened):
     visit.page.wait_for_selector("#view-teach:not([hidden])")
 
 
-def test_a_token_that_may_only_read_sees_answers_but_cannot_teach(opened, visit):
+def test_a_read_token_sees_predictions_but_cannot_teach(opened, visit):
     visit.teach("mug", range(2))
     visit.teach("bowl", range(2))
     reader = opened()
@@ -102,7 +102,7 @@ def test_skipping_to_the_content_survives_a_reload(visit):
     page.wait_for_selector("#view-teach:not([hidden])")
 
 
-def test_on_a_phone_what_is_seen_its_name_and_the_shutter_are_in_sight_together(opened):
+def test_on_a_phone_the_picture_its_name_and_the_button_are_visible_together(opened):
     visit = opened(viewport=PHONE, has_touch=True, is_mobile=True)
     visit.enter()
     page = visit.page
@@ -127,7 +127,7 @@ def test_a_reader_of_an_empty_workspace_is_not_told_to_teach(opened):
     assert not visit.page.is_visible("#steps")
 
 
-def test_the_keyboard_leaves_out_one_picture_after_the_other(visit):
+def test_pictures_can_be_removed_by_keyboard(visit):
     page = visit.page
     visit.add("mug", range(3))
     page.focus("#tray-pictures .drop >> nth=1")

@@ -7,7 +7,7 @@ from tests.service.browsing import Visit
 UNREACHABLE = "Failed to load resource: net::ERR"
 
 
-def test_what_is_taught_without_the_service_is_sent_once_when_it_is_back(opened):
+def test_examples_taught_offline_are_sent_once_when_the_service_is_back(opened):
     visit = opened(expected=(UNREACHABLE,))
     visit.enter()
     page = visit.page
@@ -23,7 +23,7 @@ def test_what_is_taught_without_the_service_is_sent_once_when_it_is_back(opened)
     assert visit.served.counts() == {"mug": 2}
 
 
-def test_a_lesson_whose_answer_was_lost_is_not_taught_twice(opened):
+def test_an_example_whose_response_was_lost_is_not_taught_twice(opened):
     visit = opened(expected=(UNREACHABLE,))
     visit.enter()
     keys = []
@@ -46,7 +46,7 @@ def test_a_lesson_whose_answer_was_lost_is_not_taught_twice(opened):
     assert visit.served.counts() == {"mug": 1}
 
 
-def test_lessons_that_were_not_sent_survive_a_closed_tab(opened):
+def test_unsent_examples_survive_a_closed_tab(opened):
     visit = opened(expected=(UNREACHABLE,))
     visit.enter()
     visit.add("mug", range(1))
@@ -63,7 +63,7 @@ def test_lessons_that_were_not_sent_survive_a_closed_tab(opened):
     assert visit.served.counts() == {"mug": 1}
 
 
-def test_the_page_opens_and_is_taught_while_the_service_is_away(opened):
+def test_the_page_opens_and_teaches_offline(opened):
     visit = opened(expected=(UNREACHABLE,), service_workers="allow")
     visit.enter()
     page = visit.page
@@ -80,7 +80,7 @@ def test_the_page_opens_and_is_taught_while_the_service_is_away(opened):
     assert visit.served.counts() == {"mug": 1}
 
 
-def test_pictures_that_the_browser_refuses_to_keep_are_told_as_such(opened):
+def test_pictures_that_the_browser_cannot_store_are_reported(opened):
     visit = opened(expected=(UNREACHABLE,))
     visit.page.context.add_init_script(
         "IDBObjectStore.prototype.put = () => { throw new DOMException('full'); };"
@@ -101,7 +101,7 @@ def test_pictures_that_the_browser_refuses_to_keep_are_told_as_such(opened):
     assert visit.served.counts() == {"mug": 1}
 
 
-def test_what_another_window_sent_is_not_called_taken_back(opened):
+def test_an_example_sent_by_another_window_is_not_reported_as_withdrawn(opened):
     visit = opened(expected=(UNREACHABLE,))
     visit.enter()
     page = visit.page

@@ -34,7 +34,7 @@ def test_pictures_are_reviewed_by_keys_least_certain_first(visit):
     assert visit.served.counts() == {"mug": 3, "bowl": 3, "plant": 1}
 
 
-def test_enter_keeps_the_name_that_someone_taught_and_nobody_is_asked_again(visit):
+def test_enter_keeps_the_taught_name_and_the_picture_is_not_shown_again(visit):
     page = visit.page
     # A bowl by a mistake of the hand; everything else goes by its looks.
     visit.teach("mug", range(20, 21), label="bowl")
@@ -59,7 +59,7 @@ def test_enter_keeps_the_name_that_someone_taught_and_nobody_is_asked_again(visi
     assert kept in doubted()
 
 
-def test_what_looks_like_another_class_is_moved_by_its_number(visit):
+def test_a_doubtful_picture_is_moved_by_a_number_key(visit):
     page = visit.page
     visit.teach("mug", range(20, 21), label="bowl")
     visit.teach("mug", range(6))

@@ -48,7 +48,7 @@ def test_a_page_that_may_have_no_camera_says_why(opened):
     assert visit.page.is_disabled("#camera-start")
 
 
-def test_a_wrong_answer_is_corrected_with_one_click(visit):
+def test_a_wrong_prediction_is_corrected_with_one_click(visit):
     visit.teach("mug", range(2))
     visit.teach("bowl", range(2))
     visit.add("mug", range(10, 11))
@@ -57,7 +57,7 @@ def test_a_wrong_answer_is_corrected_with_one_click(visit):
     assert visit.served.counts() == {"mug": 2, "bowl": 3}
 
 
-def test_what_fits_nothing_is_offered_as_a_new_class(visit):
+def test_an_unknown_picture_is_offered_as_a_new_class(visit):
     visit.teach("mug", range(2))
     visit.teach("bowl", range(2))
 
@@ -124,7 +124,7 @@ def test_teaching_works_by_keyboard_alone(opened):
     assert visit.served.counts() == {}
 
 
-def test_pictures_higher_than_wide_are_seen_whole(visit):
+def test_tall_pictures_are_visible_as_a_whole(visit):
     page = visit.page
     page.set_input_files("#files", [portrait()])
     for view in ("teach", "review"):
@@ -135,7 +135,7 @@ def test_pictures_higher_than_wide_are_seen_whole(visit):
         assert shown["y"] >= viewer["y"]
 
 
-def test_a_camera_held_upright_is_seen_whole(opened):
+def test_an_upright_camera_is_visible_as_a_whole(opened):
     visit = opened()
     visit.page.context.add_init_script(
         """navigator.mediaDevices.getUserMedia = async () => {
@@ -188,7 +188,7 @@ COUNT_CAMERAS = """
 RUNNING = "window.tracks.filter((track) => track.readyState === 'live').length"
 
 
-def test_a_camera_that_is_allowed_when_nobody_looks_stays_off(opened):
+def test_a_camera_that_is_allowed_after_leaving_the_view_stays_off(opened):
     visit = opened()
     page = visit.page
     page.context.add_init_script(COUNT_CAMERAS)
@@ -203,7 +203,7 @@ def test_a_camera_that_is_allowed_when_nobody_looks_stays_off(opened):
     assert page.evaluate(RUNNING) == 1
 
 
-def test_a_camera_that_goes_away_is_noticed(opened):
+def test_a_camera_that_stops_is_reported(opened):
     visit = opened()
     page = visit.page
     page.context.add_init_script(COUNT_CAMERAS)

@@ -7,7 +7,7 @@ NOTHING_KNOWN = "the server responded with a status of 409"
 UNREACHABLE = "Failed to load resource: net::ERR"
 
 
-def test_undo_takes_back_what_its_button_says(opened):
+def test_undo_does_what_its_button_says(opened):
     visit = opened(expected=(NOTHING_KNOWN,))
     visit.enter()
     visit.teach("mug", range(2))
@@ -35,7 +35,7 @@ def slow_teaching(page):
     return held
 
 
-def test_undo_waits_for_what_is_on_its_way_and_takes_back_just_that(opened):
+def test_undo_waits_for_the_example_that_is_being_sent_and_undoes_just_that(opened):
     visit = opened(expected=(NOTHING_KNOWN,))
     visit.enter()
     page = visit.page
@@ -52,7 +52,7 @@ def test_undo_waits_for_what_is_on_its_way_and_takes_back_just_that(opened):
     assert visit.served.counts() == {"mug": 1}
 
 
-def test_undo_of_a_lesson_that_is_refused_on_its_way_takes_back_nothing(opened):
+def test_undo_of_an_example_that_is_refused_undoes_nothing(opened):
     visit = opened(expected=("status of 422",))
     visit.enter()
     page = visit.page
@@ -69,7 +69,7 @@ def test_undo_of_a_lesson_that_is_refused_on_its_way_takes_back_nothing(opened):
     assert visit.served.counts() == {"mug": 1}
 
 
-def test_a_lesson_that_may_have_been_learnt_is_not_called_taken_back(opened):
+def test_an_example_that_may_have_been_learnt_is_not_reported_as_withdrawn(opened):
     visit = opened(expected=(UNREACHABLE, NOTHING_KNOWN))
     visit.enter()
     page = visit.page

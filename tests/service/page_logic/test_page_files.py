@@ -49,7 +49,7 @@ def contrast(one, other):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read_on_its_ground(scheme):
+def test_text_has_enough_contrast(scheme):
     known = colours(scheme)
     weak = {
         (text, ground): round(contrast(known[text], known[ground]), 2)
@@ -59,7 +59,7 @@ def test_text_can_be_read_on_its_ground(scheme):
     assert weak == {}
 
 
-def test_every_file_of_the_page_opens_without_the_service():
+def test_the_service_worker_caches_every_file_of_the_page():
     kept = set(re.findall(r'^  "([\w.]+)",$', (PAGE / "worker.js").read_text(), re.MULTILINE))
     there = {entry.name for entry in PAGE.iterdir()} - {"index.html", "worker.js"}
     assert kept == there
@@ -80,7 +80,7 @@ class Tags(HTMLParser):
         self.attributes.extend((tag, *pair) for pair in attrs)
 
 
-def test_the_page_brings_nothing_along_that_its_policy_forbids():
+def test_the_page_conforms_to_its_security_policy():
     tags = Tags()
     tags.feed((PAGE / "index.html").read_text())
     forbidden = [

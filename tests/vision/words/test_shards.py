@@ -11,7 +11,7 @@ import pytest
 import evergrow
 from evergrow import ERCForest, RaggedArray, Shards
 from evergrow.foundation.engine import use_engine
-from evergrow.storage.shards import StoredRows, row_parts
+from evergrow.storage.shards import StoredRows, parts
 from evergrow.vision import BagOfWords, KMeansCodebook, LocalFeatures, RandomKDTrees
 from tests.foundation.engines import Shuffled
 from tests.vision.words.cases import CODEBOOKS, two_kinds
@@ -141,7 +141,7 @@ def test_a_bag_reads_no_more_rows_than_it_learns_from(
 def test_images_in_memory_are_coded_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
     forest = ERCForest(3, n_words=15, random_state=0).fit(IMAGES, LABELS)
     expected = forest.encode(IMAGES)
-    monkeypatch.setattr(row_parts, "_PART_BYTES", 6 * 4 * 200)
+    monkeypatch.setattr(parts, "_PART_BYTES", 6 * 4 * 200)
     for images in (IMAGES, RaggedArray.of(IMAGES)):
         engine = Shuffled()
         with use_engine(engine):
@@ -164,7 +164,7 @@ def test_shards_are_not_images(ragged: Shards) -> None:
 
 
 def test_rows_without_images_are_not_images(plain: Shards) -> None:
-    with pytest.raises(ValueError, match="stands for itself"):
+    with pytest.raises(ValueError, match="every row is an example"):
         BagOfWords().fit(plain, plain.labels)
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
-from evergrow.estimators.classifier.scoring import ScoringClassifier
+from evergrow.estimators.classifier.predictor import ScoringClassifier
 from evergrow.estimators.subcategory.fitted import FittedSubcategories
 from evergrow.estimators.subcategory.hierarchy import mixed_names
 from evergrow.estimators.subcategory.modelfile import from_file, to_file

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.utils import check_array
 
 from evergrow.estimators.subcategory.guesser import Codes
-from evergrow.estimators.sums.examples import check_size
+from evergrow.estimators.sums.accumulation import check_magnitude
 
 __all__ = ["MISSING", "checked_codes", "checked_labels", "checked_rows", "checked_scale"]
 
@@ -20,7 +20,7 @@ MISSING = -1
 def checked_rows(X: npt.ArrayLike) -> npt.NDArray[Any]:
     """A matrix of finite numbers whose squares add up."""
     rows: npt.NDArray[Any] = check_array(X, dtype="numeric")
-    check_size(rows)
+    check_magnitude(rows)
     return rows
 
 

@@ -1,4 +1,4 @@
-"""The number of random tests per node of an ERC forest, chosen on a holdout."""
+"""The number of random tests per node, chosen on a holdout [Moosmann2006 Sec. 3]."""
 
 from __future__ import annotations
 
