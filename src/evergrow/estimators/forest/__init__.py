@@ -17,8 +17,9 @@ A call passes through these modules, each of which imports only those after it:
   rules for the core, ``strategies`` lists the update strategies.
 - ``value``: the fitted forest, an immutable value that is replaced as a whole.
 
-Start reading with ``learner.partial_fit``, then ``change.addition``; what RUST does to a node is in
-``cpp/update/rust.cpp``, and how a node routes a sample [Ristin2014 Eq. 6] in ``cpp/predict/``.
+Start reading with ``learner.partial_fit``, then ``change.addition``. Which rows RUST moves is
+decided in ``cpp/update/rust.cpp``; how a node routes a sample [Ristin2014 Eq. 6] is in
+``cpp/tree/router.cpp``.
 """
 
 from lazy_loader import attach_stub
