@@ -209,6 +209,11 @@ void bind_plans(nb::module_& m) {
         .def_ro("n_classes", &UpdatePlan::n_classes)
         .def_ro("n_refreshed", &UpdatePlan::n_refreshed);
     bind_fields<UpdateReport>(m, "UpdateReport", read_report, {});
+    m.def(
+        "scratch_bytes",
+        [](const SplitRules& rules, std::size_t n_rows, std::size_t width, std::size_t n_classes,
+           bool half) { return scratch_bytes(rules, NodeSize{n_rows, width, n_classes, half}); },
+        nb::kw_only(), "rules"_a, "n_rows"_a, "width"_a, "n_classes"_a, "half"_a);
 }
 
 }  // namespace evergrow

@@ -20,6 +20,13 @@ AxisProposer::AxisProposer(const RowView& rows, const SplitRules& rules,
     split_.centroids.assign(1, Centroid{0, CentroidSource::slot(0).code(), 0, 0, {}});
 }
 
+// Values of all rows for several candidates, and space to rank one of them.
+std::size_t AxisProposer::scratch_bytes(const SplitRules& rules, const NodeSize& size) {
+    const std::size_t n_values =
+        std::min(size.n_rows * rules.n_candidates, std::max(kMaxValues, size.n_rows));
+    return 4 * n_values + 5 * size.n_rows + 12 * size.n_classes + 32 * 6 * size.width;
+}
+
 bool AxisProposer::propose(const NodeSamples& node, Stream stream, const StopFlag& stop) {
     if (!best_.start(node)) return false;
     usable_.resize(n_features_);

@@ -19,6 +19,8 @@ class LinearProposer final : public Proposer {
           best_(rules, n_log_n),
           projections_(rows) {}
 
+    static std::size_t scratch_bytes(const SplitRules& rules, const NodeSize& size);
+
     bool propose(const NodeSamples& node, Stream stream, const StopFlag& stop) override;
     bool goes_right(std::size_t row) const override { return best_.goes_right(row); }
 

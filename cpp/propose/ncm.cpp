@@ -13,6 +13,12 @@ NcmProposer::NcmProposer(const RowView& rows, const SplitRules& rules, const Ent
       reader_(rows),
       means_(rules.n_centroids * rows.width()) {}
 
+// Nearest mean and score of every row; means, class counts at each mean, and assignments.
+std::size_t NcmProposer::scratch_bytes(const SplitRules& rules, const NodeSize& size) {
+    const std::size_t n_tried = std::min(rules.n_candidates, std::size_t{1} << 20);
+    return 6 * size.n_rows + rules.n_centroids * (6 * size.width + 4 * size.n_classes + n_tried);
+}
+
 bool NcmProposer::propose(const NodeSamples& node, Stream stream, const StopFlag& stop) {
     const auto min_rows = 2 * static_cast<std::size_t>(rules_.min_samples_leaf);
     if (node.ranges.size() < 2 || node.n_rows < min_rows) return false;

@@ -18,6 +18,8 @@ class NcmProposer final : public Proposer {
   public:
     NcmProposer(const RowView& rows, const SplitRules& rules, const EntropyTable& n_log_n);
 
+    static std::size_t scratch_bytes(const SplitRules& rules, const NodeSize& size);
+
     bool propose(const NodeSamples& node, Stream stream, const StopFlag& stop) override;
     bool goes_right(std::size_t row) const override {
         return split_.centroids[nearest_[row]].side != 0;

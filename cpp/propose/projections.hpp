@@ -14,6 +14,9 @@ class Projections {
   public:
     explicit Projections(const RowView& rows) : width_(rows.width()), reader_(rows) {}
 
+    // Estimated bytes for a node and this many vectors, including space to rank one of them.
+    static std::size_t scratch_bytes(std::size_t n_vectors, const NodeSize& size);
+
     // The number of vectors to use at once, which bounds the memory for a large node.
     std::size_t max_at_once(std::size_t n_rows) const;
     // Starts a group of vectors, all zero.

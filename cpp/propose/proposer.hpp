@@ -56,6 +56,14 @@ struct SplitRules {
     std::shared_ptr<const ClassHierarchy> hierarchy = std::make_shared<const ClassHierarchy>();
 };
 
+// The largest node of a tree, by which proposers estimate the memory that they need.
+struct NodeSize {
+    std::size_t n_rows;
+    std::size_t width;  // values in a row, with padding
+    std::size_t n_classes;
+    bool half;  // rows are stored in half precision
+};
+
 class Proposer {
   public:
     virtual ~Proposer() = default;
@@ -80,6 +88,8 @@ SplitKind kind_of_split(const std::string& proposer);
 // Whether an update may add centroids to a node, up to n_centroids. A regularised node keeps the
 // number that it found to be worth the cost.
 bool may_add_centroids(const std::string& proposer);
+// Estimated bytes that the proposer of a thread allocates for the largest node.
+std::size_t scratch_bytes(const SplitRules& rules, const NodeSize& size);
 std::unique_ptr<Proposer> make_proposer(const RowView& rows, const SplitRules& rules,
                                         const EntropyTable& n_log_n);
 

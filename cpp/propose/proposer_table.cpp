@@ -11,6 +11,7 @@
 namespace evergrow {
 namespace {
 
+using Scratch = std::size_t (*)(const SplitRules&, const NodeSize&);
 using Make = std::unique_ptr<Proposer> (*)(const RowView&, const SplitRules&, const EntropyTable&);
 
 template <class P>
@@ -23,15 +24,21 @@ struct Entry {
     const char* name;
     SplitKind kind;
     Make make;
+    Scratch scratch_bytes;
     bool may_add_centroids = false;
 };
 
+template <class P>
+constexpr Entry entry(const char* name, SplitKind kind, bool may_add_centroids = false) {
+    return {name, kind, make<P>, P::scratch_bytes, may_add_centroids};
+}
+
 constexpr Entry kTable[] = {
-    {"ncm", SplitKind::kNcm, make<NcmProposer>, true},
-    {"regularised", SplitKind::kNcm, make<RegularisedProposer>},
-    {"axis", SplitKind::kAxis, make<AxisProposer>},
-    {"linear", SplitKind::kLinear, make<LinearProposer>},
-    {"svm", SplitKind::kLinear, make<SvmProposer>},
+    entry<NcmProposer>("ncm", SplitKind::kNcm, true),
+    entry<RegularisedProposer>("regularised", SplitKind::kNcm),
+    entry<AxisProposer>("axis", SplitKind::kAxis),
+    entry<LinearProposer>("linear", SplitKind::kLinear),
+    entry<SvmProposer>("svm", SplitKind::kLinear),
 };
 
 const Entry& find(const std::string& name) {
@@ -45,6 +52,12 @@ const Entry& find(const std::string& name) {
 SplitKind kind_of_split(const std::string& proposer) { return find(proposer).kind; }
 
 bool may_add_centroids(const std::string& proposer) { return find(proposer).may_add_centroids; }
+
+std::size_t scratch_bytes(const SplitRules& rules, const NodeSize& size) {
+    // A proposer has up to two readers, which convert rows from half precision.
+    const std::size_t readers = size.half ? 2 * RowReader::kBlock * size.width * 4 : 0;
+    return readers + find(rules.proposer).scratch_bytes(rules, size);
+}
 
 std::unique_ptr<Proposer> make_proposer(const RowView& rows, const SplitRules& rules,
                                         const EntropyTable& n_log_n) {

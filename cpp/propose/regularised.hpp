@@ -22,6 +22,8 @@ class RegularisedProposer final : public Proposer {
   public:
     RegularisedProposer(const RowView& rows, const SplitRules& rules, const EntropyTable& n_log_n);
 
+    static std::size_t scratch_bytes(const SplitRules& rules, const NodeSize& size);
+
     bool propose(const NodeSamples& node, Stream stream, const StopFlag& stop) override;
     bool goes_right(std::size_t row) const override {
         return split_.centroids[nearest_[row]].side != 0;

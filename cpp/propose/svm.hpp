@@ -26,6 +26,8 @@ class SvmProposer final : public Proposer {
           projections_(rows),
           svm_(rows, rules.regularization) {}
 
+    static std::size_t scratch_bytes(const SplitRules& rules, const NodeSize& size);
+
     bool propose(const NodeSamples& node, Stream stream, const StopFlag& stop) override;
     bool goes_right(std::size_t row) const override { return best_.goes_right(row); }
 

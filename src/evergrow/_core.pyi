@@ -288,6 +288,11 @@ class Forest:
         self, rows: _Rows, standardizer: Standardizer, n_threads: int
     ) -> npt.NDArray[np.uint64]: ...
 
+# Estimated bytes that each thread allocates to find splits, for a tree with this many rows.
+def scratch_bytes(
+    *, rules: SplitRules, n_rows: int, width: int, n_classes: int, half: bool
+) -> int: ...
+
 # Floats in a row of so many features: the rest is zero.
 def padded_width(n_features: int) -> int: ...
 

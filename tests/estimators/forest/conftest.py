@@ -14,11 +14,9 @@ def small_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scratch_file, "is_in_memory", lambda folder: False)
     monkeypatch.setattr(budget, "_SLACK", 0)
     monkeypatch.setattr(budget, "_SLACK_PER_THREAD", 0)
-    monkeypatch.setattr(budget, "_UNPACKED", 0)
     monkeypatch.setattr(budget, "_LEAST_ROWS", 640)
     for name in ("_SHARED_PER_PLACE", "_THREAD_PER_ROW"):
         monkeypatch.setattr(budget, name, {"fit": 0, "update": 0})
     for name in ("_SHARED_PER_ROW", "_EVICTED_PER_ROW"):
         monkeypatch.setattr(budget, name, 0)
-    proposers = dict.fromkeys(budget._PROPOSERS, lambda work: 0)
-    monkeypatch.setattr(budget, "_PROPOSERS", proposers)
+    monkeypatch.setattr(budget, "_scratch_bytes", lambda demand: 0)

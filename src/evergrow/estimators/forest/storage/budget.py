@@ -6,10 +6,9 @@ subtrees copy theirs into memory, for which each thread gets an equal part of wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from evergrow._core import SplitRules
+from evergrow import _core
 
 _MIB = 1 << 20
 
@@ -29,9 +28,6 @@ _NO_COPIES = 1
 
 # Larger chunks do not make writing a file faster.
 _MOST_CHUNK = 1 << 30
-
-# Rows that the core converts from half precision at once, and number of such buffers.
-_UNPACKED, _READERS = 512, 2
 
 # Class and id of a sample.
 SAMPLE_BYTES = 12
@@ -62,7 +58,7 @@ class MemoryDemand:
     half: bool
     n_classes: int
     n_threads: int
-    rules: SplitRules
+    rules: _core.SplitRules
     evicts: bool
     n_removed: int = 0  # free slots of removed rows
 
@@ -86,13 +82,8 @@ class MemoryDemand:
     @property
     def per_thread(self) -> int:
         """Bytes held by each thread, without copies of rows."""
-        unpacked = _READERS * _UNPACKED * self.width * 4 if self.half else 0
-        return (
-            _SLACK_PER_THREAD
-            + self.n_rows * _THREAD_PER_ROW[self._peak_kind]
-            + unpacked
-            + _PROPOSERS[self.rules.proposer](self)
-        )
+        per_row = _THREAD_PER_ROW[self._peak_kind]
+        return _SLACK_PER_THREAD + self.n_rows * per_row + _scratch_bytes(self)
 
     @property
     def least(self) -> int:
@@ -100,40 +91,14 @@ class MemoryDemand:
         return self.shared + self.n_threads * (self.per_thread + _LEAST_ROWS)
 
 
-def _ncm(demand: MemoryDemand) -> int:
-    """Nearest mean and score of every row; means, and class counts at each mean."""
-    k = demand.rules.n_centroids
-    tried = min(demand.rules.n_candidates, 1 << 20)
-    return 6 * demand.n_rows + k * (6 * demand.width + 4 * demand.n_classes + tried)
-
-
-def _regularised(demand: MemoryDemand) -> int:
-    """Means of all classes, their scores of some rows, and the nearest mean in each subset."""
-    scored = min(demand.n_rows, demand.rules.max_scoring_samples or demand.n_rows)
-    nearest = 2 * min(scored * demand.rules.n_subsets, max(1 << 24, scored))
-    scores = 4 * max(1 << 18, 32 * demand.n_classes)
-    tried = 64 * demand.rules.n_centroids * min(demand.rules.n_candidates, 1 << 20)
-    return 14 * demand.n_rows + nearest + scores + 6 * demand.width * demand.n_classes + tried
-
-
-def _threshold(demand: MemoryDemand) -> int:
-    """Values of all rows for several candidates, and space to rank one of them."""
-    values = min(demand.n_rows * demand.rules.n_candidates, max(1 << 22, demand.n_rows))
-    return 4 * values + 5 * demand.n_rows + 12 * demand.n_classes + 32 * 6 * demand.width
-
-
-def _svm(demand: MemoryDemand) -> int:
-    """As for thresholds, and the rows that hyperplanes are trained on."""
-    return _threshold(demand) + 2000 * (4 * demand.width + 40)
-
-
-_PROPOSERS: dict[str, Callable[[MemoryDemand], int]] = {
-    "ncm": _ncm,
-    "regularised": _regularised,
-    "axis": _threshold,
-    "linear": _threshold,
-    "svm": _svm,
-}
+def _scratch_bytes(demand: MemoryDemand) -> int:
+    return _core.scratch_bytes(
+        rules=demand.rules,
+        n_rows=demand.n_rows,
+        width=demand.width,
+        n_classes=demand.n_classes,
+        half=demand.half,
+    )
 
 
 @dataclass(frozen=True)
