@@ -155,22 +155,35 @@ def this_machine() -> tuple[int, int]:
     return cores, memory
 
 
+def _visits(work: Workload, leaf: int | None = None) -> float:
+    """Nodes that rows pass in all trees, if every node halves its rows."""
+    leaves = work.rows / (leaf or work.min_samples_leaf)
+    return work.trees * work.rows * max(1.0, math.log2(max(2.0, leaves)))
+
+
+def _values(work: Workload) -> float:
+    return float(work.rows * work.features)
+
+
+def _ncm_values(work: Workload) -> float:
+    """Values of the class means of a node: large nodes have sqrt(classes) means, small ones few."""
+    return float(work.width * work.classes**0.25)
+
+
 @dataclass(frozen=True)
 class EstimatorSpec:
-    """An estimator that can be planned, and the powers by which its training time grows.
+    """An estimator that can be planned, and what its training time and size are proportional to.
 
-    ``features`` and ``classes`` are exponents. Time is linear in rows, and trees also take
-    ``log2(rows / min_samples_leaf)`` levels. ``once`` is the exponent of features for the work that
-    is not divided among trees or rows. Trees may store vectors as wide as a row.
+    ``shared`` is for work that is divided among trees or rows and ``once`` for all other work;
+    ``node`` is for the size of a node of a forest.
     """
 
     name: str
     kind: Literal["forest", "codebook", "sums"]
     estimator: Callable[..., Any]
-    features: float = 1.0
-    classes: float = 0.0
-    once: float = 1.0
-    stores_vectors: bool = True
+    shared: Callable[[Workload], float]
+    once: Callable[[Workload], float] = _values
+    node: Callable[[Workload], float] = lambda work: work.width
 
     @property
     def has_trees(self) -> bool:
@@ -186,12 +199,48 @@ class EstimatorSpec:
 
 
 _SPECS = (
-    EstimatorSpec("ncm_forest", "forest", NCMForestClassifier, classes=0.5),
-    EstimatorSpec("axis", "forest", AxisForestClassifier, 0.5, stores_vectors=False),
-    EstimatorSpec("linear", "forest", LinearForestClassifier, features=1.5),
-    EstimatorSpec("svm", "forest", SVMForestClassifier),
-    EstimatorSpec("least_squares", "sums", RLSClassifier, features=2.0, once=3.0),
-    EstimatorSpec("means", "sums", NCMClassifier),
-    EstimatorSpec("erc", "codebook", ERCForest, features=0.5),
+    EstimatorSpec(
+        "ncm_forest",
+        "forest",
+        NCMForestClassifier,
+        shared=lambda work: _visits(work) * _ncm_values(work),
+        node=_ncm_values,
+    ),
+    EstimatorSpec(
+        "axis",
+        "forest",
+        AxisForestClassifier,
+        shared=lambda work: _visits(work) * math.sqrt(work.features),
+        node=lambda _: 1.0,
+    ),
+    EstimatorSpec(
+        "linear",
+        "forest",
+        LinearForestClassifier,
+        shared=lambda work: _visits(work) * work.features**1.5,
+    ),
+    EstimatorSpec(
+        "svm", "forest", SVMForestClassifier, shared=lambda work: _visits(work) * work.features
+    ),
+    EstimatorSpec(
+        "least_squares",
+        "sums",
+        RLSClassifier,
+        shared=lambda work: work.rows * work.features**2,
+        once=lambda work: work.features**2 * (work.features + work.classes),
+    ),
+    EstimatorSpec(
+        "means",
+        "sums",
+        NCMClassifier,
+        shared=_values,
+        once=lambda work: work.classes * work.features,
+    ),
+    EstimatorSpec(
+        "erc",
+        "codebook",
+        ERCForest,
+        shared=lambda work: _visits(work, leaf=1) * math.sqrt(work.features),
+    ),
 )
 ESTIMATORS = {spec.name: spec for spec in _SPECS}
