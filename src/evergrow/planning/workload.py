@@ -203,44 +203,30 @@ _SPECS = (
         "ncm_forest",
         "forest",
         NCMForestClassifier,
-        shared=lambda work: _visits(work) * _ncm_values(work),
+        lambda w: _visits(w) * _ncm_values(w),
         node=_ncm_values,
     ),
     EstimatorSpec(
         "axis",
         "forest",
         AxisForestClassifier,
-        shared=lambda work: _visits(work) * math.sqrt(work.features),
+        lambda w: _visits(w) * math.sqrt(w.features),
         node=lambda _: 1.0,
     ),
     EstimatorSpec(
-        "linear",
-        "forest",
-        LinearForestClassifier,
-        shared=lambda work: _visits(work) * work.features**1.5,
+        "linear", "forest", LinearForestClassifier, lambda w: _visits(w) * w.features**1.5
     ),
-    EstimatorSpec(
-        "svm", "forest", SVMForestClassifier, shared=lambda work: _visits(work) * work.features
-    ),
+    EstimatorSpec("svm", "forest", SVMForestClassifier, lambda w: _visits(w) * w.features),
     EstimatorSpec(
         "least_squares",
         "sums",
         RLSClassifier,
-        shared=lambda work: work.rows * work.features**2,
-        once=lambda work: work.features**2 * (work.features + work.classes),
+        lambda w: w.rows * w.features**2,
+        lambda w: w.features**2 * (w.features + w.classes),
     ),
+    EstimatorSpec("means", "sums", NCMClassifier, _values, lambda w: w.classes * w.features),
     EstimatorSpec(
-        "means",
-        "sums",
-        NCMClassifier,
-        shared=_values,
-        once=lambda work: work.classes * work.features,
-    ),
-    EstimatorSpec(
-        "erc",
-        "codebook",
-        ERCForest,
-        shared=lambda work: _visits(work, leaf=1) * math.sqrt(work.features),
+        "erc", "codebook", ERCForest, lambda w: _visits(w, leaf=1) * math.sqrt(w.features)
     ),
 )
 ESTIMATORS = {spec.name: spec for spec in _SPECS}
