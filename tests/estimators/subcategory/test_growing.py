@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 import evergrow
-from evergrow import IGT, SubcategoryForestClassifier
+from evergrow import IGT
 from evergrow.estimators import RidgeGuesser
 from evergrow.estimators.subcategory.methods import METHODS
 from tests.budget import budget
@@ -23,7 +23,6 @@ from tests.estimators.subcategory.levels import (
     hidden,
     samples,
     small,
-    stored_counts,
 )
 
 UPDATABLE = [name for name, method in METHODS.items() if not method.is_stacked]
@@ -208,14 +207,16 @@ def test_the_method_may_change_where_the_forest_is_the_same() -> None:
 def test_a_method_of_another_forest_is_refused() -> None:
     X, Y = samples(100)
     forest = small("joint").fit(X, Y)
-    with pytest.raises(ValueError, match=r"trained by 'joint': go on with one of \['joint'\]"):
+    with pytest.raises(ValueError, match=r"trained by 'joint': use one of \['joint'\]"):
         forest.set_params(method="ridge-h").partial_fit(X, Y)
     forest = small("stacked").fit(X, Y)
     for call in (forest.partial_fit, lambda *_: forest.refine([0], [0])):
         with pytest.raises(ValueError, match=r"method='stacked' cannot .* fit again with one of"):
             call(X, Y)
     forest = small("fine-only").fit(X, Y)
-    with pytest.raises(ValueError, match="method='fine-only' keeps no samples without fine labels"):
+    with pytest.raises(
+        ValueError, match="method='fine-only' stores no samples without fine labels"
+    ):
         forest.refine([0], [0])
 
 
@@ -259,6 +260,10 @@ def test_labels_that_cannot_be_given_to_samples_are_refused(
     assert forest._fitted is known
 
 
+def interrupt(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
+
+
 @updatable
 def test_a_failed_update_leaves_the_model_unchanged(
     method: str, monkeypatch: pytest.MonkeyPatch
@@ -267,11 +272,8 @@ def test_a_failed_update_leaves_the_model_unchanged(
     forest = small(method).fit(X, hidden(Y))
     before, learnt = forest.predict_proba(X), dict(vars(forest))
 
-    def interrupt(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr("evergrow.estimators.subcategory.learning.extend", interrupt)
+        patch.setattr("evergrow.estimators.subcategory.changes.add_samples", interrupt)
         with pytest.raises(KeyboardInterrupt):
             forest.partial_fit(X, np.column_stack([Y[:, 0], Y[:, 1] + 20]))
     assert vars(forest) == learnt
@@ -286,11 +288,8 @@ def test_a_failed_update_leaves_the_file_of_the_samples_usable(
     X, Y = samples(100)
     forest = small(memory=tmp_path / "samples").fit(X, hidden(Y))
 
-    def interrupt(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr("evergrow.estimators.subcategory.learning.extend", interrupt)
+        patch.setattr("evergrow.estimators.subcategory.changes.add_samples", interrupt)
         with pytest.raises(KeyboardInterrupt):
             forest.partial_fit(X, Y)
     plain = small().fit(X, hidden(Y)).partial_fit(X, Y)
@@ -336,17 +335,6 @@ def test_the_number_of_threads_does_not_matter(method: str) -> None:
         for forest in (one, two):
             forest.refine([0, 1, 2], [0, 1, 2])
         np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
-
-
-def test_bounded_memory_lets_samples_go_and_their_guesses_with_them() -> None:
-    X, Y = samples(300)
-    forest = small(keep_per_class=5).fit(X, hidden(Y))
-    assert stored_counts(forest).max() <= 5
-    assert np.isin(forest.guesses()[0], forest.stored_ids_).all()
-    more, Y_more = samples(300, seed=2)
-    forest.partial_fit(more, hidden(Y_more))
-    assert stored_counts(forest).max() <= 5
-    assert np.isin(forest._fitted.unconfirmed.ids, forest.stored_ids_).all()
 
 
 @updatable
@@ -479,10 +467,6 @@ def test_flat_labels_with_a_hierarchy_are_the_same_as_two_columns() -> None:
     assert one.hierarchy_ == two.hierarchy_
 
 
-def test_an_estimator_given_by_its_class_is_the_public_one() -> None:
-    assert SubcategoryForestClassifier is evergrow.estimators.SubcategoryForestClassifier
-
-
 def test_few_samples_get_fine_classes_that_are_new() -> None:
     X, Y = samples(30, range(6))
     forest = small("hierarchical", min_samples_leaf=1).fit(X, coarse_only(Y))
@@ -499,35 +483,3 @@ def test_few_samples_stay_where_their_guessed_class_is_forgotten() -> None:
     forest.forget(classes=[gone])
     check_consistent(forest)
     assert np.isin(ids, forest.stored_ids_).all()
-
-
-def stray() -> tuple[Any, Any, Any]:
-    """Samples, and a last one that lies among others of another coarse class."""
-    X, Y = samples(100, range(6))
-    there = X[Y[:, 1] == 4].mean(axis=0)
-    return np.vstack([X, there]), np.vstack([Y, [0, -1]]), there
-
-
-@pytest.mark.parametrize("at_once", [True, False])
-def test_a_guess_that_contradicts_the_coarse_class_can_be_put_right(at_once: bool) -> None:
-    X, Y, there = stray()
-    forest = small(guess="nn-unconstrained").fit(X[:100], Y[:100])
-    if at_once:
-        forest.fit(X, Y)
-    else:
-        forest.partial_fit(X[100:], Y[100:])
-    assert [found.tolist() for found in forest.guesses()] == [[100], [4]]
-    with pytest.raises(ValueError, match="the fine class 4 belongs to two coarse classes, 1, 0"):
-        forest.refine([100], [4])
-    forest.refine([100], [2])
-    check_consistent(forest)
-    assert len(forest.guesses()[0]) == 0
-    assert stored_counts(forest)[forest._fitted.tree.names.index(2)] > 0
-    assert forest.predict([there]) == [4]
-
-
-def test_a_guess_that_contradicts_the_coarse_class_may_be_thrown_away() -> None:
-    X, Y, _ = stray()
-    forest = small(guess="nn-discard").fit(X, Y)
-    assert len(forest.guesses()[0]) == 0
-    assert forest._fitted.unconfirmed.ids.tolist() == [100]

@@ -1,4 +1,4 @@
-"""Samples with coarse and fine classes, checked at the door."""
+"""Checks of the samples and codes passed to the functions that guess."""
 
 from __future__ import annotations
 
@@ -8,24 +8,22 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array
 
-from evergrow.estimators.subcategory.guesser import Codes
+from evergrow.estimators.subcategory.guess.guesser import Codes
 from evergrow.estimators.sums.examples import check_size
 
-__all__ = ["MISSING", "checked_codes", "checked_labels", "checked_rows", "checked_scale"]
-
-# The fine class of a sample of which none is known.
+# Code of a missing fine class.
 MISSING = -1
 
 
 def checked_rows(X: npt.ArrayLike) -> npt.NDArray[Any]:
-    """A matrix of finite numbers whose squares add up."""
-    rows: npt.NDArray[Any] = check_array(X, dtype="numeric")
+    """A matrix of finite numbers whose squares do not overflow."""
+    rows = np.asarray(check_array(X, dtype="numeric"))
     check_size(rows)
     return rows
 
 
 def checked_codes(values: npt.ArrayLike, name: str, length: int | None, lowest: int) -> Codes:
-    """Codes of classes: integers of at least ``lowest``, as many as there are samples."""
+    """Codes of classes: integers of at least ``lowest``, one for each sample."""
     codes = np.asarray(values)
     if codes.size == 0 and codes.ndim == 1:
         codes = codes.astype(np.int32)

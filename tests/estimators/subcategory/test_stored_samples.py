@@ -1,15 +1,20 @@
-"""A bounded number of samples per class, some with labels that people gave and some guessed."""
+"""Which samples a forest stores and which are evicted; samples on disk stay there."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from evergrow import write_shards
+from evergrow.estimators.subcategory import changes
+from evergrow.storage.shards import ChosenRows
 from tests.estimators.subcategory.levels import (
     check_consistent,
     coarse_only,
+    hidden,
     samples,
     small,
     stored_counts,
@@ -62,3 +67,23 @@ def test_fewer_samples_than_may_stay_all_stay() -> None:
     forest = small(keep_per_class=60).fit(X, given)
     assert forest.stored_ids_.tolist() == list(range(60))
     check_consistent(forest)
+
+
+def test_bounded_memory_lets_samples_go_and_their_guesses_with_them() -> None:
+    X, Y = samples(300)
+    forest = small(keep_per_class=5).fit(X, hidden(Y))
+    assert stored_counts(forest).max() <= 5
+    assert np.isin(forest.guesses()[0], forest.stored_ids_).all()
+    more, Y_more = samples(300, seed=2)
+    forest.partial_fit(more, hidden(Y_more))
+    assert stored_counts(forest).max() <= 5
+    assert np.isin(forest._fitted.unconfirmed.ids, forest.stored_ids_).all()
+
+
+def test_samples_that_are_trained_on_stay_on_disk(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    used = np.arange(30) % 3 > 0
+    shards = write_shards(tmp_path / "shards", [X])
+    chosen = changes._choose(shards, used)  # type: ignore[arg-type]
+    assert isinstance(chosen, ChosenRows)
+    np.testing.assert_array_equal(np.asarray(chosen), X[used])
