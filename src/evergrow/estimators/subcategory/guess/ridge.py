@@ -135,12 +135,12 @@ class RidgeRegression:
     @property
     def weights(self) -> Floats:
         """Weights of the features, (n_features, n_classes)."""
-        return cast(Floats, self.spectrum.back @ self.slopes)
+        return self.spectrum.back @ self.slopes
 
     def scores(self, X: npt.NDArray[Any]) -> Floats:
         """Score of each fine class for each row."""
         centred = np.asarray(X, dtype=np.float64) - self.spectrum.mean
-        return centred @ self.weights + self.targets.mean(axis=0)
+        return cast(Floats, centred @ self.weights + self.targets.mean(axis=0))
 
     def guess(self, X: npt.NDArray[Any]) -> Codes:
         """Fine class with the highest score for each row, among equals the lowest."""
