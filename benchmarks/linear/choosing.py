@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.data import Array
 from benchmarks.measure import THREADS, median_seconds, show_table
-from evergrow.estimators.linear.ridge import back_substitute, factorise
+from evergrow.estimators.linear.solver import back_substitute, factorise
 
 PENALTIES = 10.0 ** np.linspace(-3, 3, 9)
 

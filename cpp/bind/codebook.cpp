@@ -3,37 +3,21 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "codebook/code_words.hpp"
-#include "codebook/grow_words.hpp"
-#include "module.hpp"
-#include "numpy.hpp"
-#include "rng.hpp"
+#include "bind/module.hpp"
+#include "bind/numpy.hpp"
+#include "codebook/word_trees.hpp"
 
 using namespace nb::literals;
 
 namespace evergrow {
 namespace {
-
-// Trees that cannot change, and the form of them that descriptors descend.
-struct WordTrees {
-    WordTrees(std::vector<WordTree> all, std::size_t width)
-        : trees(std::move(all)), n_features(width), coder(checked()) {}
-
-    const std::vector<WordTree>& checked() const {
-        for (const WordTree& tree : trees) check_word_tree(tree, n_features);
-        return trees;
-    }
-
-    std::vector<WordTree> trees;
-    std::size_t n_features;
-    WordCoder coder;
-};
 
 template <class T>
 void read_array(const nb::dict& arrays, const char* name, std::vector<T>& values) {
@@ -57,12 +41,12 @@ std::vector<WordTree> read_trees(const std::vector<nb::dict>& arrays) {
     return trees;
 }
 
-// What pickle keeps: the arrays of every tree, and the width of descriptors.
+// The pickled state: the arrays of every tree, and the number of features.
 using State = std::tuple<std::vector<nb::dict>, std::size_t>;
 
 std::vector<nb::dict> arrays_of(const WordTrees& forest) {
     std::vector<nb::dict> all;
-    for (const WordTree& tree : forest.trees) {
+    for (const WordTree& tree : forest.trees()) {
         nb::dict arrays;
         arrays["feature"] = to_numpy(tree.feature);
         arrays["threshold"] = to_numpy(tree.threshold);
@@ -73,12 +57,6 @@ std::vector<nb::dict> arrays_of(const WordTrees& forest) {
     return all;
 }
 
-std::vector<std::size_t> words_per_tree(const WordTrees& forest) {
-    std::vector<std::size_t> counts;
-    for (const WordTree& tree : forest.trees) counts.push_back(tree.n_words());
-    return counts;
-}
-
 WordRules word_rules(const nb::dict& rules) {
     return WordRules{
         nb::cast<bool>(rules["supervised"]),  nb::cast<std::size_t>(rules["max_trials"]),
@@ -86,38 +64,39 @@ WordRules word_rules(const nb::dict& rules) {
         nb::cast<double>(rules["min_gain"]),  nb::cast<bool>(rules["stop_early"])};
 }
 
-void check_rows(const Matrix<float>& rows, std::size_t n_features) {
-    if (rows.shape(1) != n_features)
-        throw std::invalid_argument("the descriptors do not have the width of the trees");
+void check_width(const Matrix<float>& rows, const WordTrees& forest) {
+    if (rows.shape(1) != forest.n_features())
+        throw std::invalid_argument("the descriptors must have the width of the trees, " +
+                                    std::to_string(forest.n_features()) + ", got " +
+                                    std::to_string(rows.shape(1)));
 }
 
 WordTrees* grown(const WordTrees& before, const Matrix<float>& rows,
                  const Vector<std::int32_t>& classes, std::size_t first_new, const nb::dict& rules,
                  std::uint64_t seed, std::uint64_t update, std::size_t n_threads,
                  nb::object progress) {
-    check_rows(rows, before.n_features);
+    check_width(rows, before);
     if (classes.size() != rows.shape(0) || first_new > rows.shape(0))
-        throw std::invalid_argument("there must be a class per descriptor");
+        throw std::invalid_argument(
+            "there must be one class per descriptor, and first_new at most their number");
     const WordRules read = word_rules(rules);
-    std::vector<WordTree> trees = before.trees;
-    std::vector<std::uint64_t> keys;
-    for (std::size_t t = 0; t < trees.size(); ++t)
-        keys.push_back(purpose_key(tree_key(seed, t, update), Purpose::kNodes));
+    std::optional<WordTrees> after;
     run_interruptibly(std::move(progress), [&](const Poll& poll) {
         const Descriptors descriptors(rows.data(), rows.shape(0), rows.shape(1), classes.data(),
                                       first_new);
-        return grow_words(trees, descriptors, read, keys, n_threads, poll);
+        after = before.grown(descriptors, read, seed, update, n_threads, poll);
+        return after.has_value();
     });
-    return new WordTrees(std::move(trees), before.n_features);
+    return new WordTrees(std::move(*after));
 }
 
 NumpyMatrix<std::int32_t> code(const WordTrees& forest, const Matrix<float>& rows,
                                std::size_t n_threads) {
-    check_rows(rows, forest.n_features);
-    const std::size_t n_rows = rows.shape(0), n_trees = forest.trees.size();
-    auto [data, owner] = fresh<std::int32_t>(n_rows * n_trees);
+    check_width(rows, forest);
+    const std::size_t n_rows = rows.shape(0), n_trees = forest.trees().size();
+    auto [data, owner] = new_array<std::int32_t>(n_rows * n_trees);
     run_interruptibly(nb::none(), [&, words = data](const Poll& poll) {
-        return forest.coder.code(rows.data(), n_rows, rows.shape(1), words, n_threads, poll);
+        return forest.code(rows.data(), n_rows, words, n_threads, poll);
     });
     return NumpyMatrix<std::int32_t>(data, {n_rows, n_trees}, owner);
 }
@@ -129,7 +108,7 @@ void bind_codebook(nb::module_& m) {
         .def_static(
             "stumps",
             [](std::size_t n_trees, std::size_t n_features) {
-                return new WordTrees(std::vector<WordTree>(n_trees, WordTree::stump()), n_features);
+                return new WordTrees(WordTrees::stumps(n_trees, n_features));
             },
             "n_trees"_a, "n_features"_a, nb::rv_policy::take_ownership)
         .def_static(
@@ -139,14 +118,14 @@ void bind_codebook(nb::module_& m) {
             },
             "trees"_a, "n_features"_a, nb::rv_policy::take_ownership)
         .def("__getstate__",
-             [](const WordTrees& forest) { return State(arrays_of(forest), forest.n_features); })
+             [](const WordTrees& forest) { return State(arrays_of(forest), forest.n_features()); })
         .def("__setstate__",
              [](WordTrees& forest, const State& state) {
                  new (&forest) WordTrees(read_trees(std::get<0>(state)), std::get<1>(state));
              })
         .def_prop_ro("arrays", &arrays_of)
-        .def_prop_ro("n_features", [](const WordTrees& forest) { return forest.n_features; })
-        .def_prop_ro("words_per_tree", &words_per_tree)
+        .def_prop_ro("n_features", &WordTrees::n_features)
+        .def_prop_ro("words_per_tree", &WordTrees::words_per_tree)
         .def("grown", &grown, "rows"_a, "classes"_a, "first_new"_a, "rules"_a, "seed"_a, "update"_a,
              "n_threads"_a, "progress"_a.none() = nb::none(), nb::rv_policy::take_ownership)
         .def("code", &code, "rows"_a, "n_threads"_a);

@@ -1,5 +1,5 @@
-// Forests: growing, predicting, inspecting, and their arrays.
-#include "forest.hpp"
+// Forests: growth, prediction, inspection, and their arrays.
+#include "tree/forest.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -14,12 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include "check_tree.hpp"
-#include "flat_tree.hpp"
-#include "module.hpp"
-#include "numpy.hpp"
-#include "predict.hpp"
-#include "rules.hpp"
+#include "bind/module.hpp"
+#include "bind/numpy.hpp"
+#include "bind/rules.hpp"
+#include "grow/forest_grower.hpp"
+#include "predict/prediction.hpp"
+#include "tree/flat_tree.hpp"
+#include "tree/tree_invariants.hpp"
 
 using namespace nb::literals;
 
@@ -29,7 +30,7 @@ namespace {
 using SamplesPtr = std::shared_ptr<Samples>;
 using ForestPtr = std::shared_ptr<Forest>;
 
-// Every array of a tree by name, in one place for reading and writing.
+// Calls visit(name, array) for every array of a tree, for reading and writing.
 template <class TreeRef, class Visit>
 void for_each_array(TreeRef& tree, Visit visit) {
     visit("left", tree.left);
@@ -54,7 +55,7 @@ nb::dict tree_arrays(const Forest& forest, std::size_t index) {
     nb::dict arrays;
     for_each_array(*flat, [&](const char* name, const auto& values) {
         using T = typename std::decay_t<decltype(values)>::value_type;
-        arrays[name] = NumpyVector<const T>(values.data(), {values.size()}, keep(flat));
+        arrays[name] = NumpyVector<const T>(values.data(), {values.size()}, keep_alive(flat));
     });
     return arrays;
 }
@@ -74,9 +75,8 @@ ForestPtr forest_from_arrays(const SamplesPtr& samples, const std::vector<nb::di
                              const std::string& proposer, std::size_t n_classes) {
     if (trees.size() != n_comparisons.size())
         throw std::invalid_argument("trees and n_comparisons differ in length");
-    auto forest = std::make_shared<Forest>();
-    forest->samples = samples;
-    forest->n_classes = n_classes;
+    auto forest = std::make_shared<Forest>(Forest{samples, {}, n_classes, nullptr});
+    // One tree at a time, so that the arrays of only one flat tree are in memory.
     for (std::size_t t = 0; t < trees.size(); ++t) {
         FlatTree flat;
         for_each_array(flat,
@@ -94,7 +94,7 @@ ForestPtr grow(const SamplesPtr& samples, std::size_t n_trees, std::size_t n_cla
                std::size_t n_threads, nb::object progress, std::size_t first_tree,
                std::size_t row_budget, bool packs_trees) {
     if (samples->size() == samples->n_removed())
-        throw std::invalid_argument("there are no samples");
+        throw std::invalid_argument("samples must have at least one row that is not removed");
     const ForestPlan plan{n_trees,
                           n_classes,
                           seed,
@@ -134,8 +134,8 @@ NumpyMatrix<double> predict_proba(const Forest& forest, const Matrix<T>& rows,
     Query query = as_query(forest, rows, standardizer);
     query.reading = reading == nullptr ? &plain : reading;
     if (reading != nullptr && reading->hierarchy.size() != forest.n_classes)
-        throw std::invalid_argument("the reading of leaves must know every class");
-    auto [data, owner] = fresh<double>(query.n_rows * forest.n_classes);
+        throw std::invalid_argument("the reading of leaves must have every class of the forest");
+    auto [data, owner] = new_array<double>(query.n_rows * forest.n_classes);
     Outputs outputs;
     outputs.probabilities = data;
     run_predict(forest, query, outputs, n_threads);
@@ -146,7 +146,7 @@ template <class T>
 NumpyMatrix<std::int32_t> apply(const Forest& forest, const Matrix<T>& rows,
                                 const Standardizer& standardizer, std::size_t n_threads) {
     const Query query = as_query(forest, rows, standardizer);
-    auto [data, owner] = fresh<std::int32_t>(query.n_rows * forest.trees.size());
+    auto [data, owner] = new_array<std::int32_t>(query.n_rows * forest.trees.size());
     Outputs outputs;
     outputs.leaves = data;
     run_predict(forest, query, outputs, n_threads);
@@ -157,7 +157,7 @@ template <class T>
 NumpyVector<std::uint64_t> comparisons(const Forest& forest, const Matrix<T>& rows,
                                        const Standardizer& standardizer, std::size_t n_threads) {
     const Query query = as_query(forest, rows, standardizer);
-    auto [data, owner] = fresh<std::uint64_t>(query.n_rows);
+    auto [data, owner] = new_array<std::uint64_t>(query.n_rows);
     Outputs outputs;
     outputs.comparisons = data;
     run_predict(forest, query, outputs, n_threads);
@@ -175,24 +175,24 @@ std::vector<std::tuple<std::int32_t, std::uint8_t>> centroids_of(const Tree& tre
 
 nb::tuple trace_row(const Forest& forest, std::size_t tree_index, const Vector<double>& x,
                     const Standardizer& standardizer) {
-    if (tree_index >= forest.trees.size()) throw std::invalid_argument("there is no such tree");
+    if (tree_index >= forest.trees.size())
+        throw std::invalid_argument("there is no such tree: the forest has " +
+                                    std::to_string(forest.trees.size()) + ", got " +
+                                    std::to_string(tree_index));
     if (x.size() != forest.n_features() || standardizer.n_features() != forest.n_features())
-        throw std::invalid_argument("the row has the wrong number of features");
+        throw std::invalid_argument("the row must have " + std::to_string(forest.n_features()) +
+                                    " features, got " + std::to_string(x.size()));
     const Tree& tree = *forest.trees[tree_index];
-    AlignedVector<float> row(forest.samples->width());
-    standardizer.apply(x.data(), row.size(), row.data());
-    std::vector<Step> steps;
-    const std::int32_t leaf = trace(forest, tree_index, row.data(), steps);
-    nb::list path;
-    for (const Step& step : steps)
-        path.append(nb::make_tuple(step.node, step.right, step.nearest, step.score,
-                                   centroids_of(tree, step.node)));
+    const Path path = trace(forest, tree_index, x.data(), standardizer);
+    nb::list steps;
+    for (const PathStep& step : path.steps)
+        steps.append(nb::make_tuple(step.node, step.right, step.nearest, step.score,
+                                    centroids_of(tree, step.node)));
+    const Node& leaf = tree.node(path.leaf);
     nb::list counts;
-    for (std::size_t j = 0; j < static_cast<std::size_t>(tree.node(leaf).count_size); ++j) {
-        const ClassCount& seen = tree.count(tree.node(leaf), j);
-        counts.append(nb::make_tuple(seen.class_id, seen.count));
-    }
-    return nb::make_tuple(path, leaf, counts);
+    for (std::size_t j = 0; j < static_cast<std::size_t>(leaf.count_size); ++j)
+        counts.append(nb::make_tuple(tree.count(leaf, j).class_id, tree.count(leaf, j).count));
+    return nb::make_tuple(steps, path.leaf, counts);
 }
 
 NumpyVector<float> centroid(const Forest& forest, std::size_t tree_index, std::int32_t node,
@@ -201,8 +201,8 @@ NumpyVector<float> centroid(const Forest& forest, std::size_t tree_index, std::i
     if (node < 0 || static_cast<std::size_t>(node) >= tree.node_limit() ||
         j >= static_cast<std::size_t>(tree.node(node).centroid_size) ||
         tree.kind() == SplitKind::kAxis)
-        throw std::invalid_argument("there is no such centroid");
-    auto [data, owner] = fresh<float>(forest.n_features());
+        throw std::invalid_argument("the tree has no such centroid");
+    auto [data, owner] = new_array<float>(forest.n_features());
     copy_centroid(forest, tree, node, j, data);
     return NumpyVector<float>(data, {forest.n_features()}, owner);
 }
@@ -225,7 +225,7 @@ void bind_forest(nb::module_& m) {
             [](LeafReading* self, std::vector<std::int32_t> parents, const std::string& name,
                double smoothing) {
                 new (self)
-                    LeafReading(reading_named(name, Hierarchy(std::move(parents)), smoothing));
+                    LeafReading(reading_named(name, ClassHierarchy(std::move(parents)), smoothing));
             },
             "parents"_a, "name"_a, "smoothing"_a);
     nb::class_<Forest> forest(m, "Forest");
@@ -254,16 +254,8 @@ void bind_forest(nb::module_& m) {
         .def_ro("n_classes", &Forest::n_classes)
         .def_prop_ro("keeps_rows", &Forest::keeps_rows)
         .def_prop_ro("nbytes", &Forest::n_bytes)
-        .def_prop_ro("n_comparisons",
-                     [](const Forest& self) {
-                         std::vector<std::uint64_t> counts;
-                         for (const auto& tree : self.trees) counts.push_back(tree->n_comparisons);
-                         return counts;
-                     })
-        .def("check",
-             [](const Forest& self) {
-                 for (const auto& tree : self.trees) check_tree(*tree, *self.samples);
-             })
+        .def_prop_ro("n_comparisons", &Forest::n_comparisons)
+        .def("check", &check_trees)
         .def("tree_arrays", &tree_arrays, "tree"_a)
         .def("trace", &trace_row, "tree"_a, "x"_a, "standardizer"_a)
         .def("centroid", &centroid, "tree"_a, "node"_a, "j"_a);

@@ -1,14 +1,15 @@
-// Kernels alone, for tests and benchmarks.
+// Single kernels, for tests and benchmarks.
+#include "kernels/kernels.hpp"
+
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <stdexcept>
 #include <string>
 
-#include "distance.hpp"
-#include "kernel_trial.hpp"
-#include "module.hpp"
-#include "numpy.hpp"
+#include "bind/module.hpp"
+#include "bind/numpy.hpp"
+#include "kernels/kernel_benchmark.hpp"
 
 using namespace nb::literals;
 
@@ -23,21 +24,14 @@ NumpyVector<std::uint16_t> nearest_centroids(const Matrix<float>& rows,
     if (kernel == nullptr) throw std::invalid_argument("this processor cannot run " + isa);
     if (centroids.shape(1) != rows.shape(1))
         throw std::invalid_argument("rows and centroids must have the same width");
-    const KernelTrial trial{rows.data(),      rows.shape(0),      order.data(), order.size(),
-                            centroids.data(), centroids.shape(0), rows.shape(1)};
-    auto [data, owner] = fresh<std::uint16_t>(order.size());
+    const KernelBenchmark input{rows.data(),      rows.shape(0),      order.data(), order.size(),
+                                centroids.data(), centroids.shape(0), rows.shape(1)};
+    auto [data, owner] = new_array<std::uint16_t>(order.size());
     {
         const nb::gil_scoped_release release;
-        run_kernel(*kernel, trial, repeat, data);
+        run_kernel(*kernel, input, repeat, data);
     }
     return NumpyVector<std::uint16_t>(data, {order.size()}, owner);
-}
-
-std::vector<std::string> available_kernels() {
-    std::vector<std::string> names;
-    for (const char* name : {"portable", "avx2", "avx512"})
-        if (kernels_named(name) != nullptr) names.emplace_back(name);
-    return names;
 }
 
 }  // namespace

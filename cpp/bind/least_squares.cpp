@@ -1,10 +1,10 @@
-// Cholesky factors and weights of least squares; random projections.
+// Least squares: Cholesky factors, weights and random projections.
 #include <stdexcept>
 
-#include "cholesky.hpp"
-#include "module.hpp"
-#include "numpy.hpp"
-#include "rng.hpp"
+#include "bind/module.hpp"
+#include "bind/numpy.hpp"
+#include "least_squares/cholesky.hpp"
+#include "least_squares/random_projection.hpp"
 
 using namespace nb::literals;
 
@@ -17,22 +17,19 @@ void require(bool condition, const char* message) {
     if (!condition) throw std::invalid_argument(message);
 }
 
-FactorRows as_rows(const Matrix<double>& rows, const Vector<double>& signs,
-                   std::vector<const double*>& pointers) {
-    require(rows.shape(0) >= 1 && rows.shape(0) <= kFactorVectors, "there must be 1 to 8 rows");
-    require(signs.size() == rows.shape(0), "there must be a sign per row");
-    for (std::size_t v = 0; v < rows.shape(0); ++v)
-        pointers.push_back(rows.data() + v * rows.shape(1));
-    return FactorRows{pointers.data(), signs.data(), pointers.size()};
+FactorRows as_rows(const Matrix<double>& rows, const Vector<double>& signs) {
+    require(rows.shape(0) >= 1 && rows.shape(0) <= kFactorVectors,
+            "there must be from 1 to 8 rows");
+    require(signs.size() == rows.shape(0), "there must be one sign per row");
+    return FactorRows{rows.data(), signs.data(), rows.shape(0)};
 }
 
 nb::object update_factor_of(const WritableMatrix& factor, const Matrix<double>& rows,
                             const Vector<double>& signs) {
     require(factor.shape(0) == factor.shape(1) && rows.shape(1) == factor.shape(0),
-            "the factor must be square and as wide as the rows");
-    std::vector<const double*> pointers;
-    const FactorRows entering = as_rows(rows, signs, pointers);
-    auto [data, owner] = fresh<double>(rows.shape(0) * rows.shape(1));
+            "the factor must be square and have the width of the rows");
+    const FactorRows entering = as_rows(rows, signs);
+    auto [data, owner] = new_array<double>(rows.shape(0) * rows.shape(1));
     bool definite = false;
     {
         const nb::gil_scoped_release release;
@@ -46,31 +43,25 @@ void update_weights_of(const Matrix<double>& weights, const Matrix<double>& rows
                        const Vector<double>& signs, const Matrix<double>& gains,
                        const Vector<std::int32_t>& codes, const Vector<double>& targets,
                        const WritableMatrix& result) {
-    require(rows.shape(1) == weights.shape(1), "rows must be as wide as the weights");
+    require(rows.shape(1) == weights.shape(1), "rows must have the width of the weights");
     require(gains.shape(0) == rows.shape(0) && gains.shape(1) == rows.shape(1),
-            "there must be a gain per row");
+            "gains must have the shape of the rows");
     require(codes.size() == rows.shape(0) && targets.size() == rows.shape(0),
-            "there must be a class and a target per row");
+            "there must be one class and one target per row");
     require(result.shape(0) == weights.shape(0) && result.shape(1) == weights.shape(1),
             "the result must have the shape of the weights");
-    std::vector<const double*> pointers;
-    const WeightRows entering{as_rows(rows, signs, pointers), gains.data(), codes.data(),
-                              targets.data()};
+    const WeightRows entering{as_rows(rows, signs), gains.data(), codes.data(), targets.data()};
     const nb::gil_scoped_release release;
     update_weights(kernels(), weights.data(), weights.shape(0), weights.shape(1), entering,
                    result.data());
 }
 
-// Nearly normal numbers that are a function of the seed alone, on every machine.
 NumpyMatrix<double> random_projection(std::uint64_t seed, std::size_t n_rows,
                                       std::size_t n_columns) {
-    auto [data, owner] = fresh<double>(n_rows * n_columns);
+    auto [data, owner] = new_array<double>(n_rows * n_columns);
     {
         const nb::gil_scoped_release release;
-        for (std::size_t r = 0; r < n_rows; ++r) {
-            Stream stream(derive(mix(seed), r));
-            for (std::size_t c = 0; c < n_columns; ++c) data[r * n_columns + c] = stream.normal();
-        }
+        fill_random_projection(seed, n_rows, n_columns, data);
     }
     return NumpyMatrix<double>(data, {n_rows, n_columns}, owner);
 }

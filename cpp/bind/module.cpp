@@ -1,10 +1,10 @@
-// The Python face of the core: conversions, no algorithm. Only this folder knows of Python.
-#include "module.hpp"
+// The Python module: conversions and checks of arguments, no algorithms.
+#include "bind/module.hpp"
 
 #include <system_error>
 
 NB_MODULE(_core, m) {
-    // What is still alive when Python exits is held by frames of errors or other libraries' caches.
+    // Objects that are alive at exit belong to tracebacks or to caches of other libraries.
     nanobind::set_leak_warnings(false);
     m.doc() = "The compiled core of Evergrow; use it through the public classes.";
     nanobind::register_exception_translator([](const std::exception_ptr& error, void*) {
@@ -19,5 +19,5 @@ NB_MODULE(_core, m) {
     evergrow::bind_kernels(m);
     evergrow::bind_least_squares(m);
     evergrow::bind_codebook(m);
-    evergrow::bind_features(m);
+    evergrow::bind_patches(m);
 }

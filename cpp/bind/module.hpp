@@ -3,7 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "forest.hpp"
+#include "tree/forest.hpp"
 
 namespace evergrow {
 
@@ -13,6 +13,6 @@ void bind_update(nanobind::class_<Forest>& forest);
 void bind_kernels(nanobind::module_& m);
 void bind_least_squares(nanobind::module_& m);
 void bind_codebook(nanobind::module_& m);
-void bind_features(nanobind::module_& m);
+void bind_patches(nanobind::module_& m);
 
 }  // namespace evergrow

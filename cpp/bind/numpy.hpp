@@ -1,4 +1,4 @@
-// NumPy arrays in and out, the GIL and Ctrl-C.
+// Conversion of NumPy arrays, the GIL and KeyboardInterrupt.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "parallel.hpp"
+#include "run/parallel_tasks.hpp"
 
 namespace nb = nanobind;
 
@@ -24,15 +24,16 @@ using NumpyMatrix = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
 template <class T>
 using NumpyVector = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
-// Keeps what a view looks into alive.
+// An owner for an array that is a view of an object.
 template <class T>
-nb::capsule keep(std::shared_ptr<T> owner) {
+nb::capsule keep_alive(std::shared_ptr<T> owner) {
     auto* held = new std::shared_ptr<T>(std::move(owner));
     return nb::capsule(held, [](void* p) noexcept { delete static_cast<std::shared_ptr<T>*>(p); });
 }
 
+// Zeroed memory for an array, and its owner.
 template <class T>
-std::pair<T*, nb::capsule> fresh(std::size_t n) {
+std::pair<T*, nb::capsule> new_array(std::size_t n) {
     T* data = new T[n]();
     return {data, nb::capsule(data, [](void* p) noexcept { delete[] static_cast<T*>(p); })};
 }
@@ -40,10 +41,10 @@ std::pair<T*, nb::capsule> fresh(std::size_t n) {
 template <class T>
 NumpyVector<const T> to_numpy(std::vector<T> values) {
     auto held = std::make_shared<const std::vector<T>>(std::move(values));
-    return NumpyVector<const T>(held->data(), {held->size()}, keep(held));
+    return NumpyVector<const T>(held->data(), {held->size()}, keep_alive(held));
 }
 
-// Runs on the calling thread several times a second: lets Ctrl-C through and reports progress.
+// Called several times per second on the calling thread: checks for Ctrl-C and reports progress.
 class PythonPoll {
   public:
     explicit PythonPoll(nb::object progress) : progress_(std::move(progress)) {}
@@ -68,8 +69,8 @@ class PythonPoll {
     std::size_t reported_ = 0;
 };
 
-// Runs work(poll) without the GIL. The work says whether it finished; if not, a poll asked to stop
-// and the Python error is set.
+// Runs work(poll) without the GIL. The work returns whether it finished; if not, a poll asked to
+// stop and has set a Python error.
 template <class Work>
 void run_interruptibly(nb::object progress, Work work) {
     const auto poll = std::make_shared<PythonPoll>(std::move(progress));

@@ -1,4 +1,4 @@
-// Rules of growing from a dictionary.
+// Split rules from a dictionary.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,7 +14,7 @@
 
 namespace evergrow {
 
-// Rules that a kind of forest has no use for may be left out.
+// Rules that a kind of forest does not use may be missing.
 template <class T>
 void read_rule(const nanobind::dict& rules, const char* name, T& value) {
     if (rules.contains(name)) value = nanobind::cast<T>(rules[name]);
@@ -37,8 +37,8 @@ inline SplitRules read_rules(const nanobind::dict& rules, std::size_t n_classes)
     std::vector<std::int32_t> parents;
     read_rule(rules, "parents", parents);
     if (!parents.empty() && parents.size() != n_classes)
-        throw std::invalid_argument("parents must name the parent of every class");
-    read.hierarchy = std::make_shared<const Hierarchy>(std::move(parents));
+        throw std::invalid_argument("parents must have an entry for every class");
+    read.hierarchy = std::make_shared<const ClassHierarchy>(std::move(parents));
     return read;
 }
 

@@ -1,12 +1,11 @@
-// Samples, their scale and their moments.
-#include "samples.hpp"
+// Samples, their standardisation, and sums for the variance of features.
+#include "samples/samples.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -14,11 +13,11 @@
 #include <string>
 #include <type_traits>
 
-#include "gather.hpp"
-#include "mapped_file.hpp"
-#include "module.hpp"
-#include "moments.hpp"
-#include "numpy.hpp"
+#include "arrays/mapped_file.hpp"
+#include "bind/module.hpp"
+#include "bind/numpy.hpp"
+#include "samples/feature_variance.hpp"
+#include "samples/sample_arrays.hpp"
 
 using namespace nb::literals;
 
@@ -30,7 +29,8 @@ using Total = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 Standardizer make_standardizer(const Vector<double>& mean, const Vector<double>& scale) {
     if (mean.size() != scale.size() || mean.size() == 0)
-        throw std::invalid_argument("mean and scale must have the same, nonzero length");
+        throw std::invalid_argument(
+            "mean and scale must have the same length, which must not be 0");
     return Standardizer{{mean.data(), mean.data() + mean.size()},
                         {scale.data(), scale.data() + scale.size()}};
 }
@@ -53,7 +53,8 @@ void sum_squares(const Matrix<T>& rows, const Vector<double>& mean, const Total&
 
 void check_numbers(const Samples& samples, const Vector<std::int32_t>& numbers) {
     if (!all_within(numbers.data(), numbers.size(), samples.size()))
-        throw std::invalid_argument("there is no such row");
+        throw std::invalid_argument("there is no such row: numbers must be from 0 to " +
+                                    std::to_string(samples.size()) + " - 1");
 }
 
 template <class T>
@@ -88,11 +89,11 @@ nb::object take(const Samples& samples, const Vector<std::int32_t>& numbers) {
     check_numbers(samples, numbers);
     const std::size_t n = numbers.size() * samples.n_features();
     if (samples.precision() == Precision::kFloat32) {
-        auto [data, owner] = fresh<float>(n);
+        auto [data, owner] = new_array<float>(n);
         gather_full(samples, numbers.data(), numbers.size(), data);
         return nb::cast(NumpyMatrix<float>(data, {numbers.size(), samples.n_features()}, owner));
     }
-    auto [data, owner] = fresh<std::uint16_t>(n);
+    auto [data, owner] = new_array<std::uint16_t>(n);
     gather_half(samples, numbers.data(), numbers.size(), data);
     return nb::cast(
         NumpyMatrix<std::uint16_t>(data, {numbers.size(), samples.n_features()}, owner));
@@ -102,16 +103,17 @@ std::shared_ptr<MappedFile> file_of(const Samples& samples) {
     return std::dynamic_pointer_cast<MappedFile>(samples.source());
 }
 
-// What is wrong with the file that the rows are in, if they are in one.
+// What is wrong with the file of the rows; empty if nothing is, or if there is no file.
 std::string problem_of(const Samples& samples) {
     const auto file = file_of(samples);
     if (!file) return {};
     if (file->latest != samples.version)
-        return "another model has gone on with it; models with memory in a file cannot be copied";
+        return "a copy of the model has used it since; models with memory in a file cannot be "
+               "copied";
     return file->problem();
 }
 
-// Makes these samples the ones that may add to their file.
+// Makes these samples the only ones that may add to their file.
 void claim(Samples& samples) {
     const auto file = file_of(samples);
     if (!file) return;
@@ -120,9 +122,9 @@ void claim(Samples& samples) {
     samples.version = ++file->latest;
 }
 
-// The memory of an array, which lives as long as anybody looks at it.
+// The memory of an array, which keeps the array alive.
 template <class T>
-ForeignRows<T> memory_of(const Matrix<T>& rows) {
+BorrowedRows<T> memory_of(const Matrix<T>& rows) {
     auto* held = new Matrix<T>(rows);
     const std::shared_ptr<const T> memory(rows.data(), [held](const T*) {
         const nb::gil_scoped_acquire gil;
@@ -143,9 +145,11 @@ void check_rows(const Matrix<T>& rows, std::size_t n, std::size_t n_features,
     if (reinterpret_cast<std::uintptr_t>(rows.data()) % kAlignment != 0)
         throw std::invalid_argument("rows must start at a multiple of 64 bytes");
     if (places ? places->size() != n : rows.shape(0) != n)
-        throw std::invalid_argument("rows or places, and what is said of them, differ in length");
+        throw std::invalid_argument(
+            "the rows, or places if given, and their classes or numbers differ in length");
     if (places && !all_within(places->data(), n, rows.shape(0)))
-        throw std::invalid_argument("there is no such place");
+        throw std::invalid_argument("there is no such place: places must be from 0 to " +
+                                    std::to_string(rows.shape(0)) + " - 1");
 }
 
 template <class T>
@@ -156,9 +160,8 @@ void check_foreign(const Matrix<T>& rows, const Vector<std::int32_t>& classes,
     if (ids.size() != n) throw std::invalid_argument("classes and ids differ in length");
     if (n > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
         throw std::invalid_argument("a forest holds at most 2^31 - 1 samples");
-    if (std::any_of(classes.data(), classes.data() + n,
-                    [](std::int32_t class_id) { return class_id < Samples::kGone; }))
-        throw std::invalid_argument("there is no such class");
+    if (!all_at_least(classes.data(), n, Samples::kRemoved))
+        throw std::invalid_argument("there is no such class: classes must be at least -1");
 }
 
 template <class T>
@@ -173,9 +176,9 @@ SamplesPtr samples_over(const Matrix<T>& rows, const Vector<std::int32_t>& class
 template <class T>
 void check_precision(const Samples& samples) {
     const bool full = std::is_same_v<T, float>;
-    if (!samples.can_be_referred_to() || full != (samples.precision() == Precision::kFloat32))
+    if (!samples.can_reference_rows() || full != (samples.precision() == Precision::kFloat32))
         throw std::invalid_argument(
-            "rows must have the precision of the samples, and these no file");
+            "rows must have the precision of the samples, which must not be in a file");
 }
 
 template <class T>
@@ -184,12 +187,10 @@ void move_over(Samples& samples, const Matrix<T>& rows, const Vector<std::int32_
     check_rows(rows, numbers.size(), samples.n_features(), places);
     check_precision<T>(samples);
     check_numbers(samples, numbers);
-    if (std::any_of(numbers.data(), numbers.data() + numbers.size(), [&](std::int32_t number) {
-            return samples.class_of(number) == Samples::kGone;
-        }))
-        throw std::invalid_argument("only rows that are left can lie elsewhere");
-    samples.move_over(memory_of(rows), places ? places->data() : nullptr, numbers.data(),
-                      numbers.size());
+    if (!all_stored(samples, numbers.data(), numbers.size()))
+        throw std::invalid_argument("only stored rows can be moved, not removed ones");
+    samples.borrow(memory_of(rows), places ? places->data() : nullptr, numbers.data(),
+                   numbers.size());
 }
 
 template <class T>
@@ -198,36 +199,22 @@ NumpyVector<const std::int32_t> add_over(Samples& samples, const Matrix<T>& rows
                                          const Vector<std::int64_t>& ids, const Places& places) {
     check_foreign(rows, classes, ids, samples.n_features(), places);
     check_precision<T>(samples);
-    if (std::any_of(classes.data(), classes.data() + classes.size(),
-                    [](std::int32_t class_id) { return class_id == Samples::kGone; }))
-        throw std::invalid_argument("there is no such class");
-    return to_numpy(samples.add_over(memory_of(rows), places ? places->data() : nullptr,
-                                     classes.data(), ids.data(), classes.size()));
+    if (!all_at_least(classes.data(), classes.size(), 0))
+        throw std::invalid_argument("there is no such class: classes must be at least 0");
+    return to_numpy(samples.add_borrowed(memory_of(rows), places ? places->data() : nullptr,
+                                         classes.data(), ids.data(), classes.size()));
 }
 
-// Rows as samples hold them, into rows of the padded width.
 template <class T, class Stored>
-void standardize_rows(const Matrix<T>& rows, const Standardizer& standardizer,
+void standardize_into(const Matrix<T>& rows, const Standardizer& standardizer,
                       const nb::ndarray<Stored, nb::ndim<2>, nb::c_contig, nb::device::cpu>& out) {
-    const std::size_t n_features = standardizer.n_features(), width = padded_width(n_features);
-    if (rows.shape(1) != n_features || out.shape(1) != width)
+    const std::size_t n_features = standardizer.n_features();
+    if (rows.shape(1) != n_features || out.shape(1) != padded_width(n_features))
         throw std::invalid_argument(
             "rows must have the width of the standardizer, and out its padded width");
     if (rows.shape(0) != out.shape(0)) throw std::invalid_argument("rows and out differ in length");
     const nb::gil_scoped_release release;
-    AlignedVector<float> scaled(width);
-    AlignedVector<std::uint16_t> halves(width);
-    for (std::size_t i = 0; i < rows.shape(0); ++i) {
-        const T* row = rows.data() + i * n_features;
-        Stored* to = out.data() + i * width;
-        if constexpr (std::is_same_v<Stored, float>) {
-            standardizer.apply(row, width, to);
-        } else {
-            standardizer.apply(row, width, scaled.data());
-            kernels().narrow(scaled.data(), width, halves.data());
-            std::copy(halves.begin(), halves.end(), to);
-        }
-    }
+    standardize_rows(standardizer, rows.data(), rows.shape(0), out.data());
 }
 
 template <class Stored>
@@ -238,9 +225,9 @@ void bind_stored(nb::module_& m, nb::class_<Samples>& samples) {
                 nb::kw_only(), "places"_a = nb::none());
     samples.def("move_over", &move_over<Stored>, "rows"_a.noconvert(), "numbers"_a, nb::kw_only(),
                 "places"_a = nb::none());
-    m.def("standardize_rows", &standardize_rows<float, Stored>, "rows"_a.noconvert(),
+    m.def("standardize_rows", &standardize_into<float, Stored>, "rows"_a.noconvert(),
           "standardizer"_a, "out"_a.noconvert());
-    m.def("standardize_rows", &standardize_rows<double, Stored>, "rows"_a.noconvert(),
+    m.def("standardize_rows", &standardize_into<double, Stored>, "rows"_a.noconvert(),
           "standardizer"_a, "out"_a.noconvert());
 }
 
@@ -296,9 +283,9 @@ void bind_samples(nb::module_& m) {
         .def_prop_ro("n_removed", &Samples::n_removed)
         .def_prop_ro("nbytes", &Samples::n_bytes)
         .def_prop_ro("own_nbytes", &Samples::n_own_bytes)
-        .def_prop_ro("foreign_rooms", &Samples::foreign_rooms)
+        .def_prop_ro("foreign_rooms", &Samples::lender_capacities)
         .def_prop_ro(
-            "lenders", [](const Samples& self) { return to_numpy(self.lenders()); },
+            "lenders", [](const Samples& self) { return to_numpy(self.lender_of_rows()); },
             nb::rv_policy::automatic)
         .def_prop_ro("width", &Samples::width)
         .def_prop_ro(

@@ -10,11 +10,11 @@
 #include <string>
 #include <utility>
 
-#include "gather.hpp"
-#include "module.hpp"
-#include "numpy.hpp"
-#include "rules.hpp"
-#include "tree_changes.hpp"
+#include "bind/module.hpp"
+#include "bind/numpy.hpp"
+#include "bind/rules.hpp"
+#include "samples/sample_arrays.hpp"
+#include "tree/tree_delta.hpp"
 
 using namespace nb::literals;
 
@@ -28,15 +28,17 @@ NodeWeights weights_named(const std::string& name) {
     if (name == "size") return NodeWeights::kSize;
     if (name == "uniform") return NodeWeights::kUniform;
     if (name == "quality") return NodeWeights::kQuality;
-    throw std::invalid_argument("there are no node weights named '" + name + "'");
+    throw std::invalid_argument("unknown node sampling '" + name +
+                                "'; it is 'size', 'uniform' or 'quality'");
 }
 
-// Trees `first_tree` on of a forest of plan["n_trees"], which may be left out for a whole one.
+// The forest has trees `first_tree` and following of a forest of plan["n_trees"] trees; that may be
+// missing for a whole forest.
 UpdatePlan read_plan(const nb::dict& plan, const Forest& forest, std::size_t first_tree) {
     std::size_t n_trees = forest.trees.size();
     read_rule(plan, "n_trees", n_trees);
     if (first_tree > n_trees || forest.trees.size() > n_trees - first_tree)
-        throw std::invalid_argument("first_tree and the number of trees are beyond n_trees");
+        throw std::invalid_argument("first_tree and the trees of the forest are beyond n_trees");
     std::size_t row_budget = 0;
     read_rule(plan, "row_budget", row_budget);
     const auto n_classes = nb::cast<std::size_t>(plan["n_classes"]);
@@ -74,7 +76,8 @@ nb::dict as_dict(const UpdateReport& report) {
 
 std::vector<std::int32_t> checked_rows(const Samples& samples, const Vector<std::int32_t>& rows) {
     if (!all_within(rows.data(), rows.size(), samples.size()))
-        throw std::invalid_argument("there is no such row");
+        throw std::invalid_argument("there is no such row: rows must be from 0 to " +
+                                    std::to_string(samples.size()) + " - 1");
     return {rows.data(), rows.data() + rows.size()};
 }
 
@@ -92,7 +95,7 @@ nb::tuple run_update(nb::object progress, Work work) {
 nb::tuple update(const Forest& forest, const SamplesPtr& samples, const Vector<std::int32_t>& rows,
                  const Vector<std::int32_t>& evicted, const nb::dict& plan, std::size_t n_threads,
                  nb::object progress, std::size_t first_tree) {
-    const Batch batch{samples, checked_rows(*samples, rows), checked_rows(*samples, evicted)};
+    const UpdateBatch batch{samples, checked_rows(*samples, rows), checked_rows(*samples, evicted)};
     const UpdatePlan read = read_plan(plan, forest, first_tree);
     return run_update(std::move(progress), [&](const Poll& poll) {
         return update_forest(forest, batch, read, n_threads, poll);
@@ -114,13 +117,6 @@ nb::tuple refine_rows(const Forest& forest, const SamplesPtr& samples,
                       std::size_t n_threads, nb::object progress) {
     const std::vector<std::int32_t> numbers = checked_rows(*samples, rows);
     const UpdatePlan read = read_plan(plan, forest, 0);
-    if (samples->size() != forest.samples->size())
-        throw std::invalid_argument("samples must be those of the forest, some with other classes");
-    for (const std::int32_t row : numbers) {
-        const std::int32_t class_id = samples->class_of(row);
-        if (class_id < 0 || static_cast<std::size_t>(class_id) >= read.n_classes)
-            throw std::invalid_argument("there is no such class");
-    }
     return run_update(std::move(progress), [&](const Poll& poll) {
         return refine(forest, samples, numbers, share, read, n_threads, poll);
     });
@@ -128,45 +124,31 @@ nb::tuple refine_rows(const Forest& forest, const SamplesPtr& samples,
 
 ForestPtr relabelled(const Forest& forest, const SamplesPtr& samples,
                      const std::vector<std::int32_t>& map, std::size_t n_classes) {
-    if (map.size() != forest.n_classes) throw std::invalid_argument("map must name every class");
+    if (map.size() != forest.n_classes)
+        throw std::invalid_argument("columns must have an entry for every class");
     const nb::gil_scoped_release release;
     return std::make_shared<Forest>(relabel(forest, samples, map, n_classes));
 }
 
-// What every tree of a forest has that those of the forest before it have not.
 std::vector<NumpyVector<const std::uint8_t>> changes_since(const Forest& forest,
                                                            const Forest* before) {
-    if (before != nullptr && before->trees.size() != forest.trees.size())
-        throw std::invalid_argument("the forests differ in their number of trees");
-    std::vector<std::vector<std::uint8_t>> changes;
+    std::vector<std::vector<std::uint8_t>> deltas;
     {
         const nb::gil_scoped_release release;
-        for (std::size_t t = 0; t < forest.trees.size(); ++t) {
-            const Tree* old = before == nullptr ? nullptr : before->trees[t].get();
-            changes.push_back(TreeChanges::since(old, *forest.trees[t]));
-        }
+        deltas = deltas_since(before, forest);
     }
     std::vector<NumpyVector<const std::uint8_t>> arrays;
-    for (std::vector<std::uint8_t>& bytes : changes) arrays.push_back(to_numpy(std::move(bytes)));
+    for (std::vector<std::uint8_t>& bytes : deltas) arrays.push_back(to_numpy(std::move(bytes)));
     return arrays;
 }
 
 ForestPtr changed(const SamplesPtr& samples, const std::vector<Vector<std::uint8_t>>& changes,
                   std::size_t n_classes, const Forest* before) {
-    if (before != nullptr && before->trees.size() != changes.size())
-        throw std::invalid_argument("there must be changes of every tree");
-    auto forest = std::make_shared<Forest>();
-    forest->samples = samples;
-    forest->n_classes = n_classes;
-    if (before != nullptr) forest->n_log_n = before->n_log_n;
+    std::vector<DeltaBytes> deltas;
+    for (const Vector<std::uint8_t>& bytes : changes)
+        deltas.push_back(DeltaBytes{bytes.data(), bytes.size()});
     const nb::gil_scoped_release release;
-    for (std::size_t t = 0; t < changes.size(); ++t) {
-        const Tree* old = before == nullptr ? nullptr : before->trees[t].get();
-        forest->trees.push_back(TreeChanges::applied(old, changes[t].data(), changes[t].size()));
-        if (forest->trees.back()->width() != samples->width())
-            throw std::invalid_argument("the trees are of samples of another width");
-    }
-    return forest;
+    return std::make_shared<Forest>(apply_deltas(before, deltas, samples, n_classes));
 }
 
 }  // namespace

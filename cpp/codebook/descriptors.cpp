@@ -6,7 +6,7 @@
 namespace evergrow {
 namespace {
 
-// A tile of both matrices stays in the first cache.
+// A tile of both matrices fits into the first-level cache.
 constexpr std::size_t kTile = 32;
 
 }  // namespace

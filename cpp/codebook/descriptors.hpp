@@ -1,4 +1,4 @@
-// Training descriptors column by column: growing reads a few features of many rows.
+// Training descriptors in column-major order, because growing reads a few features of many rows.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@ namespace evergrow {
 
 class Descriptors {
   public:
-    // Copies row-major values. Rows from `first_new` on are those that a tree is to learn; the
-    // ones before it has learnt already.
+    // Copies row-major values. Rows from `first_new` on are new to the trees; the trees have been
+    // trained on the others.
     Descriptors(const float* rows, std::size_t n_rows, std::size_t n_features,
                 const std::int32_t* classes, std::size_t first_new);
 

@@ -7,17 +7,17 @@
 
 namespace evergrow {
 
-// Arrays over nodes. Children come in pairs after their parent: the right one follows the left.
+// Arrays by node. Children come after their parent, and the right child is left + 1.
 struct WordTree {
-    static constexpr std::int32_t kLeaf = 0;     // the root is no one's child
+    static constexpr std::int32_t kLeaf = 0;     // the root is not a child
     static constexpr std::int32_t kNoWord = -1;  // of a splitting node
 
     std::vector<std::int32_t> feature;
-    std::vector<float> threshold;  // a descriptor goes right if its feature is above
+    std::vector<float> threshold;  // a descriptor goes right if its feature is larger
     std::vector<std::int32_t> child;
     std::vector<std::int32_t> word;
 
-    // One leaf, whose word is 0.
+    // A tree of one leaf with word 0.
     static WordTree stump() { return WordTree{{0}, {0.0F}, {kLeaf}, {0}}; }
 
     std::size_t n_nodes() const { return child.size(); }
@@ -28,8 +28,8 @@ struct WordTree {
     std::int32_t split(std::int32_t leaf, std::int32_t on_feature, float at);
 };
 
-// Throws std::invalid_argument unless the tree can be descended by descriptors of this width and
-// its leaves bear the words 0 to n_words - 1, each once.
+// Throws std::invalid_argument unless descriptors of this width can descend the tree and its leaves
+// have the words 0 to n_words - 1, each once.
 void check_word_tree(const WordTree& tree, std::size_t n_features);
 
 }  // namespace evergrow

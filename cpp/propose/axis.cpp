@@ -1,4 +1,4 @@
-#include "axis.hpp"
+#include "propose/axis.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -6,7 +6,7 @@
 namespace evergrow {
 namespace {
 
-// Values held at once; a large node is read in several passes.
+// Values in memory at once; a large node is read in several passes.
 constexpr std::size_t kMaxValues = std::size_t{1} << 22;
 
 }  // namespace
@@ -37,15 +37,15 @@ bool AxisProposer::propose(const NodeSamples& node, Stream stream, const StopFla
     return !stop && best_.found();
 }
 
-// Features that had no threshold to offer are left out from now on.
+// Features without a valid threshold are not drawn again.
 void AxisProposer::start_round() {
     order_.swap(usable_);
     usable_.clear();
     n_undrawn_ = order_.size();
 }
 
-// Each feature is followed by the place of its threshold, so what is drawn does not depend on
-// how many are read at once.
+// Each feature is drawn together with the position of its threshold, so that the draws do not
+// depend on how many features are read at once.
 void AxisProposer::draw_features(std::size_t count, Stream& stream) {
     features_.clear();
     shares_.clear();
@@ -57,7 +57,7 @@ void AxisProposer::draw_features(std::size_t count, Stream& stream) {
     }
 }
 
-// All drawn features in one pass over the rows: they lie scattered in memory.
+// Reads all drawn features in one pass over the rows, which lie scattered in memory.
 void AxisProposer::read_columns(const NodeSamples& node, const StopFlag& stop) {
     columns_.resize(features_.size() * node.n_rows);
     for (std::size_t begin = 0; begin < node.n_rows && !stop; begin += RowReader::kBlock) {
@@ -71,13 +71,13 @@ void AxisProposer::read_columns(const NodeSamples& node, const StopFlag& stop) {
     n_comparisons_ += node.n_rows * features_.size();
 }
 
-// Returns how many of the features had a threshold to offer.
+// Returns the number of features with a valid threshold.
 std::size_t AxisProposer::try_columns(std::size_t n_rows, const StopFlag& stop) {
     std::size_t n_tried = 0;
     for (std::size_t j = 0; j < features_.size() && !stop; ++j) {
         const float* column = columns_.data() + j * n_rows;
         float threshold = 0;
-        if (!best_.place(column, shares_[j], &threshold)) continue;
+        if (!best_.place_threshold(column, shares_[j], &threshold)) continue;
         ++n_tried;
         usable_.push_back(features_[j]);
         if (!best_.offer(column, threshold)) continue;

@@ -1,13 +1,13 @@
-// Invents a split by one feature: random features with random thresholds, chosen by Eq. (3) of
-// Ristin 2014.
+// Finds a split by one feature: the random feature and threshold with the highest gain
+// [Ristin2014 Eq. 3].
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "proposer.hpp"
-#include "threshold.hpp"
+#include "propose/best_threshold.hpp"
+#include "propose/proposer.hpp"
 
 namespace evergrow {
 
@@ -28,13 +28,13 @@ class AxisProposer final : public Proposer {
     const std::size_t n_candidates_;
     BestThreshold best_;
     RowReader reader_;
-    // Features come in random order, each once before any comes twice: the first n_undrawn_ of
-    // order_ are still to come in this round.
+    // Features are drawn in rounds, each once per round: the first n_undrawn_ of order_ have not
+    // been drawn in this round.
     std::vector<std::int32_t> order_;
     std::size_t n_undrawn_ = 0;
-    std::vector<std::int32_t> usable_;  // of this round, for the next
+    std::vector<std::int32_t> usable_;  // features for the next round
     std::vector<std::int32_t> features_;
-    std::vector<double> shares_;  // places of the thresholds
+    std::vector<double> shares_;  // positions of the thresholds
     std::vector<float> columns_;  // values of the drawn features, feature by feature
 };
 

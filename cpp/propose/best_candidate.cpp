@@ -1,4 +1,4 @@
-#include "best_candidate.hpp"
+#include "propose/best_candidate.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -23,23 +23,24 @@ void BestCandidate::start(const std::vector<Level>& levels,
 }
 
 void BestCandidate::offer(std::size_t set, std::size_t n_centroids, const std::uint16_t* nearest,
-                          Colourings& colourings, const StopFlag& stop) {
-    while (!stop && colourings.next_batch()) {
-        for (std::size_t l = 0; l < n_levels_; ++l) gains_[l].score(nearest, colourings);
-        if (whole_ == &all_) all_.score(nearest, colourings);
-        if (may_hold_best(n_centroids)) keep_best(set, n_centroids, colourings);
+                          SideAssignments& assignments, const StopFlag& stop) {
+    while (!stop && assignments.next_batch()) {
+        for (std::size_t l = 0; l < n_levels_; ++l) gains_[l].score(nearest, assignments);
+        if (whole_ == &all_) all_.score(nearest, assignments);
+        if (may_contain_best(n_centroids)) keep_best(set, n_centroids, assignments);
     }
 }
 
-// Most sets do not, and the highest gain of each level alone tells: rounding keeps the order.
-bool BestCandidate::may_hold_best(std::size_t n_centroids) const {
+// An upper bound from the highest gain of each level, which rules out most sets. Rounding is
+// monotonic, so the bound holds.
+bool BestCandidate::may_contain_best(std::size_t n_centroids) const {
     double gain = 0;
     for (std::size_t l = 0; l < n_levels_; ++l)
         gain += scales_[l] * static_cast<double>(gains_[l].highest());
     return gain > min_gain_ && !(found_ && gain - cost(n_centroids) <= highest_);
 }
 
-// Nothing is lower than the gain of a candidate that is no split.
+// The gain of a candidate that is not a valid split is minus infinity.
 void BestCandidate::add_up_levels(std::size_t n_candidates) {
     const std::int32_t* n_right = whole_->n_right();
     const std::int32_t most = n_samples_ - min_side_;
@@ -54,15 +55,15 @@ void BestCandidate::add_up_levels(std::size_t n_candidates) {
 }
 
 void BestCandidate::keep_best(std::size_t set, std::size_t n_centroids,
-                              const Colourings& colourings) {
+                              const SideAssignments& assignments) {
     const double own_cost = cost(n_centroids);
-    add_up_levels(colourings.size());
+    add_up_levels(assignments.size());
     const double highest_gain = *std::max_element(gain_.begin(), gain_.end());
     const double score = highest_gain - own_cost;
     if (!(highest_gain > min_gain_) || (found_ && score <= highest_)) return;
     found_ = true;
     highest_ = score;
-    // The cost may round different gains to one score; the first of equals stays.
+    // Subtracting the cost may round different gains to the same score; the first of ties wins.
     const auto winner = static_cast<std::size_t>(
         std::find_if(gain_.begin(), gain_.end(),
                      [&](double gain) { return gain > min_gain_ && gain - own_cost == score; }) -
@@ -70,7 +71,7 @@ void BestCandidate::keep_best(std::size_t set, std::size_t n_centroids,
     set_ = set;
     sides_.resize(n_centroids);
     for (std::size_t j = 0; j < n_centroids; ++j)
-        sides_[j] = colourings.goes_right(winner, j) ? 1 : 0;
+        sides_[j] = assignments.goes_right(winner, j) ? 1 : 0;
 }
 
 }  // namespace evergrow

@@ -1,11 +1,11 @@
-#include "class_means.hpp"
+#include "propose/class_means.hpp"
 
 #include <algorithm>
 #include <numeric>
 
 namespace evergrow {
 
-// Added up in double over eight places so that additions overlap.
+// Eight partial sums in double precision, so that additions overlap.
 float half_norm(const float* vector, std::size_t width) {
     double sum[8] = {};
     for (std::size_t i = 0; i < width; i += 8)
@@ -19,21 +19,20 @@ float half_norm(const float* vector, std::size_t width) {
 Centroid ClassMeans::centroid(std::int32_t class_id, const std::int32_t* rows, std::size_t n,
                               float* mean, std::uint16_t* halves) {
     Centroid centroid{class_id, Centroid::kNewMean, 0, 0, {}};
-    if (n == 1 && rows_.can_be_referred_to()) {
+    if (n == 1 && rows_.can_reference_rows()) {
         centroid.source = CentroidSource::row(rows[0]).code();
         const float* row = rows_.read(rows[0], mean);
         if (row != mean) std::copy_n(row, rows_.width(), mean);
     } else {
         average(rows, n, mean);
-        // Rounded to its stored precision before it routes anything: growing, saving and loading
-        // see the same centroid.
+        // Rounded before it is used, so that growing and a saved and loaded tree route alike.
         kernels().narrow(mean, rows_.width(), halves);
     }
     centroid.offset = half_norm(mean, rows_.width());
     return centroid;
 }
 
-// Blocks in single precision, their sum in double.
+// Sums of blocks in single precision, their total in double.
 void ClassMeans::average(const std::int32_t* rows, std::size_t n, float* mean) {
     const std::size_t width = rows_.width();
     std::fill(sum_.begin(), sum_.end(), 0.0);

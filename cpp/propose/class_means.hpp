@@ -1,13 +1,14 @@
-// Class means as a node stores them: Eq. (5) of Ristin 2014, rounded before they route anything.
+// Class means of the samples at a node [Ristin2014 Eq. 5], in the precision in which they are
+// stored.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "../aligned.hpp"
-#include "../row_view.hpp"
-#include "../split.hpp"
+#include "arrays/aligned.hpp"
+#include "samples/row_view.hpp"
+#include "tree/split.hpp"
 
 namespace evergrow {
 
@@ -16,8 +17,9 @@ class ClassMeans {
     explicit ClassMeans(const RowView& rows)
         : rows_(rows), reader_(rows), partial_sum_(rows.width()), sum_(rows.width()) {}
 
-    // The centroid of the rows. A single row is a reference to it where rows can be referred to;
-    // any other mean is rounded into `halves`. `mean` receives it in single precision.
+    // The centroid of the rows. For a single row it is a reference, where rows can be referenced;
+    // any other mean is rounded into `halves`. `mean` receives the rounded mean in single
+    // precision.
     Centroid centroid(std::int32_t class_id, const std::int32_t* rows, std::size_t n, float* mean,
                       std::uint16_t* halves);
 

@@ -1,4 +1,4 @@
-// Means that nodes above the current one have already stored.
+// Class means that the nodes above the current one have stored.
 #pragma once
 
 #include <cstddef>
@@ -8,27 +8,27 @@
 namespace evergrow {
 
 struct KnownMean {
-    std::int32_t slot;   // in the tree's halves
-    std::int32_t count;  // samples it is the mean of
+    std::int32_t slot;   // in the tree
+    std::int32_t count;  // number of samples
     float half_norm;
 };
 
-// The samples of a node are among those of the nodes above it. A class with as many samples here
-// as up there therefore has the very same ones, and the same mean: it is neither computed nor
-// stored again. In deep trees that is a third to a half of all means.
+// The samples of a node are a subset of those of the nodes above it. A class with the same number
+// of samples therefore has the same samples and the same mean, which is neither computed nor stored
+// again. In deep trees these are a third to a half of all means.
 //
-// Trees grow depth first, so what is known follows the path from the root: `descend` forgets what
-// nodes beside the path have recorded.
+// Trees grow depth first, so the known means follow the path from the root: `descend` drops those
+// of nodes that are not on the path.
 class KnownMeans {
   public:
-    // No means known, for classes 0 to n_classes - 1.
+    // Drops all means; classes are 0 to n_classes - 1.
     void reset(std::size_t n_classes) {
         latest_.assign(n_classes, kNone);
         records_.clear();
         depth_ = 0;
     }
 
-    // The current node is one at this depth; the path above it is that of the last node recorded.
+    // Moves to a node at this depth, below the last node whose means were recorded.
     void descend(std::int32_t depth) {
         while (!records_.empty() && records_.back().depth >= depth) {
             latest_[static_cast<std::size_t>(records_.back().class_id)] = records_.back().previous;
@@ -47,7 +47,7 @@ class KnownMeans {
     const KnownMean* find(std::int32_t class_id, std::int32_t count) const {
         const std::int32_t latest = latest_[static_cast<std::size_t>(class_id)];
         if (latest == kNone) return nullptr;
-        // Counts only fall on the way down: if the latest is larger, so are all before it.
+        // Counts decrease on the way down: if the latest is larger, so are all earlier ones.
         const KnownMean& mean = records_[static_cast<std::size_t>(latest)].mean;
         return mean.count == count ? &mean : nullptr;
     }
@@ -58,11 +58,11 @@ class KnownMeans {
     struct Record {
         KnownMean mean;
         std::int32_t class_id;
-        std::int32_t previous;  // record of the same class before this one
+        std::int32_t previous;  // earlier record of the same class
         std::int32_t depth;
     };
 
-    std::vector<std::int32_t> latest_;  // per class, a place in records_
+    std::vector<std::int32_t> latest_;  // by class, an index into records_
     std::vector<Record> records_;
     std::int32_t depth_ = 0;
 };

@@ -1,4 +1,4 @@
-#include "linear.hpp"
+#include "propose/linear.hpp"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@ namespace evergrow {
 
 bool LinearProposer::propose(const NodeSamples& node, Stream stream, const StopFlag& stop) {
     if (!best_.start(node)) return false;
-    const std::size_t at_once = projections_.most_at_once(node.n_rows);
+    const std::size_t at_once = projections_.max_at_once(node.n_rows);
     for (std::size_t n_tried = 0; n_tried < n_candidates_;) {
         const std::size_t count = std::min(at_once, n_candidates_ - n_tried);
         draw_directions(count, stream);
@@ -19,8 +19,8 @@ bool LinearProposer::propose(const NodeSamples& node, Stream stream, const StopF
     return best_.found();
 }
 
-// Each direction is followed by the place of its threshold, so what is drawn does not depend on
-// how many are tried at once.
+// Each direction is drawn together with the position of its threshold, so that the draws do not
+// depend on how many are tried at once.
 void LinearProposer::draw_directions(std::size_t count, Stream& stream) {
     projections_.start(count);
     shares_.resize(count);
@@ -35,7 +35,7 @@ void LinearProposer::draw_directions(std::size_t count, Stream& stream) {
 void LinearProposer::try_directions(const StopFlag& stop) {
     for (std::size_t j = 0; j < projections_.count() && !stop; ++j) {
         float threshold = 0;
-        if (best_.place(projections_.values(j), shares_[j], &threshold) &&
+        if (best_.place_threshold(projections_.values(j), shares_[j], &threshold) &&
             best_.offer(projections_.values(j), threshold))
             projections_.write_split(j, threshold, split_);
     }

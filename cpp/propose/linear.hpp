@@ -1,13 +1,13 @@
-// Invents a split by a plane: random directions with random thresholds, chosen by Eq. (3) of
-// Ristin 2014.
+// Finds a split by a plane: the random direction and threshold with the highest gain
+// [Ristin2014 Eq. 3].
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
-#include "projections.hpp"
-#include "proposer.hpp"
-#include "threshold.hpp"
+#include "propose/best_threshold.hpp"
+#include "propose/projections.hpp"
+#include "propose/proposer.hpp"
 
 namespace evergrow {
 
@@ -30,7 +30,7 @@ class LinearProposer final : public Proposer {
     const std::size_t n_candidates_;
     BestThreshold best_;
     Projections projections_;
-    std::vector<double> shares_;  // places of the thresholds
+    std::vector<double> shares_;  // positions of the thresholds
 };
 
 }  // namespace evergrow

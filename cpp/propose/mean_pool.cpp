@@ -1,11 +1,11 @@
-#include "mean_pool.hpp"
+#include "propose/mean_pool.hpp"
 
 #include <algorithm>
 
 namespace evergrow {
 
 void MeanPool::fill(const NodeSamples& node, const StopFlag& stop) {
-    choose(node);
+    choose_classes(node);
     const std::size_t n = pooled_.size();
     centroids_.resize(n);
     counts_.resize(n);
@@ -35,8 +35,8 @@ void MeanPool::fill(const NodeSamples& node, const StopFlag& stop) {
     }
 }
 
-// A node where fewer than two of the wanted classes are takes all that it has.
-void MeanPool::choose(const NodeSamples& node) {
+// If fewer than two of the selected classes are present, the node uses all classes.
+void MeanPool::choose_classes(const NodeSamples& node) {
     present_.clear();
     for (const ClassRange& range : node.ranges) present_.push_back(range.class_id);
     objective_.pool(present_, pooled_);

@@ -1,35 +1,35 @@
-// The means that a node may compare with, all of them computed once.
+// All class means that a node may compare with, computed once [Ristin2015 Sec. 4.2].
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "../aligned.hpp"
-#include "../objective.hpp"
-#include "class_means.hpp"
-#include "proposer.hpp"
+#include "arrays/aligned.hpp"
+#include "propose/class_means.hpp"
+#include "propose/proposer.hpp"
+#include "score/objective.hpp"
 
 namespace evergrow {
 
 class MeanPool {
   public:
-    // The objective says whose means are wanted; it must outlive the pool.
+    // The objective selects the classes; it must outlive the pool.
     MeanPool(const RowView& rows, const Objective& objective)
         : width_(rows.width()), objective_(objective), class_means_(rows) {}
 
-    // The means at a node, of all its samples; incomplete if `stop` is set on the way.
+    // Computes the means from all samples at a node; incomplete if `stop` is set meanwhile.
     void fill(const NodeSamples& node, const StopFlag& stop);
 
     std::size_t size() const { return centroids_.size(); }
-    // Each in single precision, as it is stored.
+    // The rounded means in single precision.
     const float* const* vectors() const { return vectors_.data(); }
     const float* offsets() const { return offsets_.data(); }
-    // Some of them as a split, sides open.
+    // Makes a split of some of the means; sides are not set.
     void write_split(const std::int32_t* places, std::size_t n, Split& split) const;
 
   private:
-    void choose(const NodeSamples& node);
+    void choose_classes(const NodeSamples& node);
     const std::int32_t* rows_of(const NodeSamples& node, std::size_t i, std::size_t* n);
 
     const std::size_t width_;
@@ -37,7 +37,7 @@ class MeanPool {
     ClassMeans class_means_;
     PooledClasses pooled_;
     std::vector<std::int32_t> present_;
-    std::vector<std::int32_t> gathered_;  // rows of a class that has several ranges
+    std::vector<std::int32_t> gathered_;  // rows of a class with several ranges
     std::vector<Centroid> centroids_;
     std::vector<std::int32_t> counts_;
     std::vector<const float*> vectors_;

@@ -1,4 +1,4 @@
-#include "ncm.hpp"
+#include "propose/ncm.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -17,18 +17,18 @@ bool NcmProposer::propose(const NodeSamples& node, Stream stream, const StopFlag
     const auto min_rows = 2 * static_cast<std::size_t>(rules_.min_samples_leaf);
     if (node.ranges.size() < 2 || node.n_rows < min_rows) return false;
     draw_classes(node.ranges.size(), stream);
-    place_centroids(node);
-    assign(node, stop);
+    compute_centroids(node);
+    find_nearest(node, stop);
     if (stop) return false;
-    colourings_.start(drawn_.size(), rules_.n_candidates, stream);
-    const BestColouring& best =
-        scorer_.best(count(node), colourings_, rules_.min_samples_leaf, stop);
+    assignments_.start(drawn_.size(), rules_.n_candidates, stream);
+    const BestAssignment& best =
+        scorer_.best(count(node), assignments_, rules_.min_samples_leaf, stop);
     if (!best.found || !(best.gain > rules_.min_gain)) return false;
     for (std::size_t j = 0; j < drawn_.size(); ++j) split_.centroids[j].side = best.sides[j];
     return true;
 }
 
-// A random subset of the classes present, in the order of the classes.
+// A random subset of the classes present [Ristin2014 Sec. 3.3], sorted by class.
 void NcmProposer::draw_classes(std::size_t n_present, Stream& stream) {
     drawn_.resize(n_present);
     std::iota(drawn_.begin(), drawn_.end(), 0);
@@ -39,7 +39,7 @@ void NcmProposer::draw_classes(std::size_t n_present, Stream& stream) {
     std::sort(drawn_.begin(), drawn_.end());
 }
 
-void NcmProposer::place_centroids(const NodeSamples& node) {
+void NcmProposer::compute_centroids(const NodeSamples& node) {
     const std::size_t k = drawn_.size();
     split_.centroids.resize(k);
     split_.counts.resize(k);
@@ -65,8 +65,8 @@ void NcmProposer::place_centroids(const NodeSamples& node) {
     }
 }
 
-// Eq. (2): the nearest centroid of every sample at the node.
-void NcmProposer::assign(const NodeSamples& node, const StopFlag& stop) {
+// The nearest centroid of every sample at the node [Ristin2014 Eq. 2].
+void NcmProposer::find_nearest(const NodeSamples& node, const StopFlag& stop) {
     nearest_.resize(node.n_rows);
     scores_.resize(node.n_rows);
     const Centroids centroids{vectors_.data(), offsets_.data(), drawn_.size()};

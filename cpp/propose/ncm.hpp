@@ -1,15 +1,16 @@
-// Invents the NCM split of a node: Eq. (5) and (6) of Ristin 2014, chosen by Eq. (3).
+// Finds the split of a node by nearest class means [Ristin2014 Eq. 6] with the highest gain
+// [Ristin2014 Eq. 3].
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "../aligned.hpp"
-#include "../colourings.hpp"
-#include "../distance.hpp"
-#include "class_means.hpp"
-#include "proposer.hpp"
+#include "arrays/aligned.hpp"
+#include "kernels/kernels.hpp"
+#include "propose/class_means.hpp"
+#include "propose/proposer.hpp"
+#include "score/side_assignments.hpp"
 
 namespace evergrow {
 
@@ -25,14 +26,14 @@ class NcmProposer final : public Proposer {
 
   private:
     void draw_classes(std::size_t n_present, Stream& stream);
-    void place_centroids(const NodeSamples& node);
-    void assign(const NodeSamples& node, const StopFlag& stop);
+    void compute_centroids(const NodeSamples& node);
+    void find_nearest(const NodeSamples& node, const StopFlag& stop);
     CountTable count(const NodeSamples& node);
 
     const std::size_t width_;
     const SplitRules rules_;
     GainScorer scorer_;
-    Colourings colourings_;
+    SideAssignments assignments_;
     ClassMeans class_means_;
     RowReader reader_;
     std::vector<std::int32_t> drawn_;

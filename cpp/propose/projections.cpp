@@ -1,17 +1,17 @@
-#include "projections.hpp"
+#include "propose/projections.hpp"
 
 #include <algorithm>
 
 namespace evergrow {
 namespace {
 
-// More vectors than this gain no speed.
+// More vectors at once are not faster.
 constexpr std::size_t kMaxVectors = 32;
 constexpr std::size_t kMaxValues = std::size_t{1} << 22;
 
 }  // namespace
 
-std::size_t Projections::most_at_once(std::size_t n_rows) const {
+std::size_t Projections::max_at_once(std::size_t n_rows) const {
     return std::min(kMaxVectors, std::max<std::size_t>(1, kMaxValues / n_rows));
 }
 

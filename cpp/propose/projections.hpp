@@ -1,12 +1,12 @@
-// Products of every sample at a node with a few vectors in their stored precision.
+// Dot products of all samples at a node with a few vectors in stored precision.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "../aligned.hpp"
-#include "proposer.hpp"
+#include "arrays/aligned.hpp"
+#include "propose/proposer.hpp"
 
 namespace evergrow {
 
@@ -14,14 +14,14 @@ class Projections {
   public:
     explicit Projections(const RowView& rows) : width_(rows.width()), reader_(rows) {}
 
-    // Vectors to take at once, so that the products of a large node stay within bounds.
-    std::size_t most_at_once(std::size_t n_rows) const;
-    // Begins a group of vectors, all zero.
+    // The number of vectors to use at once, which bounds the memory for a large node.
+    std::size_t max_at_once(std::size_t n_rows) const;
+    // Starts a group of vectors, all zero.
     void start(std::size_t count);
     std::size_t count() const { return vectors_.size(); }
     float* vector(std::size_t j) { return floats_.data() + j * width_; }
-    // Rounds all vectors to half precision, as they will be stored, and multiplies each with every
-    // row of the node. Incomplete when `stop` was set on the way.
+    // Rounds all vectors to half precision, in which they are stored, and computes their products
+    // with every row of the node. Incomplete if `stop` is set meanwhile.
     void compute(const NodeSamples& node, const StopFlag& stop);
 
     // Products of the rows with vector j.

@@ -1,5 +1,5 @@
-// Inventing the split of a node. How a node routes is not how its split was found: several
-// proposers may yield the same kind of split.
+// The interface for finding the split of a node. How a node routes and how its split was found are
+// separate: several proposers make the same kind of split.
 #pragma once
 
 #include <cstddef>
@@ -8,18 +8,18 @@
 #include <string>
 #include <vector>
 
-#include "../gain.hpp"
-#include "../hierarchy.hpp"
-#include "../parallel.hpp"
-#include "../rng.hpp"
-#include "../row_view.hpp"
-#include "../split.hpp"
-#include "../tree.hpp"
-#include "known_means.hpp"
+#include "propose/known_means.hpp"
+#include "run/parallel_tasks.hpp"
+#include "run/random_stream.hpp"
+#include "samples/row_view.hpp"
+#include "score/class_hierarchy.hpp"
+#include "score/information_gain.hpp"
+#include "tree/split.hpp"
+#include "tree/tree.hpp"
 
 namespace evergrow {
 
-// The samples of one class at a node: places [begin, end) among the rows of the node.
+// The samples of one class at a node: indices [begin, end) into the rows of the node.
 struct ClassRange {
     std::int32_t class_id;
     std::int32_t begin;
@@ -33,42 +33,42 @@ struct NodeSamples {
     const std::int32_t* rows;
     std::size_t n_rows;
     const std::vector<ClassRange>& ranges;
-    const KnownMeans& known;  // stored by nodes above this one
-    const Tree& tree;         // where they are stored
+    const KnownMeans& known;  // means that the nodes above have stored
+    const Tree& tree;         // in which they are stored
 };
 
 struct SplitRules {
-    std::string proposer;  // a name in the table of propose/table.cpp
-    // ncm: classes a node compares with, unless fewer are present; regularised: at most
+    std::string proposer;  // a name in the table of propose/proposer_table.cpp
+    // ncm: class means per node, unless fewer classes are present; regularised: the maximum
     std::size_t n_centroids;
     std::size_t n_candidates;       // splits tried
-    std::int32_t min_samples_leaf;  // mu
+    std::int32_t min_samples_leaf;  // mu of [Ristin2014 Sec. 3.2]
     double min_gain;
-    double regularization;  // svm: C, the weight of samples on the wrong side
-    // Regularised NCM; elsewhere as they are here.
-    std::size_t n_subsets = 1;            // sets of classes a node tries
-    double cost_weight = 0;               // lambda_reg of Eq. (5) of Ristin 2015
-    std::size_t max_scoring_samples = 0;  // rows that candidates are scored on; 0 for all
+    double regularization;  // svm: C, the weight of the hinge loss
+    // Regularised NCM; other proposers ignore them.
+    std::size_t n_subsets = 1;            // sets of classes that a node tries
+    double cost_weight = 0;               // lambda_reg of [Ristin2015 Eq. 5]
+    std::size_t max_scoring_samples = 0;  // rows on which candidates are scored; 0 for all
     // Coarse and fine classes.
-    std::string objective = "gain";  // a name in the table of objective.cpp
-    double coarse_weight = 0;        // lambda of Eq. (6) of Ristin 2015
-    bool coarse_means = false;       // nodes also compare with the means of coarse classes
-    std::shared_ptr<const Hierarchy> hierarchy = std::make_shared<const Hierarchy>();
+    std::string objective = "gain";  // a name in the table of score/objective.cpp
+    double coarse_weight = 0;        // lambda of [Ristin2015 Eq. 6]
+    bool coarse_means = false;       // whether nodes also compare with means of coarse classes
+    std::shared_ptr<const ClassHierarchy> hierarchy = std::make_shared<const ClassHierarchy>();
 };
 
 class Proposer {
   public:
     virtual ~Proposer() = default;
 
-    // Finds the best split and leaves it in split() and goes_right(); false if there is none, or
-    // if `stop` was set on the way.
+    // Finds the best split, which split(), goes_right() and scores() return until the next call.
+    // False if there is none, or if `stop` is set meanwhile.
     virtual bool propose(const NodeSamples& node, Stream stream, const StopFlag& stop) = 0;
     virtual bool goes_right(std::size_t row) const = 0;
-    // Of every row of the node, the score of its nearest centroid; null where there are none.
+    // The score of the nearest centroid of every row of the node; null for other kinds of splits.
     virtual const float* scores() const { return nullptr; }
 
     const Split& split() const { return split_; }
-    // Distances and other products of a row and a vector computed so far.
+    // Distances and dot products computed so far.
     std::uint64_t n_comparisons() const { return n_comparisons_; }
 
   protected:
@@ -77,9 +77,9 @@ class Proposer {
 };
 
 SplitKind kind_of_split(const std::string& proposer);
-// Whether updates may give a node more centroids than it was grown with, up to n_centroids. A
-// regularised node has as many as it found worth their cost.
-bool grows_wider(const std::string& proposer);
+// Whether an update may add centroids to a node, up to n_centroids. A regularised node keeps the
+// number that it found to be worth the cost.
+bool may_add_centroids(const std::string& proposer);
 std::unique_ptr<Proposer> make_proposer(const RowView& rows, const SplitRules& rules,
                                         const EntropyTable& n_log_n);
 

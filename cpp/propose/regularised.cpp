@@ -1,21 +1,21 @@
-#include "regularised.hpp"
+#include "propose/regularised.hpp"
 
 #include <algorithm>
 
 namespace evergrow {
 namespace {
 
-// Scores at hand at once: they stay in the second-level cache.
+// Scores in memory at once, few enough for the second-level cache.
 constexpr std::size_t kScoresAtOnce = std::size_t{1} << 18;
 
-// Nearest centroids of scored rows that are kept at once.
+// Nearest centroids in memory at once.
 constexpr std::size_t kNearestAtOnce = std::size_t{1} << 24;
 
-// Sizes of sets whose colourings are kept for a node.
-constexpr std::size_t kSizesHeld = 64;
+// Subset sizes below this keep their assignments for the whole node.
+constexpr std::size_t kCachedSizes = 64;
 
-// Rows and means that are multiplied with each other before others come: the means stay in the
-// first-level cache, the rows in the second.
+// Block sizes for the products of rows and means: the means of a block stay in the first-level
+// cache, its rows in the second.
 constexpr std::size_t kPanelRows = 128;
 constexpr std::size_t kPanelFloats = 20 * 256;
 
@@ -35,10 +35,10 @@ RegularisedProposer::RegularisedProposer(const RowView& rows, const SplitRules& 
 bool RegularisedProposer::propose(const NodeSamples& node, Stream stream, const StopFlag& stop) {
     const auto min_rows = 2 * static_cast<std::size_t>(rules_.min_samples_leaf);
     if (node.n_rows < min_rows || !can_gain(node)) return false;
-    // Each set draws from a stream of its own, so none depends on how many rows are drawn.
+    // Each subset has its own stream, so it does not depend on the number of rows drawn.
     const std::uint64_t key = stream.next();
-    colouring_key_ = stream.next();
-    are_started_.assign(kSizesHeld + 1, 0);
+    assignment_key_ = stream.next();
+    are_started_.assign(kCachedSizes + 1, 0);
     pool_.fill(node, stop);
     subsets_.draw(pool_.size(), rules_.n_centroids, rules_.n_subsets, key);
     if (rules_.max_scoring_samples == 0 || node.n_rows <= rules_.max_scoring_samples) {
@@ -47,13 +47,13 @@ bool RegularisedProposer::propose(const NodeSamples& node, Stream stream, const 
     }
     draw_scored(node, stream);
     if (find_split(node, stop)) return true;
-    // A split that few rows of many take may be missed by a sample of them.
+    // A random part of the rows may not show a split that sends few of many rows to one side.
     score_all(node);
     return find_split(node, stop);
 }
 
-// The best split by the scored rows. Of a sample as large a part must go to each side as of all
-// rows, one row at least; the split found must then send enough of all rows there.
+// Finds the best split by the scored rows. If they are a part of all rows, each side needs the same
+// share of them, at least one; all rows are then checked against the minimum of a leaf.
 bool RegularisedProposer::find_split(const NodeSamples& node, const StopFlag& stop) {
     const auto least = static_cast<std::size_t>(rules_.min_samples_leaf);
     best_.start(levels_, class_ends_, (least * n_scored_ + node.n_rows - 1) / node.n_rows);
@@ -71,20 +71,20 @@ bool RegularisedProposer::find_split(const NodeSamples& node, const StopFlag& st
         take_nearest(best_.set(), n_scored_, nearest_.data(), lowest_.data());
         return true;
     }
-    assign(node, stop);
+    find_nearest(node, stop);
     std::size_t n_right = 0;
     for (std::size_t row = 0; row < node.n_rows && !stop; ++row) n_right += goes_right(row) ? 1 : 0;
     return !stop && n_right >= least && node.n_rows - n_right >= least;
 }
 
-// Some sets at a time, in some rows at a time: what is known of both together is bounded.
+// Scores some subsets at a time, on some rows at a time, to bound the memory.
 void RegularisedProposer::score_sets(std::size_t first, std::size_t n_sets, std::size_t at_once,
                                      const StopFlag& stop) {
     if (nearest_of_sets_.size() < n_sets * rows_per_set_)
         nearest_of_sets_.resize(n_sets * rows_per_set_);
     for (std::size_t begin = 0; begin < n_scored_ && !stop; begin += at_once) {
         const std::size_t n = std::min(at_once, n_scored_ - begin);
-        if (first == 0 || n < n_scored_) measure(begin, n, stop);
+        if (first == 0 || n < n_scored_) compute_scores(begin, n, stop);
         for (std::size_t set = 0; set < n_sets && !stop; ++set)
             take_nearest(first + set, n, nearest_of_sets_.data() + set * rows_per_set_ + begin,
                          nullptr);
@@ -92,15 +92,15 @@ void RegularisedProposer::score_sets(std::size_t first, std::size_t n_sets, std:
     for (std::size_t set = 0; set < n_sets && !stop; ++set) {
         const std::size_t size = subsets_.size_of(first + set);
         best_.offer(first + set, size, nearest_of_sets_.data() + set * rows_per_set_,
-                    colourings(size), stop);
+                    assignments(size), stop);
     }
 }
 
-// Whether there is anything to tell apart on any level.
+// Whether any level has at least two groups.
 bool RegularisedProposer::can_gain(const NodeSamples& node) {
     classes_.clear();
     for (const ClassRange& range : node.ranges) classes_.push_back(range.class_id);
-    objective_.see(classes_, levels_);
+    objective_.make_levels(classes_, levels_);
     return std::any_of(levels_.begin(), levels_.end(),
                        [](const Level& level) { return level.n_groups >= 2; });
 }
@@ -135,10 +135,10 @@ std::size_t RegularisedProposer::rows_at_once() const {
     return std::max(kScoreRows, most);
 }
 
-// Scores of scored rows [begin, begin + n) and every mean of the pool.
-void RegularisedProposer::measure(std::size_t begin, std::size_t n, const StopFlag& stop) {
-    // One cache line more than needed: columns a power of two apart would share few places in the
-    // caches.
+// Computes the scores of scored rows [begin, begin + n) and every mean of the pool.
+void RegularisedProposer::compute_scores(std::size_t begin, std::size_t n, const StopFlag& stop) {
+    // One cache line more than needed: columns a power of two apart would compete for the same
+    // lines of the cache.
     stride_ = rounded_up(n, kScoreRows) + kCacheLineFloats;
     if (columns_.size() < stride_ * pool_.size()) columns_.resize(stride_ * pool_.size());
     const std::size_t n_means = std::max(std::size_t{1}, kPanelFloats / width_);
@@ -155,20 +155,20 @@ void RegularisedProposer::measure(std::size_t begin, std::size_t n, const StopFl
     n_comparisons_ += n * pool_.size();
 }
 
-// Of many sizes there are few sets each: those share a place and draw anew.
-Colourings& RegularisedProposer::colourings(std::size_t n_centroids) {
-    const std::size_t place = std::min(n_centroids, kSizesHeld);
-    if (colourings_.size() <= place) colourings_.resize(place + 1);
-    Colourings& own = colourings_[place];
-    if (place < kSizesHeld && are_started_[place] != 0)
+// Assignments for subsets of this size. Large sizes, with few subsets each, share one entry.
+SideAssignments& RegularisedProposer::assignments(std::size_t n_centroids) {
+    const std::size_t place = std::min(n_centroids, kCachedSizes);
+    if (assignments_.size() <= place) assignments_.resize(place + 1);
+    SideAssignments& own = assignments_[place];
+    if (place < kCachedSizes && are_started_[place] != 0)
         own.rewind();
     else
-        own.start(n_centroids, rules_.n_candidates, Stream(derive(colouring_key_, n_centroids)));
+        own.start(n_centroids, rules_.n_candidates, Stream(derive(assignment_key_, n_centroids)));
     are_started_[place] = 1;
     return own;
 }
 
-// Eq. (2) of Ristin 2014 for the first n rows at hand, among one set of means.
+// The nearest mean of one subset [Ristin2014 Eq. 2] for the first n rows with scores in memory.
 void RegularisedProposer::take_nearest(std::size_t set, std::size_t n, std::uint16_t* nearest,
                                        float* lowest) {
     const std::size_t k = subsets_.size_of(set);
@@ -179,8 +179,8 @@ void RegularisedProposer::take_nearest(std::size_t set, std::size_t n, std::uint
     kernels().lowest_columns(column_of_.data(), k, n, nearest, lowest);
 }
 
-// Every row of a node of which only some were scored, or whose scores are not all at hand.
-void RegularisedProposer::assign(const NodeSamples& node, const StopFlag& stop) {
+// The nearest mean of every row, where only some rows were scored or kept their scores.
+void RegularisedProposer::find_nearest(const NodeSamples& node, const StopFlag& stop) {
     const std::size_t k = split_.size();
     vectors_.resize(k);
     offsets_.resize(k);

@@ -1,4 +1,4 @@
-#include "subsets.hpp"
+#include "propose/subsets.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -7,12 +7,12 @@
 namespace evergrow {
 namespace {
 
-// Sets of 2 to max_size of n things, or more than `limit` if there are more.
+// The number of subsets with 2 to max_size of n elements; stops counting above `limit`.
 std::size_t count_sets(std::size_t n, std::size_t max_size, std::size_t limit) {
     std::size_t total = 0;
     std::size_t of_size = n;
     for (std::size_t size = 2; size <= max_size; ++size) {
-        // At most `limit` before it is multiplied: this does not overflow.
+        // It is at most `limit` before the multiplication, so it does not overflow.
         of_size = of_size * (n - size + 1) / size;
         total += of_size;
         if (total > limit) return total;
@@ -20,8 +20,8 @@ std::size_t count_sets(std::size_t n, std::size_t max_size, std::size_t limit) {
     return total;
 }
 
-// Different numbers in order. A few are put where the count of lower ones says: sorting so random a
-// sequence would mispredict most of its branches.
+// Sorts different numbers. A few are placed by counting lower ones, because sorting a random
+// sequence mispredicts most branches.
 void sort_into(const std::int32_t* numbers, std::size_t n, std::int32_t* sorted) {
     constexpr std::size_t kFew = 16;
     if (n > kFew) {
@@ -48,7 +48,7 @@ void Subsets::draw(std::size_t n, std::size_t max_size, std::size_t max_count, s
     }
     order_.resize(n);
     std::iota(order_.begin(), order_.end(), 0);
-    // A lone set is a large one, as in a plain forest.
+    // A single subset has the maximum size, as in a forest without regularisation.
     const std::size_t min_size = max_count == 1 ? max_size : 2;
     for (std::size_t set = 0; set < max_count; ++set)
         draw_one(min_size, max_size, Stream(derive(key, set)));
@@ -60,7 +60,7 @@ void Subsets::enumerate(std::size_t n, std::size_t size) {
     for (;;) {
         members_.insert(members_.end(), set.begin(), set.end());
         begins_.push_back(members_.size());
-        // The last member that can still be one larger; those behind it follow it closely.
+        // Increments the last member that can be; the ones after it follow consecutively.
         std::size_t at = size;
         while (at > 0 && static_cast<std::size_t>(set[at - 1]) == n - size + at - 1) --at;
         if (at == 0) return;
@@ -74,7 +74,7 @@ void Subsets::draw_one(std::size_t min_size, std::size_t max_size, Stream stream
     const auto n_sizes = static_cast<std::uint32_t>(max_size - min_size + 1);
     const std::size_t size = min_size + stream.below(n_sizes);
     swaps_.clear();
-    // The set of all needs no drawing.
+    // The subset of all elements needs no draws.
     for (std::size_t j = 0; j < size && size < n; ++j) {
         swaps_.push_back(j + stream.below(static_cast<std::uint32_t>(n - j)));
         std::swap(order_[j], order_[swaps_[j]]);
@@ -82,7 +82,7 @@ void Subsets::draw_one(std::size_t min_size, std::size_t max_size, Stream stream
     members_.resize(members_.size() + size);
     sort_into(order_.data(), size, members_.data() + begins_.back());
     begins_.push_back(members_.size());
-    // Undone, for the next set: cheaper than writing all of them anew.
+    // Undoes the swaps, which is faster than filling the array again.
     for (std::size_t j = swaps_.size(); j-- > 0;) std::swap(order_[j], order_[swaps_[j]]);
 }
 

@@ -1,23 +1,22 @@
-// Invents a split by a plane: linear SVMs between random halves of the classes, chosen by Eq. (3)
-// of Ristin 2014.
+// Finds a split by a plane: linear SVMs between random halves of the classes
+// [GuoReport Sec. 2.1.1], of which the one with the highest gain is taken [Ristin2014 Eq. 3].
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "../colourings.hpp"
-#include "../linear_svm.hpp"
-#include "projections.hpp"
-#include "proposer.hpp"
-#include "threshold.hpp"
+#include "propose/best_threshold.hpp"
+#include "propose/linear_svm.hpp"
+#include "propose/projections.hpp"
+#include "propose/proposer.hpp"
+#include "score/side_assignments.hpp"
 
 namespace evergrow {
 
 class SvmProposer final : public Proposer {
   public:
-    // In a larger node SVMs are trained on this many of its samples, drawn at random; the split is
-    // still chosen by all of them.
+    // A larger node trains its SVMs on this many random samples; the gain is that of all samples.
     static constexpr std::size_t kMaxTrained = 2000;
 
     SvmProposer(const RowView& rows, const SplitRules& rules, const EntropyTable& n_log_n)
@@ -41,11 +40,11 @@ class SvmProposer final : public Proposer {
     BestThreshold best_;
     Projections projections_;
     LinearSvm svm_;
-    Colourings colourings_;
-    std::size_t n_trainings_ = 0;         // at this node
+    SideAssignments assignments_;
+    std::size_t n_trainings_ = 0;         // SVMs trained at this node
     std::vector<std::int32_t> trained_;   // rows
-    std::vector<std::int32_t> class_of_;  // per trained row, the place of its class in the node
-    std::vector<std::int8_t> labels_;     // per trained row
+    std::vector<std::int32_t> class_of_;  // by trained row, the index of its class at the node
+    std::vector<std::int8_t> labels_;     // by trained row
     std::vector<float> biases_;
 };
 

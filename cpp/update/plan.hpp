@@ -1,4 +1,4 @@
-// What an update is told to do, and what it says it did.
+// Parameters of an update, and a report of what it did.
 #pragma once
 
 #include <cstddef>
@@ -6,45 +6,43 @@
 #include <string>
 #include <vector>
 
-#include "../propose/proposer.hpp"
-#include "choose.hpp"
+#include "propose/proposer.hpp"
+#include "update/node_choice.hpp"
 
 namespace evergrow {
 
 struct UpdatePlan {
     std::size_t n_classes;  // known after the update
     std::uint64_t seed;
-    std::uint64_t update;  // its number, from 1
-    std::string strategy;  // a name in the table of update/strategy.cpp
-    double share;          // of the splitting nodes, where the strategy chooses nodes
+    std::uint64_t update;  // number of the update, from 1
+    std::string strategy;  // a name in the table of update/strategy_table.cpp
+    double share;          // of the splitting nodes, for strategies that choose nodes
     NodeWeights weights;
-    double row_rate;  // rows a tree draws per new sample
+    double row_rate;  // rows that a tree draws per new sample
     bool bootstrap;
-    std::size_t first_refreshed;  // trees grown again from scratch: this one
-    std::size_t n_refreshed;      // and so many in all, counted around
-    // Where a forest is updated by groups of its trees, the first of this one, and how many trees
-    // there are in all.
+    // Trees that are grown again from scratch: this many, from this one on, cyclically.
+    std::size_t first_refreshed;
+    std::size_t n_refreshed;
+    // Where a forest is updated in several parts: the index of the first tree of this part, and the
+    // number of trees of the whole forest.
     std::size_t first_tree;
     std::size_t n_trees;
-    std::size_t row_budget;  // bytes of rows that each thread may copy; see Grower
+    std::size_t row_budget;  // bytes of rows that each thread may copy to memory; see Grower
     SplitRules rules;
-    bool keep_rows;              // leaves remember the new rows
-    std::uint64_t tree_key = 0;  // set for each tree
+    bool keep_rows;  // whether leaves store the new rows
 };
 
 struct UpdateReport {
     std::uint64_t n_chosen = 0;    // splitting nodes drawn
     std::uint64_t n_edited = 0;    // nodes whose centroids changed
     std::uint64_t n_cut = 0;       // nodes that became leaves
-    std::uint64_t n_grown = 0;     // leaves offered to the grower
+    std::uint64_t n_grown = 0;     // leaves that the grower tried to split
     std::uint64_t n_added = 0;     // rows added to leaves
     std::uint64_t n_rerouted = 0;  // stored rows that changed their side of a node
     std::uint64_t n_comparisons = 0;
-    double pass_seconds = 0;  // taking rows down and editing nodes, over all threads
+    double pass_seconds = 0;  // routing rows and editing nodes, summed over threads
     double grow_seconds = 0;
     double pack_seconds = 0;
-
-    void add(const UpdateReport& other);
 };
 
 }  // namespace evergrow

@@ -1,102 +1,78 @@
-// Rows that get other classes, finer ones mostly: leaves and counts follow, and where a tree is
-// full of a refined class it is grown again. Joins both forest papers: labels are refined as in
-// Ristin 2015, in a forest that goes on as in Ristin 2014.
+// Refinement: some rows get other, usually finer, classes. Leaves and counts follow, and subtrees
+// with many samples of a refined class grow again. This combines the refinement of labels of
+// [Ristin2015 Sec. 4] with the updates of [Ristin2014 Sec. 4].
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
-#include "../sample_rows.hpp"
-#include "each_tree.hpp"
-#include "pass.hpp"
-#include "stopwatch.hpp"
+#include "run/stopwatch.hpp"
+#include "update/leaf_edits.hpp"
+#include "update/regrowth.hpp"
+#include "update/tree_tasks.hpp"
 
 namespace evergrow {
 namespace {
 
-std::size_t place(std::int32_t n) { return static_cast<std::size_t>(n); }
-
 constexpr std::int32_t kUntouched = -1;
 
-// By class its coarse class, itself where there are none, if a row that changed belongs to that;
-// kUntouched for others.
+void check_refined(const Forest& forest, const Samples& samples,
+                   const std::vector<std::int32_t>& rows, const UpdatePlan& plan) {
+    if (samples.size() != forest.samples->size())
+        throw std::invalid_argument(
+            "samples must be those of the forest with other classes: the number of rows differs");
+    for (const std::int32_t row : rows)
+        if (samples.class_of(row) < 0 || as_index(samples.class_of(row)) >= plan.n_classes)
+            throw std::invalid_argument("row " + std::to_string(row) +
+                                        " has a class that is not below n_classes");
+}
+
+// By class its coarse class, or the class itself without a hierarchy, if a changed row belongs to
+// it; else kUntouched.
 std::vector<std::int32_t> refined_classes(const Samples& samples,
                                           const std::vector<std::int32_t>& rows,
                                           const UpdatePlan& plan) {
-    const Hierarchy& hierarchy = *plan.rules.hierarchy;
+    const ClassHierarchy& hierarchy = *plan.rules.hierarchy;
     std::vector<std::int32_t> coarse(plan.n_classes);
     std::iota(coarse.begin(), coarse.end(), 0);
     if (!hierarchy.is_flat())
         for (std::int32_t& c : coarse) c = hierarchy.parent(c);
     std::vector<std::uint8_t> touched(plan.n_classes, 0);
-    for (const std::int32_t row : rows) touched[place(coarse[place(samples.class_of(row))])] = 1;
+    for (const std::int32_t row : rows)
+        touched[as_index(coarse[as_index(samples.class_of(row))])] = 1;
     for (std::int32_t& c : coarse)
-        if (touched[place(c)] == 0) c = kUntouched;
+        if (touched[as_index(c)] == 0) c = kUntouched;
     return coarse;
 }
 
-}  // namespace
-
-// Takes the flagged rows of a leaf to where their classes belong in its order; returns the changes
-// of its counts.
-std::vector<ClassCount> TreeUpdate::relabel_leaf(std::int32_t leaf, const RowFlags& flags,
-                                                 const Samples& before) {
-    const Node node = tree_.node(leaf);
-    std::vector<std::int32_t> rows;
-    std::vector<ClassCount> changes;
-    for (std::size_t j = 0; j < place(node.row_size); ++j) {
-        const std::int32_t row = tree_.row(node, j);
-        rows.push_back(row);
-        if (flags[place(row)] == 0) continue;
-        changes.push_back(ClassCount{before.class_of(row), -1});
-        changes.push_back(ClassCount{samples_.class_of(row), 1});
-    }
-    if (changes.empty()) return changes;
-    sort_by_class(samples_, rows);
-    tree_.set_rows(leaf, rows.data(), rows.size());
-    changed_.push_back(leaf);
-    std::sort(changes.begin(), changes.end(),
-              [](const ClassCount& a, const ClassCount& b) { return a.class_id < b.class_id; });
-    std::size_t n = 0;
-    for (std::size_t i = 1; i < changes.size(); ++i) {
-        if (changes[i].class_id == changes[n].class_id)
-            changes[n].count += changes[i].count;
-        else
-            changes[++n] = changes[i];
-    }
-    changes.resize(n + 1);
-    return changes;
-}
-
-void TreeUpdate::relabel(const RowFlags& flags, const Samples& before) {
-    const Stopwatch watch(report_.pass_seconds);
-    change_below(kRoot, false,
-                 [&](std::int32_t leaf) { return relabel_leaf(leaf, flags, before); });
-}
-
-void TreeUpdate::cut_full_of(const std::vector<std::int32_t>& group, double share) {
-    const Stopwatch watch(report_.pass_seconds);
-    std::vector<std::int64_t> n_of(group.size(), 0);
+// Cuts the topmost splitting nodes with at least this share of their samples from one refined
+// class. `refined` is the result of refined_classes.
+void cut_refined_subtrees(TreeTask& task, const std::vector<std::int32_t>& refined, double share) {
+    const Stopwatch watch(task.report.pass_seconds);
+    const Tree& tree = task.tree;
+    std::vector<std::int64_t> n_of(refined.size(), 0);
     std::vector<std::int32_t> pending{kRoot};
-    while (!pending.empty() && !stop_) {
+    while (!pending.empty() && !task.context.stop) {
         const std::int32_t at = pending.back();
         pending.pop_back();
-        if (tree_.is_leaf(at)) continue;
-        const Node& node = tree_.node(at);
+        if (tree.is_leaf(at)) continue;
+        const Node& node = tree.node(at);
         std::int64_t n_all = 0, most = 0;
-        for (std::size_t j = 0; j < place(node.count_size); ++j) {
-            const ClassCount& seen = tree_.count(node, j);
+        for (std::size_t j = 0; j < as_index(node.count_size); ++j) {
+            const ClassCount& seen = tree.count(node, j);
             n_all += seen.count;
-            const std::int32_t own = group[place(seen.class_id)];
-            if (own != kUntouched) most = std::max(most, n_of[place(own)] += seen.count);
+            const std::int32_t own = refined[as_index(seen.class_id)];
+            if (own != kUntouched) most = std::max(most, n_of[as_index(own)] += seen.count);
         }
-        for (std::size_t j = 0; j < place(node.count_size); ++j) {
-            const std::int32_t own = group[place(tree_.count(node, j).class_id)];
-            if (own != kUntouched) n_of[place(own)] = 0;
+        for (std::size_t j = 0; j < as_index(node.count_size); ++j) {
+            const std::int32_t own = refined[as_index(tree.count(node, j).class_id)];
+            if (own != kUntouched) n_of[as_index(own)] = 0;
         }
-        // Below a node without any there are none either.
+        // The nodes below have no samples of a refined class either.
         if (most == 0) continue;
         if (static_cast<double>(most) >= share * static_cast<double>(n_all)) {
-            cut(at, {});
+            task.editor.cut(at, {});
             continue;
         }
         pending.push_back(node.left + 1);
@@ -104,18 +80,21 @@ void TreeUpdate::cut_full_of(const std::vector<std::int32_t>& group, double shar
     }
 }
 
+}  // namespace
+
 std::optional<Updated> refine(const Forest& forest, std::shared_ptr<const Samples> samples,
                               const std::vector<std::int32_t>& rows, double share,
                               const UpdatePlan& plan, std::size_t n_threads, const Poll& poll) {
+    check_refined(forest, *samples, rows, plan);
     const RowFlags flags = flags_of(rows, samples->size());
     const std::vector<std::int32_t> refined = refined_classes(*samples, rows, plan);
-    const auto work = [&](Tree& tree, std::size_t, TreeUpdate& update, Grower& grower) {
-        tree.scores.drop();
-        update.relabel(flags, *forest.samples);
-        update.cut_full_of(refined, share);
-        update.settle(grower);
+    const auto work = [&](TreeTask& task) {
+        task.tree.score_cache.clear();
+        task.editor.relabel_rows(flags, *forest.samples);
+        cut_refined_subtrees(task, refined, share);
+        regrow(task);
     };
-    return for_each_tree(forest, std::move(samples), plan, 0, n_threads, poll, work);
+    return update_trees(forest, std::move(samples), plan, 0, n_threads, poll, work);
 }
 
 }  // namespace evergrow

@@ -1,8 +1,8 @@
-#include "row_copies.hpp"
+#include "update/row_copies.hpp"
 
 #include <algorithm>
 
-#include "../rng.hpp"
+#include "run/random_stream.hpp"
 
 namespace evergrow {
 

@@ -1,4 +1,4 @@
-// Which means of a tree are copies of given rows.
+// Recognises means that are copies of given rows.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,12 @@
 #include <unordered_set>
 #include <vector>
 
-#include "../samples.hpp"
+#include "samples/samples.hpp"
 
 namespace evergrow {
 
-// Where rows cannot be referred to, a class with one sample at a node has a copy of it there, in
-// half precision. By a 64-bit hash: a mean that shares it by chance would only be forgotten too.
+// Where centroids cannot reference rows, the mean of a single sample is a copy of it in half
+// precision. Compares 64-bit hashes; in case of a collision another mean would be forgotten too.
 class RowCopies {
   public:
     RowCopies(const Samples& samples, const std::vector<std::int32_t>& rows);

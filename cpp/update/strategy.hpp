@@ -1,33 +1,32 @@
-// The ways a tree takes new samples: Sec. 4 of Ristin 2014. One file each.
+// The ways in which a tree takes new samples [Ristin2014 Sec. 4].
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
-namespace evergrow {
+#include "tree/tree.hpp"
+#include "update/node_edit.hpp"
+#include "update/plan.hpp"
+#include "update/tree_context.hpp"
 
-class TreeUpdate;
+namespace evergrow {
 
 struct Strategy {
     const char* name;
-    // Leaves that changed are offered to the grower, and leaves that became too small are cut.
+    // Leaves that changed may split, and leaves that became too small are cut.
     bool grows;
-    // Centroids change, so the scores of stored rows are worth keeping.
-    bool keeps_scores;
-    // What happens at a chosen splitting node that samples reach; null where none are chosen.
-    // `arrivals` are sorted by class and not yet counted at the node. False if the node is now a
-    // leaf that holds the arrivals and the pass ends there.
-    bool (*at_chosen)(TreeUpdate& update, std::int32_t node, std::uint64_t key,
-                      const std::vector<std::int32_t>& arrivals);
+    // Centroids change, so it pays to cache the scores of stored rows.
+    bool caches_scores;
+    // Makes the decider for the chosen nodes of one tree; null if the strategy chooses none.
+    // `batch` are the rows that are new to the tree.
+    std::unique_ptr<NodeDecider> (*make_decider)(const Tree& tree, const TreeContext& context,
+                                                 const std::vector<std::int32_t>& batch,
+                                                 UpdateReport& report);
 };
 
-extern const Strategy kUpdateLeafStatistics;
-extern const Strategy kIncrementallyGrowTree;
-extern const Strategy kRetrainSubtree;
-extern const Strategy kReuseSubtree;
-
-// Throws std::invalid_argument if there is none of this name.
+// Throws std::invalid_argument if no strategy has this name.
 const Strategy& strategy_named(const std::string& name);
 
 }  // namespace evergrow

@@ -1,37 +1,66 @@
-#include "update.hpp"
+#include "update/update.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "../grow.hpp"
-#include "../sample_rows.hpp"
-#include "detach.hpp"
-#include "each_tree.hpp"
-#include "row_copies.hpp"
-#include "strategy.hpp"
+#include "run/random_stream.hpp"
+#include "run/stopwatch.hpp"
+#include "samples/row_sampling.hpp"
+#include "update/leaf_edits.hpp"
+#include "update/node_choice.hpp"
+#include "update/regrowth.hpp"
+#include "update/strategy.hpp"
+#include "update/tree_edits.hpp"
+#include "update/tree_pass.hpp"
+#include "update/tree_tasks.hpp"
 
 namespace evergrow {
 namespace {
 
-// The rows that one tree draws of the new ones, at the rate of the first fit.
-std::vector<std::int32_t> rows_for_tree(const std::vector<std::int32_t>& sorted,
-                                        const UpdatePlan& plan, std::uint64_t key) {
-    if (plan.row_rate == 1.0 && !plan.bootstrap) return sorted;
-    Stream stream(purpose_key(key, Purpose::kRows));
-    const double expected = plan.row_rate * static_cast<double>(sorted.size());
-    const auto n_rows = static_cast<std::size_t>(expected + stream.uniform());
-    return draw_rows(sorted, RowSampling{n_rows, plan.bootstrap}, stream);
+// Asks a strategy about the chosen nodes; all others stay as they are.
+class ChosenNodes final : public NodeDecider {
+  public:
+    ChosenNodes(std::vector<std::uint8_t> chosen, NodeDecider& decider)
+        : chosen_(std::move(chosen)), decider_(decider) {}
+
+    NodeEdit decide(const NodeVisit& visit) override {
+        if (chosen_[static_cast<std::size_t>(visit.node)] == 0) return KeepNode{};
+        return decider_.decide(visit);
+    }
+
+  private:
+    const std::vector<std::uint8_t> chosen_;  // by node
+    NodeDecider& decider_;
+};
+
+void prepare_score_cache(Tree& tree, const Samples& samples, const Strategy& strategy) {
+    if (!strategy.caches_scores) {
+        tree.score_cache.clear();
+        return;
+    }
+    tree.score_cache.activate();
+    tree.score_cache.extend_to(samples.size());
 }
 
-// The same for a tree that has lost all its rows; at least one.
-std::vector<std::int32_t> some_rows(const std::vector<std::int32_t>& sorted, const UpdatePlan& plan,
-                                    std::uint64_t key) {
-    std::vector<std::int32_t> rows = rows_for_tree(sorted, plan, key);
-    if (!rows.empty()) return rows;
-    return draw_rows(sorted, RowSampling{1, plan.bootstrap},
-                     Stream(purpose_key(key, Purpose::kRows)));
+// Takes the rows, sorted by class, down the tree by the strategy.
+void add_rows(TreeTask& task, const std::vector<std::int32_t>& rows, const Strategy& strategy) {
+    const Stopwatch watch(task.report.pass_seconds);
+    task.report.n_added += rows.size();
+    TreePass pass(task.editor, task.context, task.report);
+    if (strategy.make_decider == nullptr) {
+        pass.run(rows, TreePass::Reach::kArrivals, nullptr);
+        return;
+    }
+    const UpdatePlan& plan = task.context.plan;
+    std::vector<std::uint8_t> chosen = choose_nodes(task.tree, plan.share, plan.weights,
+                                                    task.context.root_key(), task.context.n_log_n);
+    task.report.n_chosen += static_cast<std::uint64_t>(std::count(chosen.begin(), chosen.end(), 1));
+    const auto decider = strategy.make_decider(task.tree, task.context, rows, task.report);
+    ChosenNodes chosen_nodes(std::move(chosen), *decider);
+    pass.run(rows, TreePass::Reach::kArrivals, &chosen_nodes);
 }
 
+// Whether this update grows the tree again from scratch.
 bool is_refreshed(const UpdatePlan& plan, std::size_t tree) {
     const std::size_t n = plan.n_trees;
     return (tree + n - plan.first_refreshed % n) % n < plan.n_refreshed;
@@ -39,20 +68,7 @@ bool is_refreshed(const UpdatePlan& plan, std::size_t tree) {
 
 }  // namespace
 
-void UpdateReport::add(const UpdateReport& other) {
-    n_chosen += other.n_chosen;
-    n_edited += other.n_edited;
-    n_cut += other.n_cut;
-    n_grown += other.n_grown;
-    n_added += other.n_added;
-    n_rerouted += other.n_rerouted;
-    n_comparisons += other.n_comparisons;
-    pass_seconds += other.pass_seconds;
-    grow_seconds += other.grow_seconds;
-    pack_seconds += other.pack_seconds;
-}
-
-std::optional<Updated> update_forest(const Forest& forest, const Batch& batch,
+std::optional<Updated> update_forest(const Forest& forest, const UpdateBatch& batch,
                                      const UpdatePlan& plan, std::size_t n_threads,
                                      const Poll& poll) {
     const Strategy& strategy = strategy_named(plan.strategy);
@@ -60,56 +76,45 @@ std::optional<Updated> update_forest(const Forest& forest, const Batch& batch,
     std::vector<std::int32_t> sorted = batch.rows;
     sort_by_class(samples, sorted);
     const RowFlags evicted = flags_of(batch.evicted, batch.evicted.empty() ? 0 : samples.size());
-    const auto work = [&](Tree& tree, std::size_t index, TreeUpdate& update, Grower& grower) {
-        const bool refreshed = is_refreshed(plan, index);
-        const std::vector<std::int32_t> rows =
-            rows_for_tree(sorted, plan, tree_key(plan.seed, index, plan.update));
-        update.prepare(strategy);
+    const auto work = [&](TreeTask& task) {
+        const bool refreshed = is_refreshed(plan, task.index);
+        const std::vector<std::int32_t> rows = task.context.draw_rows(sorted);
+        prepare_score_cache(task.tree, samples, strategy);
         if (refreshed)
-            update.start_again(rows);
+            start_again(task, rows);
         else
-            update.add(rows, strategy);
+            add_rows(task, rows, strategy);
         if (!evicted.empty()) {
-            detach_rows(tree, samples, evicted);
-            update.remove(evicted, true);
+            detach_rows(task.tree, samples, evicted);
+            task.editor.remove_rows(evicted, true);
         }
-        if (strategy.grows || refreshed) update.settle(grower);
+        if (strategy.grows || refreshed) regrow(task);
     };
-    return for_each_tree(forest, batch.samples, plan, sorted.size(), n_threads, poll, work);
+    return update_trees(forest, batch.samples, plan, sorted.size(), n_threads, poll, work);
 }
 
-std::optional<Updated> forget(const Forest& forest, const std::vector<std::int32_t>& rows,
-                              const std::vector<std::int32_t>& classes, const UpdatePlan& plan,
-                              std::size_t n_threads, const Poll& poll) {
-    const RowFlags flags = flags_of(rows, forest.samples->size());
-    const auto is_class = [&](std::int32_t class_id) {
-        return std::find(classes.begin(), classes.end(), class_id) != classes.end();
-    };
-    std::vector<std::int32_t> single;
-    for (const std::int32_t row : rows)
-        if (!is_class(forest.samples->class_of(row))) single.push_back(row);
-    const RowCopies copies(*forest.samples, single);
-    std::vector<std::int32_t> left = rows_by_class(*forest.samples);
-    left.erase(
-        std::remove_if(left.begin(), left.end(),
-                       [&](std::int32_t row) { return flags[static_cast<std::size_t>(row)] != 0; }),
-        left.end());
-    const auto work = [&](Tree& tree, std::size_t index, TreeUpdate& update, Grower& grower) {
-        tree.scores.drop();
-        update.remove(flags, false);
-        update.drop_classes(classes);
-        if (tree.node(kRoot).count_size == 0)
-            update.start_again(some_rows(left, plan, tree_key(plan.seed, index, plan.update)));
-        if (tree.kind() == SplitKind::kNcm)
-            update.drop_centroids([&](const Centroid& centroid) {
-                const auto source = CentroidSource::from_code(centroid.source);
-                if (is_class(centroid.class_id)) return true;
-                return source.is_row() ? flags[static_cast<std::size_t>(source.index())] != 0
-                                       : copies.holds(tree.mean(source.index()));
-            });
-        update.settle(grower);
-    };
-    return for_each_tree(forest, forest.samples, plan, 0, n_threads, poll, work);
+Forest relabel(const Forest& forest, std::shared_ptr<const Samples> samples,
+               const std::vector<std::int32_t>& map, std::size_t n_classes) {
+    Forest renamed{std::move(samples), {}, n_classes, forest.n_log_n};
+    for (const auto& old : forest.trees) {
+        Tree tree = *old;
+        relabel_tree(tree, *renamed.samples, map);
+        renamed.trees.push_back(std::make_shared<const Tree>(tree.packed()));
+    }
+    return renamed;
+}
+
+Forest compact(const Forest& forest) {
+    Forest packed{forest.samples, {}, forest.n_classes, forest.n_log_n};
+    std::vector<std::int32_t> number;
+    if (forest.samples->n_removed() > 0 && forest.samples->can_reference_rows())
+        packed.samples = std::make_shared<const Samples>(forest.samples->compacted(number));
+    for (const auto& old : forest.trees) {
+        Tree tree = *old;
+        if (!number.empty()) renumber_rows(tree, number);
+        packed.trees.push_back(std::make_shared<const Tree>(tree.packed()));
+    }
+    return packed;
 }
 
 }  // namespace evergrow

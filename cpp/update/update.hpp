@@ -1,4 +1,4 @@
-// A forest and new samples, or samples to forget, make a new forest.
+// Updates: from a forest and new samples, or samples to forget, to a new forest.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "../forest.hpp"
-#include "../parallel.hpp"
-#include "plan.hpp"
+#include "run/parallel_tasks.hpp"
+#include "tree/forest.hpp"
+#include "update/plan.hpp"
 
 namespace evergrow {
 
@@ -18,38 +18,38 @@ struct Updated {
     UpdateReport report;
 };
 
-// What an update brings and what it lets go, in rows of `samples`.
-struct Batch {
+// New and evicted samples, by their row numbers in `samples`.
+struct UpdateBatch {
     std::shared_ptr<const Samples> samples;  // old and new
-    std::vector<std::int32_t> rows;          // new ones, in the order they came
-    // Rows, new ones too, that leave the memory afterwards: leaves count them but do not hold them.
+    std::vector<std::int32_t> rows;          // new rows, in order of arrival
+    // Rows, possibly new ones, that are evicted: leaves count them but do not hold them.
     std::vector<std::int32_t> evicted;
 };
 
-// Nothing if the poll asked to stop; the old forest is untouched either way.
-std::optional<Updated> update_forest(const Forest& forest, const Batch& batch,
+// Adds new samples. Nothing if the poll asked to stop; the old forest does not change.
+std::optional<Updated> update_forest(const Forest& forest, const UpdateBatch& batch,
                                      const UpdatePlan& plan, std::size_t n_threads,
                                      const Poll& poll);
 
-// Takes rows out of a forest, and every centroid that is one of them or the mean of one of the
+// Removes rows from a forest, and every centroid that is one of them or the mean of one of the
 // classes.
 std::optional<Updated> forget(const Forest& forest, const std::vector<std::int32_t>& rows,
                               const std::vector<std::int32_t>& classes, const UpdatePlan& plan,
                               std::size_t n_threads, const Poll& poll);
 
-// Some rows have other classes in `samples` than in the forest: leaves and counts follow them. The
-// topmost nodes of whose samples at least `share` are of one coarse class that some of these rows
-// belong to are grown again, and leaves that changed are offered to the grower.
+// Applies new classes of some rows: `rows` have other classes in `samples` than in the forest. The
+// topmost nodes with at least `share` of their samples from one coarse class of these rows are
+// grown again, and leaves that changed may split.
 std::optional<Updated> refine(const Forest& forest, std::shared_ptr<const Samples> samples,
                               const std::vector<std::int32_t>& rows, double share,
                               const UpdatePlan& plan, std::size_t n_threads, const Poll& poll);
 
-// The forest with every class c named map[c] instead; classes may be joined. No tree may hold
-// samples of a class whose new name is Samples::kGone. `samples` has the new names.
+// Replaces every class c by map[c]; classes may be joined. No tree may have samples of a class that
+// maps to Samples::kRemoved. `samples` has the new classes.
 Forest relabel(const Forest& forest, std::shared_ptr<const Samples> samples,
                const std::vector<std::int32_t>& map, std::size_t n_classes);
 
-// The forest without what updates have left behind, its samples numbered without gaps.
+// The forest without dead entries and removed samples; samples are renumbered.
 Forest compact(const Forest& forest);
 
 }  // namespace evergrow

@@ -144,7 +144,7 @@ def test_it_fails_if_every_learner_does(
     assert result.exit_code == 1
     assert "streaming LDA: " in result.stdout
     assert "failed: RuntimeError: no luck" in result.stdout
-    assert result.stderr.endswith("Error: no learner could be measured; it is said above why\n")
+    assert result.stderr.endswith("Error: no learner could be measured; see the notes above\n")
 
 
 def test_single_samples_that_come_first_leave_no_learner_behind(run: Run, tmp_path: Path) -> None:

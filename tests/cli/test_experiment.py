@@ -39,7 +39,7 @@ def test_an_experiment_says_what_agrees_and_where_its_picture_is(run, features, 
 def test_data_of_ones_own_have_no_use_where_none_are_taken(run, features):
     result = run("experiment", "guide-many-classes", "--data", features)
     assert result.exit_code == 2
-    assert "makes its own data" in result.output
+    assert "generates its own data" in result.output
 
 
 def test_without_a_name_it_says_what_to_do(run):

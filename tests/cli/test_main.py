@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -68,12 +69,26 @@ def test_too_little_memory_is_said_in_a_sentence(run: Run, monkeypatch: pytest.M
     monkeypatch.setattr(ImageClassifier, "fit", fail)
     result = run("fit", ".", "-o", "m.evergrow")
     assert result.exit_code == 1
-    assert result.stderr == "Error: there is not enough memory: 561 GiB\n"
+    assert result.stderr == "Error: out of memory: 561 GiB\n"
 
 
-def test_a_traceback_can_be_asked_for(run: Run) -> None:
-    result = run("--traceback", "fit", "nowhere", "-o", "m.evergrow")
+def test_debug_shows_the_traceback(run: Run) -> None:
+    result = run("--debug", "fit", "nowhere", "-o", "m.evergrow")
     assert isinstance(result.exception, FileNotFoundError)
+
+
+def test_an_unexpected_error_is_reported_as_a_bug(
+    run: Run, monkeypatch: pytest.MonkeyPatch, model: Path
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("operands could not be broadcast together")
+
+    monkeypatch.setattr(importlib.import_module("evergrow.cli.info"), "_described", fail)
+    result = run("info", model)
+    assert result.exit_code == 3
+    assert "internal error (ValueError: operands could not be broadcast together)" in result.stderr
+    assert "--debug" in result.stderr
+    assert isinstance(run("--debug", "info", model).exception, ValueError)
 
 
 def test_a_process_trains_and_answers_through_pipes(tmp_path: Path) -> None:

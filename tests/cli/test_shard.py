@@ -29,12 +29,12 @@ def test_a_table_is_appended_once(run: Run, table: Path) -> None:
     assert "20 rows, 2 classes, 3 shards" in first.stderr
     again = run("shard", table, "-o", "shards")
     assert again.exit_code == 0
-    assert "0 rows added, 20 known already" in again.stderr
+    assert "0 rows added, 20 already present" in again.stderr
 
 
 def test_images_are_embedded(run: Run, photos: Path, tmp_path: Path) -> None:
     (tmp_path / "small.onnx").write_bytes(onnx_model().SerializeToString())
-    for expected in ("6 rows added.", "0 rows added, 6 known already."):
+    for expected in ("6 rows added.", "0 rows added, 6 already present."):
         result = run("shard", photos, "-o", "shards", "--network", "small.onnx")
         assert result.exit_code == 0, result.output
         assert expected in result.stderr
@@ -64,7 +64,7 @@ def test_verify_finds_a_damaged_shard(run: Run, table: Path, tmp_path: Path) -> 
     run("shard", table, "-o", "shards")
     sound = run("shard", "--verify", "-o", "shards")
     assert sound.exit_code == 0
-    assert "all as they were written" in sound.stderr
+    assert "all checksums correct" in sound.stderr
     file = tmp_path / "shards" / "000000.npy"
     file.write_bytes(file.read_bytes()[:-1] + b"x")
     damaged = run("shard", "--verify", "-o", "shards")
@@ -118,14 +118,14 @@ def test_a_file_in_the_place_of_the_folder_is_left_as_it_is(run: Run, table: Pat
     before = table.read_bytes()
     result = run("shard", table, "-o", table)
     assert result.exit_code == 2
-    assert "must be a folder, or not there yet" in result.stderr
+    assert "must be a folder or a new path" in result.stderr
     assert table.read_bytes() == before
 
 
 def test_a_folder_that_cannot_be_made_is_said_in_words(run: Run, table: Path) -> None:
     result = run("shard", table, "-o", table / "below" / "shards")
     assert result.exit_code == 2
-    assert "must be a folder that can be made (Not a directory)" in result.stderr
+    assert "cannot be created (Not a directory)" in result.stderr
     assert "Errno" not in result.stderr
 
 

@@ -63,7 +63,7 @@ def test_an_output_is_not_replaced_unless_forced(run: Run, tmp_path: Path) -> No
     arguments = ("fit", photos, "-o", "m.evergrow", "--features", "hsl")
     result = run(*arguments)
     assert result.exit_code == 1
-    assert "'m.evergrow' is there already: --force replaces it" in result.stderr
+    assert "'m.evergrow' exists: use --force to replace it" in result.stderr
     assert Path("m.evergrow").read_text() == "old"
     assert run(*arguments, "--force").exit_code == 0
     assert evergrow.load("m.evergrow").classes_.tolist() == ["red"]
@@ -170,7 +170,7 @@ def test_add_teaches_new_and_known_classes(run: Run, model: Path, tmp_path: Path
     result = run("add", model, more)
     assert result.exit_code == 0, result.output
     assert result.stdout == ""
-    assert "Learnt 4 images" in result.stderr
+    assert "Learned 4 images" in result.stderr
     assert "3 classes, 16 images." in result.stderr
     assert evergrow.load(model).class_counts_.tolist() == [6, 8, 2]
     assert sorted(os.listdir(tmp_path)) == ["model.evergrow", "more"]
@@ -216,7 +216,7 @@ def test_a_file_that_something_else_changed_is_not_overwritten(
     monkeypatch.setattr(ImageClassifier, "partial_fit", learn_while_another_saves)
     result = run("add", model, more)
     assert result.exit_code == 1
-    assert "was changed by something else meanwhile" in result.stderr
+    assert "was changed by another program meanwhile" in result.stderr
     assert evergrow.load(model).classes_.tolist() == ["green"]
 
 

@@ -20,7 +20,7 @@ from evergrow.foundation.engine import (
     LocalEngine,
     VersionChange,
 )
-from evergrow.foundation.errors import CacheWarning, ModelFileError, warn_user
+from evergrow.foundation.errors import CacheWarning, InvalidInputError, ModelFileError, warn_user
 from evergrow.storage.files import read_model, write_model
 
 _KIND = "result"
@@ -166,7 +166,7 @@ class CheckpointedEngine(Engine):
         def check(_: int, stored: Arrays) -> None:
             forms = [{k: (v.dtype, v.shape) for k, v in a.items()} for a in (stored, made)]
             if forms[0] != forms[1]:
-                raise ValueError("it has other arrays than those made now")
+                raise InvalidInputError("it has other arrays than those made now")
 
         stored = self._store.read(name, index, check)
         if stored is None:

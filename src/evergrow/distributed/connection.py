@@ -20,7 +20,7 @@ from evergrow.distributed.forks import check_not_forked, is_forked
 from evergrow.distributed.versions import Versions, check_nodes, local_versions
 from evergrow.distributed.worker import report_versions, submit_to_node
 from evergrow.distributed.worker_errors import local_error
-from evergrow.foundation.errors import ClusterError
+from evergrow.foundation.errors import ClusterError, InvalidInputError
 
 _CLIENT = "ray://"
 _ADDRESS = re.compile(r"(?:ray://)?(?P<host>\[[0-9a-fA-F:.%]+\]|[^\s:/\[\]]+):(?P<port>\d{1,5})")
@@ -51,7 +51,7 @@ def check_address(address: Any) -> None:
         return
     parsed = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
     if parsed is None or not 0 < int(parsed["port"]) < 65536:
-        raise ValueError(
+        raise InvalidInputError(
             "address must be None, 'auto', 'local', 'host:port' or 'ray://host:port', "
             f"got {address!r}"
         )

@@ -16,7 +16,7 @@ from evergrow.distributed.forks import is_forked
 from evergrow.distributed.versions import local_versions
 from evergrow.distributed.worker import join_two, perform, submit_to_node
 from evergrow.foundation.engine import Arrays, Capacity, Engine, Job, Join, VersionChange
-from evergrow.foundation.errors import ClusterError
+from evergrow.foundation.errors import ClusterError, InvalidInputError
 from evergrow.foundation.progress import progress_bar
 
 # Seconds that a node has for a short task; a node that is about to leave may never run it.
@@ -132,7 +132,7 @@ class RayEngine(Engine):
         """
         n_parts = len(job.parts)
         if not n_parts:
-            raise ValueError(f"there are no parts to run for {job.description}")
+            raise InvalidInputError(f"there are no parts to run for {job.description}")
         dispatcher = self._dispatcher(job)
         pending = _PendingJoins(n_parts)
         ready = deque(self._calls(job))

@@ -6,6 +6,7 @@ in one line and the service answers it with a 4xx status. Any other exception, a
 ``ValueError`` included, is a bug: it is logged with its traceback.
 """
 
+import contextlib
 import sys
 import warnings
 from dataclasses import dataclass
@@ -29,7 +30,8 @@ __all__ = [
     "WorkspaceError",
 ]
 
-_PACKAGE = str(Path(__file__).parents[1])
+# Frames that a warning skips: this package, and the context managers between its functions.
+_SKIPPED = (str(Path(__file__).parents[1]), contextlib.__file__)
 
 
 class EvergrowError(Exception):
@@ -157,6 +159,6 @@ class DatasetWarning(UserWarning):
 def warn_user(text: str, category: type[Warning]) -> None:
     """Warn of something at the line outside of this package that led to it."""
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_SKIPPED):
         level, frame = level + 1, frame.f_back
     warnings.warn(text, category, stacklevel=level)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
 from evergrow.foundation.atomic import written_whole
-from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.errors import InvalidInputError, ModelFileError
 
 __all__ = ["FORMAT_VERSION", "read_model", "write_model"]
 
@@ -70,7 +70,7 @@ def _write_content(file: BinaryIO, header: Mapping[str, Any], tensors: Tensors) 
     table = json.dumps(entries).encode()
     table += b" " * (-len(table) % 8)
     if len(table) > _MAX_HEADER_BYTES:
-        raise ValueError(
+        raise InvalidInputError(
             f"the model is too large for one file: its table of arrays takes {len(table)} bytes, "
             f"at most {_MAX_HEADER_BYTES} are allowed"
         )

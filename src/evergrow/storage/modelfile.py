@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.errors import InvalidTypeError, ModelFileError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.version import __version__
 
@@ -43,7 +43,7 @@ _LABEL_TYPES |= {f"<f{size}": float for size in (2, 4, 8)}
 def check_saveable(kind: type) -> None:
     """Raise a ``TypeError`` for a class that ``load`` would not find."""
     if not kind.__module__.startswith("evergrow."):
-        raise TypeError(
+        raise InvalidTypeError(
             f"only Evergrow's own estimators can be saved, got {kind.__name__}: "
             "load would not find it"
         )
@@ -141,7 +141,9 @@ def classes_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:
     name = "<U" if classes.dtype.kind == "U" else classes.dtype.newbyteorder("<").str
     kind, values = _LABEL_TYPES.get(name), classes.tolist()
     if kind is None or not all(type(value) is kind for value in values):
-        raise TypeError(f"classes of type {classes.dtype} cannot be saved: use integers or strings")
+        raise InvalidTypeError(
+            f"classes of type {classes.dtype} cannot be saved: use integers or strings"
+        )
     return {"dtype": name, "values": values}
 
 

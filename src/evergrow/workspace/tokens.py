@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from evergrow.foundation.atomic import written_whole
-from evergrow.foundation.errors import WorkspaceError
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError, WorkspaceError
 from evergrow.foundation.locks import locked
 from evergrow.workspace.errors import ConflictError, NewerWorkspaceError
 from evergrow.workspace.names import normalise_name
@@ -252,9 +252,9 @@ def _record(entry: dict[str, Any]) -> TokenRecord:
     texts = (record.name, record.sha256, record.created)
     maybe_texts = (record.expires, record.revoked)
     if not all(type(text) is str for text in texts):
-        raise TypeError("the name, hash or time of a token is not text")
+        raise InvalidTypeError("the name, hash or time of a token is not text")
     if not all(text is None or type(text) is str for text in maybe_texts):
-        raise TypeError("the expiry of a token is not text")
+        raise InvalidTypeError("the expiry of a token is not text")
     if record.scope not in get_args(Scope) or not re.fullmatch("[0-9a-f]{64}", record.sha256):
-        raise ValueError("the scope or hash of a token is not valid")
+        raise InvalidInputError("the scope or hash of a token is not valid")
     return record

@@ -124,14 +124,14 @@ def test_the_cost_of_a_mean_makes_subsets_smaller() -> None:
 def test_an_unknown_objective_is_named() -> None:
     X, y = small_integers(1, 20, 2, 3)
     rules = RegularisedRules(3, 2, objective="profit")
-    with pytest.raises(ValueError, match="no objective named 'profit'"):
+    with pytest.raises(ValueError, match="unknown objective 'profit'"):
         core_forest(X, y, 1, 0, rules, proposer="regularised")
 
 
 def test_parents_must_name_every_class() -> None:
     X, y = small_integers(1, 20, 2, 3)
     rules = RegularisedRules(3, 2, objective="joint", parents=(0, 0))
-    with pytest.raises(ValueError, match="parent of every class"):
+    with pytest.raises(ValueError, match="entry for every class"):
         core_forest(X, y, 1, 0, rules, proposer="regularised")
 
 

@@ -114,7 +114,7 @@ def test_bad_weights_are_refused(
         ({"keep_class_statistics": True}, "keep_class_statistics is True"),
     ],
 )
-def test_what_is_built_into_the_sums_cannot_change_later(
+def test_parameters_that_determine_the_sums_cannot_change_later(
     change: dict[str, Any], message: str
 ) -> None:
     model = RLSClassifier(n_random_features=8, feature_map=RFF(gamma=2.0)).fit(X, Y)
@@ -134,6 +134,6 @@ def test_a_batch_learner_has_no_partial_fit() -> None:
 
 
 @pytest.mark.parametrize("k", [0, 3, 1.5, None])
-def test_as_many_best_classes_as_there_are_can_be_asked_for(k: Any) -> None:
+def test_k_can_be_the_number_of_classes(k: Any) -> None:
     with pytest.raises(ValueError, match="k must be an integer from 1 to 2"):
         RLSClassifier().fit(X, Y).predict_top_k(X, k=k)

@@ -1,4 +1,4 @@
-"""Forgetting is as if it had never been learnt, merging as if one model had seen all."""
+"""Forgotten examples leave no trace; a merged model is one trained on all examples."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def test_forgotten_examples_leave_no_trace(digits: Arrays, n_gone: int) -> None:
 def test_forgotten_examples_are_forgotten_by_the_held_out_ones_too(digits: Arrays) -> None:
     X, _, y, _ = digits
     model = RLSClassifier(random_state=0).fit(X, y)
-    held = model._fitted.held_out.batch
+    held = model._fitted.holdout.batch
     rows, codes = held.rows, held.codes
     model.forget(rows[:7], model.classes_[codes[:7]])
-    left = model._fitted.held_out.batch.rows
+    left = model._fitted.holdout.batch.rows
     assert model.n_held_out_.sum() == len(rows) - 7
     assert not any((row == gone).all() for row in left for gone in rows[:7])
 
@@ -81,7 +81,11 @@ GOOD_Y = np.array(["a", "b"] * 10)
         ({"X": GOOD_X[:1], "y": ["c"]}, ValueError, r"unknown classes \['c'\]"),
         ({"classes": ["z"]}, ValueError, r"unknown classes \['z'\]; the model knows \['a', 'b'\]"),
         ({"X": np.tile(GOOD_X, (2, 1)), "y": np.tile(GOOD_Y, 2)}, ValueError, "10 examples were"),
-        ({"X": GOOD_X[:1], "y": ["a"], "sample_weight": [99]}, ValueError, "of weight 99"),
+        (
+            {"X": GOOD_X[:1], "y": ["a"], "sample_weight": [99]},
+            ValueError,
+            "a weight of 99",
+        ),
         ({"X": GOOD_X[::2] + 1, "y": GOOD_Y[::2]}, ValueError, "class 'a': these are not the"),
         ({"X": GOOD_X[:1] * 50, "y": GOOD_Y[:1]}, ValueError, "class 'a': these are not the"),
         ({"X": GOOD_X, "y": GOOD_Y}, ValueError, "no examples: train a new model"),

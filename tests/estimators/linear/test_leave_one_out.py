@@ -1,4 +1,4 @@
-"""Leaving one out in closed form is what learning anew without the example would give."""
+"""Leave-one-out scores in closed form are those of a model without the example."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 
 from evergrow import RLSClassifier
 from evergrow.estimators.linear.leave_one_out import LeaveOneOut
-from evergrow.estimators.linear.ridge import Ridge
-from evergrow.estimators.linear.selection import Wish, normalised, select
-from evergrow.estimators.sums.batches import Batch
-from evergrow.estimators.sums.moments import Moments
+from evergrow.estimators.linear.selection import SelectionRequest, normalised, select
+from evergrow.estimators.linear.solver import Ridge
+from evergrow.estimators.sums.changes import subtract
+from evergrow.estimators.sums.moments import Batch, Moments
 from tests.reference.leave_one_out import left_out_recoding, left_out_scores
 
 Array = np.ndarray[Any, Any]
@@ -35,9 +35,7 @@ def learnt(
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("penalty", [1e-4, 0.3, 50.0])
-def test_scores_are_those_of_learning_anew_without_the_example(
-    intercept: bool, penalty: float
-) -> None:
+def test_scores_are_those_of_a_model_without_the_example(intercept: bool, penalty: float) -> None:
     batch, moments = learnt(intercept=intercept)
     found = LeaveOneOut.of(batch, moments).scores(Ridge(penalty, intercept=intercept))
     expected = left_out_scores(
@@ -64,7 +62,7 @@ def test_normalised_scores_are_those_of_the_sums_without_the_example(recoding: f
     found = stream.normalised(scores, recoding)
     for i in range(len(scores)):
         one = Batch(batch.rows[i : i + 1], batch.codes[i : i + 1], batch.weights[i : i + 1])
-        expected = normalised(scores[i : i + 1], moments.subtract([one]), recoding)
+        expected = normalised(scores[i : i + 1], subtract(moments, [one]), recoding)
         np.testing.assert_allclose(found[i : i + 1], expected, atol=1e-9)
 
 
@@ -76,7 +74,7 @@ def test_any_part_of_the_examples_has_the_scores_it_has_among_all() -> None:
     np.testing.assert_allclose(found, everything[10:20], atol=1e-12)
 
 
-def test_choosing_goes_the_way_of_held_out_examples() -> None:
+def test_selection_by_leave_one_out_is_that_by_held_out_examples() -> None:
     rng = np.random.default_rng(1)
     codes = rng.integers(0, 4, 200).astype(np.int32)
     centres = np.random.default_rng(99).normal(size=(4, 30))
@@ -84,7 +82,7 @@ def test_choosing_goes_the_way_of_held_out_examples() -> None:
     rows = np.column_stack([plain, np.ones(200)])
     batch = Batch(rows, codes, np.ones(200))
     moments = Moments.none(31, 4, gram=True).add_all([batch])
-    chosen = select(LeaveOneOut.of(batch, moments), None, Ridge, Wish(None, None))
+    chosen = select(LeaveOneOut.of(batch, moments), None, Ridge, SelectionRequest(None, None))
     assert chosen is not None
     accurate = RLSClassifier(regularization=chosen.penalty, recoding=chosen.recoding)
     careless = RLSClassifier(regularization=1e-6, recoding=0.0)

@@ -1,4 +1,4 @@
-"""Saved least squares: exact, and closed to anything that is not a whole model."""
+"""Model files of least squares: exact, and damaged or hostile files are refused."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_loaded_model_answers_the_same(
         assert loaded.get_params() == model.get_params()
 
 
-def test_save_load_and_go_on_is_going_on(digits: Arrays, tmp_path: Path) -> None:
+def test_a_loaded_model_continues_to_learn_the_same(digits: Arrays, tmp_path: Path) -> None:
     X, X_test, y, _ = digits
     model = RLSClassifier(max_held_out=60, keep_class_statistics=True, random_state=0)
     for i in range(300):
@@ -96,7 +96,7 @@ def test_no_example_is_in_the_file_of_a_model_with_numbers_for_parameters(tmp_pa
     assert not any(row.tobytes() in content for row in X)
 
 
-def test_names_and_string_classes_survive(tmp_path: Path) -> None:
+def test_feature_names_and_string_classes_are_saved_and_loaded(tmp_path: Path) -> None:
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 2)), columns=["left", "right"])
     model = RLSClassifier().fit(X, ["ü", "b"] * 10)
     model.save(tmp_path / "model.evergrow")

@@ -1,4 +1,4 @@
-"""Least squares as its users meet it."""
+"""RLSClassifier through its public interface."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_random_features_read_digits_better(digits: Arrays) -> None:
         assert model.fit(X, y).score(X_test, y_test) > max(plain + 0.02, 0.97)
 
 
-def test_a_class_of_five_examples_is_not_ignored_beside_hundreds(digits: Arrays) -> None:
+def test_a_class_of_five_examples_is_not_ignored_next_to_hundreds(digits: Arrays) -> None:
     X, X_test, y, y_test = digits
     few = np.flatnonzero(y == 8)[:5]
     accuracy = {}
@@ -173,7 +173,7 @@ def test_few_examples_are_followed_and_many_are_solved_for(
     assert calls == ["factorise"]
 
 
-def test_a_factor_that_lost_its_definiteness_is_computed_again_with_a_warning(
+def test_an_indefinite_factor_is_computed_again_with_a_warning(
     digits: Arrays,
 ) -> None:
     X, X_test, y, _ = digits
@@ -181,8 +181,10 @@ def test_a_factor_that_lost_its_definiteness_is_computed_again_with_a_warning(
     model.predict(X_test)
     model._fitted.solver._factor *= 1e-3
     model.forget(X[:1], y[:1])
-    with pytest.warns(RuntimeWarning, match="computed again from the kept sums"):
+    with pytest.warns(RuntimeWarning, match="computed again from the sums") as caught:
         scores = model.decision_function(X_test)
+    # The warning points to the caller's line, whatever the depth of the calls in between.
+    assert [warning.filename for warning in caught] == [__file__]
     np.testing.assert_allclose(scores, fixed().fit(X[1:], y[1:]).decision_function(X_test))
 
 
@@ -193,7 +195,7 @@ def test_sums_without_full_rank_and_hardly_any_penalty_are_solved_with_a_warning
         assert np.isfinite(model.decision_function(X)).all()
 
 
-def test_copies_go_their_own_ways(digits: Arrays) -> None:
+def test_copies_are_independent(digits: Arrays) -> None:
     X, X_test, y, _ = digits
     first = fixed().fit(X[:400], y[:400])
     first.predict(X_test)
@@ -218,7 +220,7 @@ def test_it_can_be_pickled_cloned_and_searched(digits: Arrays) -> None:
     assert search.best_params_ == {"regularization": 1.0}
 
 
-def test_readers_see_whole_models_while_another_thread_teaches(digits: Arrays) -> None:
+def test_readers_see_consistent_models_while_another_thread_trains(digits: Arrays) -> None:
     X, X_test, y, _ = digits
     model = fixed().fit(X[:300], y[:300])
     expected = [fixed().fit(X[:n], y[:n]).decision_function(X_test[:2]) for n in range(300, 340)]
@@ -271,7 +273,7 @@ def test_an_interrupted_update_changes_nothing(
     expected = fixed().fit(X[:301], y[:301]).decision_function(X_test)
     np.testing.assert_allclose(model.decision_function(X_test), expected, atol=1e-9)
     vars(model).update(state)
-    monkeypatch.setattr("evergrow.estimators.sums.batches.blas.dsyrk", interrupt)
+    monkeypatch.setattr("evergrow.estimators.sums.gram.blas.dsyrk", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X[300:], y[300:])
     monkeypatch.undo()
@@ -343,7 +345,7 @@ def test_a_given_gamma_makes_fourier_features_independent_of_the_first_data() ->
         assert np.allclose(*scores, atol=1e-8) == same
 
 
-def test_what_the_caller_does_with_his_arrays_later_does_not_matter(digits: Arrays) -> None:
+def test_later_changes_of_the_input_arrays_have_no_effect(digits: Arrays) -> None:
     X, X_test, y, _ = digits
     model = fixed().fit(X[:300], y[:300])
     model.predict(X_test)
@@ -386,14 +388,14 @@ def test_features_far_from_zero_are_learnt_by_default(digits: Arrays) -> None:
 def test_weighted_examples_too_large_to_add_up_are_refused(value: float, weight: float) -> None:
     model = fixed().fit([[1.0], [0.0]], ["a", "b"])
     state = dict(vars(model))
-    with np.errstate(over="ignore"), pytest.raises(ValueError, match="too large, or their weights"):
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="too large to add up"):
         model.partial_fit([[value]], ["c"], sample_weight=[weight])
     assert vars(model) == state
 
 
-def test_weights_have_their_examples_to_be_forgotten() -> None:
+def test_weights_without_examples_cannot_be_forgotten() -> None:
     model = fixed(keep_class_statistics=True).fit([[0.0], [1.0], [9.0]], ["a", "a", "b"])
-    with pytest.raises(ValueError, match="where it is given sample_weight"):
+    with pytest.raises(ValueError, match="X and y if sample_weight is given"):
         model.forget(classes=["a"], sample_weight=[1.0])
 
 
@@ -404,7 +406,7 @@ def test_examples_in_a_direction_that_was_never_seen_are_not_forgotten() -> None
         model.forget([[0.0, 1.0]], ["a"])
 
 
-def test_an_offset_of_the_features_changes_no_answer() -> None:
+def test_an_offset_of_the_features_has_no_effect() -> None:
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 40)
     X = rng.normal(0, 5, (80, 3)) + 60 * y[:, None]
@@ -412,7 +414,7 @@ def test_an_offset_of_the_features_changes_no_answer() -> None:
         assert RLSClassifier(random_state=0).fit(X + offset, y).score(X + offset, y) == 1.0
 
 
-def test_four_numbers_of_any_scale_are_told_apart() -> None:
+def test_four_numbers_of_any_scale_are_separated() -> None:
     X = [[0], [10], [240], [250]]
     model = RLSClassifier(random_state=0).fit(X, ["night", "night", "day", "day"])
     assert model.predict(X).tolist() == ["night", "night", "day", "day"]

@@ -1,4 +1,4 @@
-"""Penalty, recoding and temperature are chosen on held-out examples, when that is due."""
+"""Penalty, recoding and temperature are selected on held-out examples, when that is due."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from evergrow import RLSClassifier
 from evergrow.estimators.linear import selection as selection_module
-from evergrow.estimators.sums.batches import Batch
-from evergrow.estimators.sums.held_out import HeldOut
+from evergrow.estimators.sums.holdout import Holdout
+from evergrow.estimators.sums.moments import Batch
 from tests.conftest import Arrays
 from tests.reference.least_squares import held_out
 
@@ -23,7 +23,7 @@ def noisy(n: int, n_classes: int = 4, d: int = 30, seed: int = 0) -> tuple[Any, 
     return rng.normal(size=(n, d)) * 3 + centres[y], y
 
 
-def test_a_chosen_penalty_beats_a_careless_one() -> None:
+def test_a_selected_penalty_beats_an_arbitrary_one() -> None:
     X, y = noisy(200)
     X_test, y_test = noisy(3000, seed=1)
     chosen = RLSClassifier(random_state=0).fit(X, y)
@@ -52,7 +52,7 @@ def test_the_penalty_is_chosen_again_when_the_examples_have_doubled(
     assert len(sizes) == 3
 
 
-def test_until_there_is_enough_held_out_nothing_is_chosen() -> None:
+def test_nothing_is_selected_with_too_few_held_out_examples() -> None:
     X, y = noisy(60)
     model = RLSClassifier(random_state=0).fit(X, y)
     assert 0 < model.n_held_out_.sum() < 20
@@ -70,7 +70,7 @@ def test_every_sixth_example_of_each_class_is_held_out_however_they_come(
     for size in batches:
         model.partial_fit(X[first : first + size], y[first : first + size])
         first += size
-    held = model._fitted.held_out.batch
+    held = model._fitted.holdout.batch
     rows, codes = held.rows, held.codes
     expected = held_out(y, 6)
     found = {(int(model.classes_[c]), *row.tolist()) for row, c in zip(rows, codes, strict=True)}
@@ -79,14 +79,14 @@ def test_every_sixth_example_of_each_class_is_held_out_however_they_come(
     }
 
 
-def test_the_bounded_choice_is_uniform_and_does_not_depend_on_the_calls() -> None:
+def test_the_kept_sample_is_uniform_and_does_not_depend_on_the_calls() -> None:
     places = np.zeros(120)
     X = np.arange(120.0)[:, None]
     codes, ones = np.zeros(120, dtype=np.int32), np.ones(120)
     for seed in range(400):
         options: dict[str, Any] = {"names": ["a"], "every": 2, "max_held_out": 10}
-        at_once, _ = HeldOut.none(10, seed).add(Batch(X, codes, ones), **options)
-        split = HeldOut.none(10, seed)
+        at_once, _ = Holdout.none(10, seed).add(Batch(X, codes, ones), **options)
+        split = Holdout.none(10, seed)
         for part in (slice(0, 33), slice(33, 34), slice(34, 120)):
             split, _ = split.add(Batch(X[part], codes[part], ones[part]), **options)
         assert at_once.batch.rows.tolist() == split.batch.rows.tolist()
@@ -96,7 +96,7 @@ def test_the_bounded_choice_is_uniform_and_does_not_depend_on_the_calls() -> Non
     assert abs(places[1::2] - 400 / 6).max() < 5 * np.sqrt(400 / 6)
 
 
-def test_held_out_examples_make_room_for_new_classes() -> None:
+def test_held_out_examples_are_evicted_for_new_classes() -> None:
     X, y = noisy(600, n_classes=2)
     model = RLSClassifier(max_held_out=40, random_state=0).fit(X, y)
     assert model.n_held_out_.tolist() == [20, 20]
@@ -122,7 +122,7 @@ def test_classes_with_few_examples_have_no_vote(digits: Arrays) -> None:
     X, _, y, _ = digits
     few = np.concatenate([np.flatnonzero(y != 8), np.flatnonzero(y == 8)[:12]])
     model = RLSClassifier(random_state=0).fit(X[few], y[few])
-    held = model._fitted.held_out.batch
+    held = model._fitted.holdout.batch
     stream = selection_module.Validation(
         held, model._fitted.without_held_out, model._fitted.moments
     )
@@ -141,7 +141,7 @@ def test_equally_frequent_classes_are_recoded_alike() -> None:
     assert (auto.predict(X) == plain.predict(X)).all()
 
 
-def test_choices_are_the_same_for_the_same_seed() -> None:
+def test_the_same_seed_gives_the_same_selection() -> None:
     X, y = noisy(900)
     models = [RLSClassifier(max_held_out=50, random_state=3).fit(X, y) for _ in range(2)]
     assert models[0].regularization_ == models[1].regularization_
@@ -149,7 +149,7 @@ def test_choices_are_the_same_for_the_same_seed() -> None:
     np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
 
 
-def test_choosing_can_begin_in_the_middle_of_a_stream() -> None:
+def test_selection_can_begin_in_the_middle_of_a_stream() -> None:
     rng = np.random.default_rng(0)
     model = RLSClassifier(regularization=1.0, recoding=0.0, random_state=0)
     model.fit(rng.normal(size=(100, 3)), ["A"] * 100)
@@ -159,7 +159,7 @@ def test_choosing_can_begin_in_the_middle_of_a_stream() -> None:
     assert 0 <= model.recoding_ <= 1
 
 
-def test_a_number_that_was_given_is_not_taken_for_a_choice() -> None:
+def test_a_given_number_is_not_taken_for_a_selected_one() -> None:
     X, y = noisy(600)
     model = RLSClassifier(regularization=1e6, random_state=0).fit(X, y)
     model.set_params(regularization="auto")
@@ -187,13 +187,13 @@ def test_a_model_of_which_only_held_out_examples_are_left_still_answers() -> Non
         model = RLSClassifier(
             validation_every=2, refit_held_out=False, standardize=standardize, random_state=0
         ).fit(X, y)
-        held = model._fitted.held_out.batch
+        held = model._fitted.holdout.batch
         gone = ~(X[:, None] == held.rows).all(axis=2).any(axis=1)
         model.forget(X[gone], y[gone])
         assert np.isfinite(model.predict_proba(X)).all()
 
 
-def test_nothing_is_computed_while_there_is_too_little_to_choose_by(
+def test_nothing_is_computed_while_there_are_too_few_held_out_examples(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from evergrow.estimators.linear.fitted import FittedRLS
@@ -216,7 +216,7 @@ def test_the_unit_of_standardised_features_does_not_matter(digits: Arrays, scale
         assert (scaled.predict(X_test * scale) == plain.predict(X_test)).mean() > 0.99
 
 
-def test_standardising_later_is_something_else_to_choose_for(digits: Arrays) -> None:
+def test_standardising_later_selects_again(digits: Arrays) -> None:
     X, _, y, _ = digits
     X = X * np.where(np.arange(64) % 2, 1e-2, 1e2)
     model = RLSClassifier(random_state=0).fit(X, y).set_params(standardize=True)
@@ -227,7 +227,7 @@ def test_standardising_later_is_something_else_to_choose_for(digits: Arrays) -> 
     assert model.regularization_ == pytest.approx(fresh.regularization_, rel=3)
 
 
-def test_a_model_that_was_never_wrong_is_not_sure_of_everything() -> None:
+def test_a_model_without_errors_is_not_certain_of_everything() -> None:
     rng = np.random.default_rng(0)
     y = np.arange(400) % 2
     X = np.eye(2)[y] * 10 + 0.1 * rng.normal(size=(400, 2))

@@ -1,4 +1,4 @@
-"""RLSClassifier does what the paper's formulas say, whatever way the examples come."""
+"""RLSClassifier agrees with the formulas of the paper, however examples are split into calls."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_the_chosen_recoding_is_the_one_of_the_twin() -> None:
 
 
 class Lives(RuleBasedStateMachine):
-    """A model through random calls, beside the list of the examples it should know."""
+    """A model through random calls, with the list of the examples it should know."""
 
     @initialize(seed=st.integers(0, 10**6), statistics=st.booleans(), intercept=st.booleans())
     def begin(self, seed: int, statistics: bool, intercept: bool) -> None:

@@ -15,7 +15,7 @@ def quick_metric(n_components: int | None = None) -> NCMMetric:
     return NCMMetric(n_components, max_iter=3, batch_size=32, random_state=0)
 
 
-# Every metric, made anew for every test.
+# Every metric, created for every test.
 METRICS: dict[str, Any] = {
     "euclidean": NCMClassifier,
     "mahalanobis": lambda: NCMClassifier(metric="mahalanobis"),

@@ -104,13 +104,13 @@ def test_bad_queries_are_refused(name: str, method: str, data: Any, message: str
         lambda model: model.save("nowhere"),
     ],
 )
-def test_unfitted_use_says_so(use: Any) -> None:
+def test_an_unfitted_model_raises_not_fitted(use: Any) -> None:
     with pytest.raises(NotFittedError, match="not fitted"):
         use(NCMClassifier())
 
 
 @pytest.mark.parametrize("use", [lambda m: m.transform(X), lambda m: m.save("nowhere")])
-def test_an_unfitted_metric_says_so(use: Any) -> None:
+def test_an_unfitted_metric_raises_not_fitted(use: Any) -> None:
     with pytest.raises(NotFittedError, match="not fitted"):
         use(NCMMetric())
 
@@ -179,7 +179,7 @@ def test_every_parameter_has_a_rule(kind: Any) -> None:
         (
             lambda m: m.forget(X[:1], ["bee"], sample_weight=[100.0]),
             ValueError,
-            r"class 'bee': examples of weight \d+ were learnt, of weight 100 are",
+            r"class 'bee': examples with a total weight of \d+ were learnt, but a weight of 100",
         ),
         (
             lambda m: m.forget(X[:1] + 900, ["bee"]),
@@ -198,7 +198,7 @@ def test_every_parameter_has_a_rule(kind: Any) -> None:
         (lambda m: m.rename_classes({"cow": "x"}), ValueError, r"unknown classes \['cow'\]"),
         (lambda m: m.rename_classes({"ant": 1}), TypeError, "all strings or all numbers"),
         (lambda m: m.rename_classes(["ant"]), TypeError, "names must map"),
-        (lambda m: m.merge("model"), TypeError, "merge takes an NCMClassifier, got str"),
+        (lambda m: m.merge("model"), TypeError, "merge needs another NCMClassifier, got str"),
         (lambda m: m.merge(NCMForestClassifier()), TypeError, "got NCMForestClassifier"),
     ],
 )
@@ -235,7 +235,7 @@ FRAME = pd.DataFrame(X, columns=list("abcde"))
         (
             NCMClassifier(metric=quick_metric()).fit(X, Y),
             NCMClassifier(metric=quick_metric()).fit(X[5:], Y[5:]),
-            "differ in the metric that was learnt",
+            "differ in the learnt metric",
         ),
         (
             NCMClassifier(metric="mahalanobis").fit(X, Y),
@@ -265,7 +265,7 @@ def test_models_that_do_not_agree_are_not_merged(ours: Any, theirs: Any, message
     ids=str,
 )
 @pytest.mark.parametrize("method", ["partial_fit", "forget"])
-def test_what_the_sums_depend_on_cannot_change_without_fitting_again(
+def test_the_metric_cannot_change_without_fitting_again(
     changed: dict[str, Any], method: str
 ) -> None:
     metric = "mahalanobis" if "keep_class_statistics" in changed else "euclidean"
@@ -274,7 +274,7 @@ def test_what_the_sums_depend_on_cannot_change_without_fitting_again(
         getattr(model, method)(X, Y)
 
 
-def test_examples_of_too_few_directions_ask_for_shrinkage() -> None:
+def test_a_singular_covariance_needs_shrinkage() -> None:
     model = NCMClassifier(metric="mahalanobis", shrinkage=0.0).fit(X[:5], Y[:5])
     with pytest.raises(ValueError, match="set shrinkage above 0"):
         model.predict(X)

@@ -1,4 +1,4 @@
-"""The same examples give the same model, whatever way they came."""
+"""The same examples give the same model, in any order and split into any calls."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_one_by_one_is_all_at_once(name: str) -> None:
     assert_same(model, METRICS[name]().fit(X, Y), X)
 
 
-def test_a_learnt_metric_stays_while_the_means_go_on() -> None:
+def test_a_learnt_metric_stays_while_means_change() -> None:
     model = NCMClassifier(metric=quick_metric()).partial_fit(X[:100], Y[:100])
     components = model.metric_.components_
     model.partial_fit(X[100:], Y[100:])
@@ -52,7 +52,7 @@ def test_a_learnt_metric_stays_while_the_means_go_on() -> None:
 
 @every_metric
 @pytest.mark.parametrize("step", [1, 7, 100])
-def test_forgotten_is_never_learnt(name: str, step: int) -> None:
+def test_forgotten_examples_were_never_learnt(name: str, step: int) -> None:
     model = METRICS[name]().fit(X[:100], Y[:100]).partial_fit(X[100:], Y[100:])
     for first in range(100, 200, step):
         rows = slice(first, min(first + step, 200))
@@ -89,7 +89,7 @@ def test_a_listed_class_gets_its_column_and_is_not_predicted(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["euclidean", "mahalanobis per class"])
-def test_a_forgotten_class_was_never_there(name: str) -> None:
+def test_a_forgotten_class_leaves_no_trace(name: str) -> None:
     model = METRICS[name]().fit(X, Y).forget(classes=[2])
     assert model.classes_.tolist() == [0, 1, 3]
     assert_same(model, METRICS[name]().fit(X[Y != 2], Y[Y != 2]), X)
@@ -104,7 +104,7 @@ def test_a_forgotten_class_leaves_a_learnt_metric_as_it_was() -> None:
 
 
 @every_exact
-def test_merged_is_taught_together(name: str) -> None:
+def test_a_merged_model_is_one_trained_on_all_examples(name: str) -> None:
     here, there = Y < 2, Y >= 1
     ours = METRICS[name]().fit(X[here], Y[here])
     theirs = METRICS[name]().fit(X[there], Y[there])
@@ -153,7 +153,7 @@ def test_weights_can_be_forgotten(name: str) -> None:
 
 
 @every_metric
-def test_saving_changes_nothing_that_follows(name: str, tmp_path: Path) -> None:
+def test_saving_does_not_change_the_model(name: str, tmp_path: Path) -> None:
     kept = METRICS[name]().fit(X[:100], Y[:100] % 3).partial_fit(X[100:103], Y[100:103])
     kept.save(tmp_path / "model.evergrow")
     loaded = evergrow.load(tmp_path / "model.evergrow")

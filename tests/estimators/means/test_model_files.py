@@ -1,4 +1,4 @@
-"""Saved class means and metrics: exact, and closed to anything that is not a whole model."""
+"""Model files of class means and metrics: exact, and damaged or hostile files are refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_loaded_model_predicts_bit_for_bit_the_same(name: str, tmp_path: Path)
     assert loaded.n_features_in_ == 5
 
 
-def test_a_learnt_metric_survives_inside_its_classifier(tmp_path: Path) -> None:
+def test_a_learnt_metric_is_saved_with_its_classifier(tmp_path: Path) -> None:
     model = NCMClassifier(metric=NCMMetric(3, max_iter=np.int64(4), random_state=1)).fit(X, Y)
     model.save(tmp_path / "model.evergrow")
     loaded = evergrow.load(tmp_path / "model.evergrow")
@@ -42,7 +42,7 @@ def test_a_learnt_metric_survives_inside_its_classifier(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.metric_.transform(X), model.metric_.transform(X))
 
 
-def test_a_metric_survives_on_its_own(tmp_path: Path) -> None:
+def test_a_metric_is_saved_and_loaded(tmp_path: Path) -> None:
     metric = quick_metric(2).fit(pd.DataFrame(X, columns=list("abcde")), Y)
     metric.save(tmp_path / "metric.evergrow")
     loaded = evergrow.load(tmp_path / "metric.evergrow")
@@ -59,7 +59,7 @@ def test_a_metric_survives_on_its_own(tmp_path: Path) -> None:
     [np.array([3, -1, 2]), np.array([True, False]), np.array(["ü", "b"]), np.array(["x"], object)],
     ids=["int", "bool", "str", "object"],
 )
-def test_labels_survive(labels: np.ndarray[Any, Any], tmp_path: Path) -> None:
+def test_labels_are_saved_and_loaded(labels: np.ndarray[Any, Any], tmp_path: Path) -> None:
     y = labels[np.arange(120) % len(labels)]
     model = NCMClassifier().fit(X, y)
     model.save(tmp_path / "model.evergrow")
@@ -71,7 +71,7 @@ def test_labels_survive(labels: np.ndarray[Any, Any], tmp_path: Path) -> None:
 @every_metric
 @settings(max_examples=budget(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**6), spread=st.sampled_from([1e-3, 1.0, 1e6]))
-def test_what_forgetting_leaves_can_be_saved_and_loaded(
+def test_a_model_can_be_saved_and_loaded_after_forgetting(
     name: str, seed: int, spread: float, tmp_path: Path
 ) -> None:
     random = np.random.default_rng(seed)
@@ -88,9 +88,7 @@ def test_what_forgetting_leaves_can_be_saved_and_loaded(
 
 
 @pytest.mark.parametrize("name", ["euclidean", "mahalanobis", "mahalanobis per class"])
-def test_what_rounding_leaves_of_forgotten_examples_can_be_loaded(
-    name: str, tmp_path: Path
-) -> None:
+def test_rounding_errors_of_forgotten_examples_can_be_loaded(name: str, tmp_path: Path) -> None:
     for seed in range(20):
         random = np.random.default_rng(seed)
         gone, weights = random.normal(size=(5, 5)), random.uniform(0.1, 3.0, 5)
@@ -274,7 +272,7 @@ def test_a_flipped_bit_is_noticed(place: float, bit: int, tmp_path: Path) -> Non
         ("learnt", {"metric__shrinkage": 7.0}),
     ],
 )
-def test_parameters_that_do_not_suit_what_was_learnt_leave_the_old_file(
+def test_parameters_that_do_not_fit_the_model_leave_the_old_file(
     name: str, change: dict[str, Any], tmp_path: Path
 ) -> None:
     model = METRICS[name]().fit(X, Y)

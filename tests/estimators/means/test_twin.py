@@ -1,4 +1,4 @@
-"""Class means give what their formulas say."""
+"""Class means agree with their formulas."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evergrow import NCMClassifier, NCMMetric
-from evergrow.estimators.means.learning import gradient, log_likelihood
+from evergrow.estimators.means.metric_learning import gradient, log_likelihood
 from tests.budget import budget
 from tests.estimators.means.cases import Array, blobs, quick_metric
 from tests.reference import class_means as twin

@@ -51,8 +51,8 @@ def with_value(value: float) -> np.ndarray[Any, Any]:
         (X, Y[:7], {}, ValueError, "inconsistent numbers of samples"),
         (X, [1, "a"] * 60, {}, TypeError, "all strings or all numbers"),
         (X, Y / 7, {}, ValueError, "continuous"),
-        (X, Y - 1, {}, ValueError, "unknown_label must not be the name of a class"),
-        (X, Y, {"sample_weight": np.ones(120)}, TypeError, "does not take sample_weight"),
+        (X, Y - 1, {}, ValueError, "unknown_label must differ from all classes"),
+        (X, Y, {"sample_weight": np.ones(120)}, TypeError, "does not accept sample_weight"),
         (X, Y, {"sample_weight": np.ones(7)}, ValueError, "sample_weight"),
         (X, Y, {"sample_weight": -np.ones(120)}, ValueError, "Negative values"),
         (X, Y, {"sample_weight": np.zeros(120)}, ValueError, "zero everywhere|non-zero"),
@@ -124,7 +124,7 @@ def test_an_unknown_label_that_does_not_fit_the_classes_is_refused(
         rejecting(unknown_label=unknown).fit(X, y)
 
 
-def test_a_class_that_comes_later_must_not_be_the_unknown_one() -> None:
+def test_a_later_class_must_not_be_the_unknown_label() -> None:
     model = rejecting().fit(X, Y.astype(str))
     with pytest.raises(ValueError, match="there is a class 'unknown'"):
         model.partial_fit(X[:5], ["unknown"] * 5)
@@ -143,13 +143,13 @@ def test_an_estimator_that_cannot_learn_more_is_named() -> None:
 def test_an_estimator_whose_classes_cannot_grow_is_named(estimator: Any) -> None:
     model = RejectingClassifier(estimator).partial_fit(X, Y)
     state, before = dict(vars(model)), model.predict_known(X)
-    with pytest.raises(ValueError, match=r"cannot learn a class .* at its first call"):
+    with pytest.raises(ValueError, match="cannot learn new classes after its first call"):
         model.partial_fit(X, Y + 1)
     assert vars(model) == state
     np.testing.assert_array_equal(model.predict_known(X), before)
 
 
-def test_an_estimator_without_scores_has_none_to_measure() -> None:
+def test_an_estimator_without_scores_needs_the_cosine() -> None:
     class Scoreless(RememberingClassifier):
         decision_function = property()  # type: ignore[assignment]
 
@@ -162,7 +162,7 @@ def test_scores_of_pairs_of_classes_are_refused() -> None:
 
     X, y = cones(40, range(4))
     model = RejectingClassifier(SVC(decision_function_shape="ovo"), measure="estimator").fit(X, y)
-    with pytest.raises(ValueError, match="one score per class, SVC gives 6 for 4 classes"):
+    with pytest.raises(ValueError, match="one score per class, but SVC returns 6 for 4 classes"):
         model.novelty(X)
 
 
@@ -204,7 +204,7 @@ def test_bad_queries_are_refused(method: str, query: Any, message: str) -> None:
         lambda model: model.save("nowhere"),
     ],
 )
-def test_unfitted_use_says_so(use: Any) -> None:
+def test_an_unfitted_model_raises_not_fitted(use: Any) -> None:
     with pytest.raises(NotFittedError, match="not fitted"):
         use(rejecting())
 
@@ -231,11 +231,11 @@ class MoodyMeans(NCMClassifier):
         raise ValueError("not today")
 
 
-def test_what_an_estimator_says_of_a_new_class_is_not_lost() -> None:
+def test_the_error_of_an_estimator_about_a_new_class_is_kept() -> None:
     X, y = cones(6, range(3))
     known = y < 2
     model = RejectingClassifier(Moody()).fit(X[known], y[known])
-    with pytest.raises(ValueError, match=r"cannot learn a class.*: not today$"):
+    with pytest.raises(ValueError, match=r"cannot learn new classes.*: not today$"):
         model.partial_fit(X, y)
     # One whose classes grow fails for another reason.
     means = RejectingClassifier(MoodyMeans()).fit(X[known], y[known])
@@ -243,6 +243,6 @@ def test_what_an_estimator_says_of_a_new_class_is_not_lost() -> None:
         means.partial_fit(X, y)
 
 
-def test_what_is_no_classifier_is_refused_by_name() -> None:
+def test_an_object_that_is_not_a_classifier_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="estimator must be a classifier"):
         RejectingClassifier(LinearRegression()).fit(*cones(6, range(3)))

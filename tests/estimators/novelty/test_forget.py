@@ -1,4 +1,4 @@
-"""Examples and classes taken back, and classes renamed: estimator, means and level agree."""
+"""Forgotten examples and classes, and renamed classes: estimator, means and level agree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def means(**options: Any) -> RejectingClassifier:
 
 
 @every_measure
-def test_a_forgotten_class_is_as_if_it_had_never_come(measure: Any) -> None:
+def test_a_forgotten_class_was_never_learnt(measure: Any) -> None:
     X, y = cones(60, range(5))
     model = means(measure=measure).fit(X, y).forget(classes=[2])
     same_calibration(model, means(measure=measure).fit(X[y != 2], y[y != 2]))
@@ -37,7 +37,7 @@ def test_a_forest_forgets_classes() -> None:
 
 
 @every_measure
-def test_forgotten_examples_are_as_if_they_had_never_come(measure: Any) -> None:
+def test_forgotten_examples_were_never_learnt(measure: Any) -> None:
     X, y = cones(60, range(4))
     more, y_more = cones(6, range(4), seed=1)
     expected = means(measure=measure).fit(X, y)
@@ -84,9 +84,9 @@ def test_joined_classes_have_the_mean_of_both() -> None:
     assert model.n_held_out_.tolist() == [20, 40, 20]
 
 
-def test_a_class_cannot_take_the_name_of_the_unknown() -> None:
+def test_a_class_cannot_be_renamed_to_the_unknown_label() -> None:
     model = rejecting().fit(*cones(30, range(3)))
-    with pytest.raises(ValueError, match="unknown_label must not be the name of a class"):
+    with pytest.raises(ValueError, match="unknown_label must differ from all classes"):
         model.rename_classes({0: -1})
     assert model.classes_.tolist() == [0, 1, 2]
 
@@ -105,9 +105,7 @@ def test_a_class_cannot_take_the_name_of_the_unknown() -> None:
         (lambda m, X, y: m.rename_classes({0: "a"}), TypeError, "strings"),
     ],
 )
-def test_what_cannot_be_taken_back_changes_nothing(
-    use: Any, error: type[Exception], message: str
-) -> None:
+def test_a_failed_forget_changes_nothing(use: Any, error: type[Exception], message: str) -> None:
     X, y = cones(30, range(3))
     model = means().fit(X, y)
     state, rows = dict(vars(model)), list(model.estimator_.rows_)
@@ -131,7 +129,7 @@ def test_an_estimator_that_cannot_forget_is_named(use: Any, message: str) -> Non
         use(RejectingClassifier(RidgeClassifier()).fit(X, y), X[:1], y[:1])
 
 
-def test_a_forest_cannot_forget_examples_by_their_features() -> None:
+def test_a_forest_cannot_forget_examples_given_as_features() -> None:
     X, y = cones(30, range(3))
     model = rejecting().fit(X, y)
     with pytest.raises(TypeError, match="NCMForestClassifier cannot forget examples"):
@@ -142,7 +140,7 @@ def test_a_forest_cannot_forget_examples_by_their_features() -> None:
 def test_examples_the_estimator_may_not_have_learnt_are_not_forgotten() -> None:
     X, y = cones(90, range(3))
     model = means(measure="estimator", max_held_out=20).fit(X, y)
-    with pytest.raises(ValueError, match="not all that were held out"):
+    with pytest.raises(ValueError, match="not all of its held-out examples are kept"):
         model.forget(X[:1], y[:1])
 
 
@@ -190,16 +188,16 @@ def test_our_own_estimators_forget_classes(inside: str, measure: Any) -> None:
 
 @every_measure
 @every_inside
-def test_held_out_examples_that_were_let_go_are_forgotten_too(inside: str, measure: Any) -> None:
+def test_evicted_held_out_examples_are_forgotten_too(inside: str, measure: Any) -> None:
     X, y = cones(120, range(3))
     model = RejectingClassifier(INSIDE[inside], measure=measure, random_state=0)
     model.set_params(max_held_out=21).fit(X, y)
     if measure == "estimator":
-        with pytest.raises(ValueError, match="not all that were held out"):
+        with pytest.raises(ValueError, match="not all of its held-out examples are kept"):
             model.forget(X[:180], y[:180])
         return
     model.forget(X[:180], y[:180])
-    held_out = model._fitted.held_out
+    held_out = model._fitted.holdout
     represented = np.bincount(held_out.batch.codes, held_out.represented, minlength=3)
-    # Every sixth of those that are left, whichever of them were held out.
+    # Every sixth of the remaining examples, regardless of which were held out.
     np.testing.assert_allclose(represented, np.bincount(y[180:]) / 6, atol=4)

@@ -1,4 +1,4 @@
-"""Saved rejecting classifiers: one file for two models, closed to what is not whole."""
+"""Model files of rejecting classifiers: one file for two models; damaged files are refused."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_loaded_model_answers_bit_for_bit_the_same(measure: Any, tmp_path: Pat
 
 
 @every_measure
-def test_going_on_after_loading_is_going_on_without_saving(measure: Any, tmp_path: Path) -> None:
+def test_a_loaded_model_continues_to_learn_the_same(measure: Any, tmp_path: Path) -> None:
     model = rejecting(measure=measure, max_held_out=30).fit(*cones(60, range(4)))
     model.save(tmp_path / "model.evergrow")
     loaded = evergrow.load(tmp_path / "model.evergrow")
@@ -65,7 +65,7 @@ def test_a_model_inside_a_model_inside_a_model_can_be_saved(tmp_path: Path) -> N
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 
 
-def test_string_classes_and_feature_names_survive(tmp_path: Path) -> None:
+def test_string_classes_and_feature_names_are_saved_and_loaded(tmp_path: Path) -> None:
     import pandas as pd
 
     X, y = cones(60, range(3))
@@ -165,7 +165,7 @@ def at(place: Any, value: Any) -> Any:
         ("estimator/mean", None),
     ],
 )
-def test_a_file_that_contradicts_itself_is_refused(saved: Path, path: str, value: Any) -> None:
+def test_an_inconsistent_file_is_refused(saved: Path, path: str, value: Any) -> None:
     header, tensors = read_model(saved)
     damage(header, tensors, path, value)
     write_model(saved, header, tensors)
@@ -191,7 +191,7 @@ def test_models_inside_each_other_without_end_are_refused(saved: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [{"measure": "estimator"}, {"unknown_label": 2}])
-def test_parameters_that_do_not_suit_what_was_learnt_leave_the_old_file(
+def test_parameters_that_do_not_fit_the_model_leave_the_old_file(
     saved: Path, change: dict[str, Any]
 ) -> None:
     before = saved.read_bytes()
@@ -238,9 +238,7 @@ def test_a_calibration_from_elsewhere_is_kept_until_something_is_learnt(tmp_path
         ("weights", np.ones(29)),
     ],
 )
-def test_a_calibration_that_makes_no_sense_is_refused(
-    name: str, value: Any, tmp_path: Path
-) -> None:
+def test_an_invalid_calibration_is_refused(name: str, value: Any, tmp_path: Path) -> None:
     path = tmp_path / "model.evergrow"
     with_fixed_calibration()[0].save(path)
     header, tensors = read_model(path)

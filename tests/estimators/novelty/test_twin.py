@@ -40,7 +40,7 @@ def test_it_does_what_the_twin_does(n: int, seed: int) -> None:
     some = (y == "ant") | (np.arange(len(y)) % 3 > 0)
     X, y = X[some], y[some]
     model = rejecting(**OPTIONS).fit(X, y)
-    held_out = model._fitted.held_out
+    held_out = model._fitted.holdout
     twin = rejection.learn(X, y.tolist(), held_out.seed, every=3, max_held_out=60, false_alarms=0.2)
     places = rejection.held_out(y.tolist(), held_out.seed, every=3, max_held_out=60)
     np.testing.assert_array_equal(held_out.batch.rows, X[places])
@@ -75,14 +75,14 @@ def test_any_split_into_calls_gives_the_same_calibration(
 def test_other_seeds_keep_other_examples() -> None:
     X, y = small_integers(90, 0)
     kept = [
-        rejecting(**{**OPTIONS, "random_state": seed}).fit(X, y)._fitted.held_out.batch.rows
+        rejecting(**{**OPTIONS, "random_state": seed}).fit(X, y)._fitted.holdout.batch.rows
         for seed in (0, 0, 1)
     ]
     np.testing.assert_array_equal(kept[0], kept[1])
     assert (kept[0] != kept[2]).any()
 
 
-def test_a_row_at_the_origin_is_like_nothing() -> None:
+def test_a_row_at_the_origin_has_cosine_zero() -> None:
     X, y = small_integers(40, 0)
     model = rejecting(**OPTIONS).fit(X, y)
     means = [X[y == name].mean(axis=0) for name in model.classes_]

@@ -1,4 +1,4 @@
-"""Sums over examples are the same however the examples come and go."""
+"""Sums do not depend on the order in which examples are added and subtracted."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evergrow.estimators.sums.batches import Batch
-from evergrow.estimators.sums.moments import FEW, WAITING, ForgetError, Moments
-from evergrow.estimators.sums.moments_file import moments_from_tensors, moments_to_tensors
+from evergrow.estimators.sums.changes import ForgetError, move, subtract
+from evergrow.estimators.sums.moments import FEW, WAITING, Batch, Moments
+from evergrow.estimators.sums.serialization import moments_from_arrays, moments_to_arrays
 
 
 def batch(n: int, seed: int = 0, n_classes: int = 3) -> Batch:
@@ -54,18 +54,18 @@ def test_sums_are_those_of_all_examples(options: dict[str, Any], sizes: list[int
         moments = moments.add(part)
         assert sum(len(few.rows) for few in moments.waiting) <= WAITING
     check(moments, joined(*parts))
-    back = moments_from_tensors(moments_to_tensors(moments), 4, 3)
+    back = moments_from_arrays(moments_to_arrays(moments), 4, 3)
     check(back, joined(*parts))
-    check(moments.subtract(parts[:2]), joined(*parts[2:]))
+    check(subtract(moments, parts[:2]), joined(*parts[2:]))
 
 
 def test_nothing_changes_a_value() -> None:
     first = Moments.none(4, 3, gram=True, per_class=True).add(batch(100))
-    copy = {name: array.copy() for name, array in moments_to_tensors(first).items()}
-    second = first.add(batch(1, 1)).add(batch(100, 2)).subtract([batch(100)])
+    copy = {name: array.copy() for name, array in moments_to_arrays(first).items()}
+    second = subtract(first.add(batch(1, 1)).add(batch(100, 2)), [batch(100)])
     second.relabel([0, 0, 1], 2)
     first.merged(second, [2, 1, 0], 3)
-    for name, array in moments_to_tensors(first).items():
+    for name, array in moments_to_arrays(first).items():
         np.testing.assert_array_equal(array, copy[name])
 
 
@@ -82,7 +82,7 @@ def test_classes_are_joined_left_out_and_merged() -> None:
     check(moments.merged(moments, [1, 0, 1], 3), joined(everything, renamed))
 
 
-def test_what_was_added_since_can_be_followed() -> None:
+def test_examples_added_since_a_token_can_be_followed() -> None:
     moments = Moments.none(4, 3, gram=True).add(batch(100))
     tokens = [moments.latest]
     for seed in range(3 * WAITING):
@@ -101,7 +101,7 @@ def test_what_was_added_since_can_be_followed() -> None:
 
 
 @pytest.mark.parametrize("scale", [0.0, 1.0, 30.0])
-def test_sums_that_no_examples_have_are_noticed(scale: float) -> None:
+def test_examples_that_were_never_learnt_cannot_be_subtracted(scale: float) -> None:
     learnt = batch(12)
     moments = Moments.none(4, 3, gram=True).add(learnt)
     of_one = of_class(learnt, int(learnt.codes[0]))
@@ -109,16 +109,16 @@ def test_sums_that_no_examples_have_are_noticed(scale: float) -> None:
         of_one.rows + 1 if scale == 1.0 else of_one.rows * scale, of_one.codes, of_one.weights
     )
     with pytest.raises(ForgetError, match="not the examples"):
-        moments.subtract([other])
+        subtract(moments, [other])
 
 
-def test_what_a_large_example_left_does_not_keep_the_others_from_being_forgotten() -> None:
+def test_rounding_errors_of_a_large_example_do_not_block_forgetting_others() -> None:
     codes = np.zeros(1, dtype=np.int32)
     large, small, other = (
         Batch.of(np.array([[x]]), codes + k) for x, k in ((1e5 + 0.1, 0), (0.3, 0), (2.0, 1))
     )
     moments = Moments.none(1, 2, gram=True).add(large).add(small).add(other)
-    left = moments.subtract([large]).subtract([small])
+    left = subtract(subtract(moments, [large]), [small])
     assert left.class_examples.tolist() == [0, 1]
     assert left.sums[0].tolist() == [0.0]
 
@@ -126,13 +126,13 @@ def test_what_a_large_example_left_does_not_keep_the_others_from_being_forgotten
 @pytest.mark.parametrize(
     "options", [{"gram": True}, {"gram": False}, {"gram": True, "per_class": True}]
 )
-def test_examples_that_move_are_as_if_they_had_always_been_there(options: dict[str, Any]) -> None:
+def test_moved_examples_give_the_sums_of_their_new_classes(options: dict[str, Any]) -> None:
     moments = Moments.none(4, 3, **options)
     parts = [batch(60), batch(5, 1), batch(7, 2)]
     for part in parts:
         moments = moments.add(part)
     moved = Batch(parts[1].rows, (parts[1].codes + 1) % 3, parts[1].weights)
-    changed = moments.moved(parts[1], moved.codes)
+    changed = move(moments, parts[1], moved.codes)
     everything = joined(parts[0], moved, parts[2])
     check(changed, everything)
     if changed.class_settled is not None:
@@ -140,14 +140,14 @@ def test_examples_that_move_are_as_if_they_had_always_been_there(options: dict[s
             mine = of_class(everything, k)
             expected = (mine.rows * mine.weights[:, None]).T @ mine.rows
             np.testing.assert_allclose(np.triu(gram), np.triu(expected), atol=1e-9)
-    # Whoever followed the sums must not take them for those it knows.
+    # A solver that followed the old sums must start again.
     assert changed.follow(moments.latest) is None
 
 
 def test_more_examples_than_there_are_cannot_move() -> None:
     part = batch(5)
     with pytest.raises(ForgetError):
-        Moments.none(4, 3, gram=True).moved(part, part.codes)
+        move(Moments.none(4, 3, gram=True), part, part.codes)
 
 
 def test_columns_without_examples_can_be_left_out() -> None:

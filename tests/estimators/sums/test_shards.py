@@ -1,4 +1,4 @@
-"""Least squares and class means from shards: one pass, the same model, wherever it is computed."""
+"""Least squares and class means from shards: one pass and the same model with any engine."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import evergrow
 from evergrow import NCMClassifier, NCMMetric, RaggedArray, RLSClassifier, Shards
 from evergrow.foundation.engine import use_engine
 from evergrow.foundation.errors import ShardError
-from evergrow.storage.shards import StoredRows, row_parts
+from evergrow.storage.shards import StoredRows
+from evergrow.storage.shards import parts as row_parts
 from evergrow.vision import KMeansCodebook
-from tests.estimators.sums.test_by_parts import MODELS, check_same, fitted
+from tests.estimators.sums.test_accumulation import MODELS, check_same, fitted
 from tests.foundation.engines import Shuffled
 
 ENGINES = [None, Shuffled()]
@@ -114,7 +115,7 @@ def test_a_damaged_shard_is_named_and_leaves_the_model_as_it_was(
     np.testing.assert_array_equal(model.means_, before)
 
 
-def test_work_over_shards_is_named_by_their_digest(stored: Any, tmp_path: Path) -> None:
+def test_a_checkpoint_of_shards_is_named_by_their_digest(stored: Any, tmp_path: Path) -> None:
     shards, X, y = stored
     same = evergrow.write_shards(tmp_path / "same", [(X, y)], rows_per_shard=100)
     other = evergrow.write_shards(tmp_path / "other", [(X + 1, y)], rows_per_shard=100)

@@ -18,7 +18,7 @@ from evergrow.estimators import (
     SubcategoryForestClassifier,
 )
 from evergrow.estimators.subcategory.methods import METHODS
-from evergrow.estimators.sums.examples import weighted
+from evergrow.estimators.sums.accumulation import check_weights
 from evergrow.storage.loading import _HOME_OF
 from evergrow.storage.shards import StoredRows
 from evergrow.vision import ERCForest, HierarchicalKMeans, KMeansCodebook, RandomKDTrees
@@ -164,7 +164,7 @@ def test_weights_choose_rows_like_those_of_an_array(name: str, every: int, shard
 def test_rows_without_weight_are_left_out_on_disk(shards: Shards) -> None:
     weights = np.ones(N)
     weights[7] = 0.0
-    rows, labels, _ = weighted(shards, shards.labels, weights)
+    rows, labels, _ = check_weights(shards, shards.labels, weights)
     assert isinstance(rows, StoredRows)
     assert len(rows) == len(labels) == N - 1
 

@@ -95,7 +95,7 @@ def test_the_core_refuses_boxes_that_leave_the_image(box: list[int]) -> None:
 
 
 def test_the_core_refuses_unknown_names() -> None:
-    with pytest.raises(ValueError, match="no descriptor is called lbp"):
+    with pytest.raises(ValueError, match="unknown descriptor 'lbp'"):
         _core.describe_patches(IMAGE, BOXES, "lbp")
 
 

@@ -25,6 +25,7 @@ from evergrow.distributed.planning.workload import (
     Workload,
     this_machine,
 )
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Flag, Nothing, bytes_of, check_parameters
 
 __all__ = ["plan"]
@@ -153,11 +154,11 @@ default="ncm_forest"
 
 def _find_estimator(name: object, memory_limit: Any) -> EstimatorSpec:
     if not isinstance(name, str) or name not in ESTIMATORS:
-        raise ValueError(f"estimator must be one of {sorted(ESTIMATORS)}, got {name!r}")
+        raise InvalidInputError(f"estimator must be one of {sorted(ESTIMATORS)}, got {name!r}")
     spec = ESTIMATORS[name]
     if memory_limit is not None and spec.kind != "forest":
         forests = ", ".join(name for name, other in ESTIMATORS.items() if other.kind == "forest")
-        raise ValueError(f"memory_limit must be None for {name}; only {forests} have one")
+        raise InvalidInputError(f"memory_limit must be None for {name}; only {forests} have one")
     return spec
 
 

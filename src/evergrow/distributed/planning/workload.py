@@ -17,6 +17,7 @@ from evergrow.estimators.forest import (
 )
 from evergrow.estimators.linear import RLSClassifier
 from evergrow.estimators.means import NCMClassifier
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import (
     Choice,
     Flag,
@@ -76,7 +77,7 @@ class Workload:
     def __post_init__(self) -> None:
         check_parameters(asdict(self), _WORKLOAD_RULES)
         if self.classes > self.rows:
-            raise ValueError(
+            raise InvalidInputError(
                 f"classes must be at most the number of rows, {self.rows}, got {self.classes}"
             )
 

@@ -1,1 +1,5 @@
-"""What all classifiers share: checks of their input, labels, and scores."""
+"""What all classifiers share.
+
+``learner`` checks the input and swaps the fitted value, ``predictor`` turns scores into labels,
+``persistence`` is the one ``save`` of all estimators.
+"""

@@ -1,4 +1,4 @@
-"""What every estimator that grows does at the door: checks, and one swap when all went well."""
+"""What all growing classifiers share: checks of the input, and one swap of the fitted value."""
 
 from __future__ import annotations
 
@@ -11,49 +11,41 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from evergrow.estimators.classifier.persistence import SaveMixin
 from evergrow.foundation.labels import ClassList, as_classes, check_label_types
 from evergrow.foundation.params import Rule, check_parameters
 from evergrow.storage.modelfile import check_saveable
 from evergrow.storage.shards import ShardLabels, StoredRows
 
-__all__ = [
-    "Fitted",
-    "GrowingClassifier",
-    "check_targets",
-    "checked_examples",
-    "checked_rows",
-    "snapshot",
-    "swap_learnt",
-]
-
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
 
 
 class Fitted(Protocol):
-    """What an estimator has learnt, as one value that is replaced whole."""
+    """What an estimator has learnt, as one immutable value."""
 
     @property
     def labels(self) -> ClassList | None:
-        """The classes, in the order of their columns; None if it learnt without any."""
+        """The classes, in column order; None for an estimator without classes."""
 
     @property
     def n_features(self) -> int:
         """Number of features of the input."""
 
 
-class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier whose set of classes grows; subclasses add parameters and what is learnt.
+class GrowingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier whose set of classes grows; subclasses add parameters and learning.
 
-    All that is learnt lies in ``_fitted``, a value that calls replace and never change. A call that
-    fails or is interrupted leaves the old one, and other threads see the old or the new one whole.
+    Everything learnt is in ``_fitted``, an immutable value that each call replaces. A call that
+    fails or is interrupted leaves the old value, and other threads see either the old or the new
+    one.
     """
 
-    # What each parameter may be.
+    # The values that each parameter may have.
     _rules: ClassVar[dict[str, list[Rule]]]
     _fitted: Any
 
     def _become(self, fitted: Fitted, names: npt.NDArray[Any] | None, **learnt: Any) -> None:
-        """Take what was learnt; ``learnt`` are further attributes, None for those not there."""
+        """Replace the fitted value; ``learnt`` are further attributes, None if absent."""
         swap_learnt(
             self,
             {
@@ -65,16 +57,16 @@ class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Tell scikit-learn whether there is anything to predict with."""
+        """Tell scikit-learn whether the estimator is fitted."""
         return "_fitted" in vars(self)
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
         """The classes, in the order of the columns of :meth:`predict_proba`."""
-        classes: npt.NDArray[Any] = self._learnt("classes_").labels.classes
-        return classes
+        return cast("npt.NDArray[Any]", self._learnt("classes_").labels.classes)
 
     def _learnt(self, name: str) -> Any:
+        """Return the fitted value; a ``NotFittedError`` that mentions ``name`` without one."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet, so it has no {name}. "
@@ -89,7 +81,7 @@ class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
 
     def _checked_query(self, X: npt.ArrayLike) -> tuple[Self, npt.NDArray[Any]]:
-        """Samples to predict, and the estimator as it is now."""
+        """Return a frozen copy of the estimator, and the checked samples to predict."""
         reader = self._snapshot()
         check_is_fitted(reader)
         return reader, checked_rows(reader, X, reset=False)
@@ -97,10 +89,10 @@ class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _checked_first(
         self, X: npt.ArrayLike, y: npt.ArrayLike, *, min_samples: int
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None]:
-        """The first training samples, their labels, and the names of the features if any."""
+        """Return the first training samples, their labels, and the feature names if any."""
         check_label_types(y)
-        # Validation records names and number of features on the estimator it is given: a clone,
-        # so that a failure later leaves this one untouched.
+        # Validation records names and number of features on the estimator it is given. It gets a
+        # clone, so that a later failure leaves this one unchanged.
         learner = clone(self)
         checked = checked_examples(learner, X, y, min_samples=min_samples)
         check_targets(checked[1])
@@ -109,7 +101,7 @@ class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _checked_more(
         self, X: npt.ArrayLike, y: npt.ArrayLike
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Further training samples and their labels."""
+        """Return further training samples and their labels."""
         check_label_types(y)
         checked = checked_examples(self, X, y, reset=False)
         check_targets(checked[1])
@@ -119,7 +111,7 @@ class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _first_labels(
         y: npt.NDArray[Any], classes: npt.ArrayLike | None
     ) -> tuple[ClassList, npt.NDArray[np.int32]]:
-        """The classes of the first labels and those listed, sorted; a column per label."""
+        """Return the classes of the first labels and the listed ones, sorted, and label columns."""
         labels, codes = ClassList.of(y)
         listed = as_classes(classes)
         if len(listed):
@@ -128,44 +120,43 @@ class GrowingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return labels, codes
 
     def _checked_to_save(self) -> Self:
-        """The estimator as it is now, if it can be written to a file and read back."""
+        """Return a frozen copy of the estimator if it can be saved and loaded."""
         reader = self._snapshot()
         reader._learnt("model to save")
-        # Else the file could not be loaded.
+        # A file with invalid parameters could not be loaded.
         reader._check_parameters()
         check_saveable(type(self))
         return reader
 
 
 def snapshot(estimator: Estimator) -> Estimator:
-    """One look at what is learnt, which another thread may replace at any moment."""
+    """Return a shallow copy whose fitted value does not change when another thread learns."""
     reader = object.__new__(type(estimator))
     reader.__dict__ = dict(vars(estimator))
     return reader
 
 
 def swap_learnt(estimator: BaseEstimator, learnt: dict[str, Any]) -> None:
-    """Replace all that an estimator has learnt; None stands for what is not there."""
+    """Replace all learnt attributes of an estimator; None means that one is absent."""
     kept = {
         name: value
         for name, value in vars(estimator).items()
         if name != "_fitted" and not name.endswith("_")
     }
     new = {name: value for name, value in learnt.items() if value is not None}
-    # One assignment: another thread sees all of the old or all of the new.
+    # One assignment: another thread sees all old attributes or all new ones.
     estimator.__dict__ = kept | new
 
 
 def checked_rows(
     estimator: BaseEstimator, X: npt.ArrayLike, *, reset: bool = True, **options: Any
 ) -> npt.NDArray[Any]:
-    """Rows as scikit-learn checks them, its ``options`` included; those on disk stay there.
+    """Validate rows as scikit-learn does, with its ``options``.
 
-    Their numbers are checked when they are read, so they need not be read for it here.
+    Rows on disk are not read here: their values are checked when they are read.
     """
     if not isinstance(X, StoredRows):
-        checked: npt.NDArray[Any] = validate_data(estimator, X, reset=reset, **options)
-        return checked
+        return cast("npt.NDArray[Any]", validate_data(estimator, X, reset=reset, **options))
     least = options.get("ensure_min_samples", 1)
     if len(X) < least:
         raise ValueError(
@@ -173,7 +164,7 @@ def checked_rows(
             f"required by {type(estimator).__name__}."
         )
     validate_data(estimator, X, reset=reset, skip_check_array=True)
-    # It has all that is asked of a matrix that is gone through in blocks.
+    # Stored rows can be read in blocks like a matrix.
     return cast("npt.NDArray[Any]", X)
 
 
@@ -185,13 +176,11 @@ def checked_examples(
     reset: bool = True,
     min_samples: int = 1,
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Rows and a label for each; rows on disk stay there, and labels kept as numbers stay so."""
+    """Validate rows and labels; rows on disk and encoded labels of shards stay as they are."""
     options = {"ensure_min_samples": min_samples, "ensure_min_features": 1}
     if not isinstance(X, StoredRows) and not isinstance(y, ShardLabels):
-        checked: tuple[npt.NDArray[Any], npt.NDArray[Any]] = validate_data(
-            estimator, X, y, reset=reset, **options
-        )
-        return checked
+        checked = validate_data(estimator, X, y, reset=reset, **options)
+        return cast("tuple[npt.NDArray[Any], npt.NDArray[Any]]", checked)
     rows = checked_rows(estimator, X, reset=reset, **options)
     if isinstance(y, ShardLabels):
         y.check_all_labelled()
@@ -203,10 +192,10 @@ def checked_examples(
 
 
 def check_targets(y: npt.NDArray[Any]) -> None:
-    """Raise a ``ValueError`` for labels that are no classes, such as measured numbers."""
-    # Integers and strings are always classes, and the check costs more than learning one example.
+    """Raise a ``ValueError`` for labels that are not classes, such as continuous numbers."""
+    # Integers and strings are always classes, and the check takes longer than learning a sample.
     if y.dtype.kind in "biuU":
         return
-    # Every class twice: scikit-learn warns where most classes have one sample, which is what a
-    # batch of new classes may well look like.
+    # Every class twice: scikit-learn warns if most classes have one sample, but a batch of new
+    # classes often looks like that.
     check_classification_targets(np.repeat(np.unique(y), 2))

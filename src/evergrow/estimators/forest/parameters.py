@@ -123,8 +123,8 @@ def complete_class(cls: type, common_init: Callable[..., None], *, has_class_mea
         text = inspect.cleandoc(cls.__doc__).replace("{common parameters}", parameters)
         cls.__doc__ = text.replace("{common attributes}", _ATTRIBUTES)
     init: Any = vars(cls).get("__init__")
-    if init is not None:
-        own = inspect.signature(init).parameters
-        listed = {**own, **inspect.signature(common_init).parameters, **own}
-        by_keyword = [p for p in listed.values() if p.kind is not p.VAR_KEYWORD]
-        init.__signature__ = inspect.Signature(by_keyword, return_annotation=None)
+    own = {} if init is None else dict(inspect.signature(init).parameters)
+    if own.pop("common", None) is not None:
+        common = inspect.signature(common_init).parameters
+        missing = [parameter for name, parameter in common.items() if name not in own]
+        init.__signature__ = inspect.Signature([*own.values(), *missing], return_annotation=None)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 from scipy.sparse import issparse
 
-from evergrow.estimators.classifier.scoring import ScoringClassifier
+from evergrow.estimators.classifier.predictor import ScoringClassifier
 from evergrow.estimators.forest.explanation import Decision, Explanation, explain_sample
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.serialization import (

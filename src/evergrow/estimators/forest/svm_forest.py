@@ -21,7 +21,7 @@ class SVMForestClassifier(ForestLearner):
     or class means, so the trees have fewer nodes, but training takes many times as long.
 
     The SVMs minimise the hinge loss by dual coordinate descent with the bias as a constant
-    feature, on samples that each node centres and scales to the spread of standardize_all features.
+    feature, on samples that each node centres and scales to the spread of standardised features.
     They stop when the optimality conditions hold to 0.1 or after 5 sweeps, and a node with more
     than 2000 samples trains them on 2000 drawn at random.
 

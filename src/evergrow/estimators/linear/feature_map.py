@@ -10,20 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.linear.scale import inverse_spread
+from evergrow.foundation.blocks import float_blocks
+from evergrow.foundation.engine import Arrays, Job, current_engine
 from evergrow.foundation.errors import ModelFileError
 from evergrow.foundation.params import Number, Rule, check_parameters
-
-__all__ = [
-    "BLOCK_BYTES",
-    "RFF",
-    "FeatureMap",
-    "FeatureMapping",
-    "MapIsKnown",
-    "ReLU",
-    "map_to_json",
-    "resolve_map",
-]
+from evergrow.foundation.version import __version__
+from evergrow.storage.shards.parts import RowPart, content_name, row_parts, rows_to_share
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,8 +27,8 @@ BLOCK_BYTES = 64 << 20
 class ReLU:
     """Random projections of which only the positive part is kept.
 
-    Their products approach the arc-cosine kernel of Cho and Saul (2009). They need no scale: twice
-    the input is twice the features.
+    Their products approach the arc-cosine kernel of Cho and Saul (2009). They need no scale: if the
+    input doubles, the features double.
 
     Examples
     --------
@@ -57,8 +49,8 @@ class RFF:
     ----------
     gamma : float or "scale", default="scale"
         Width of the kernel. ``"scale"`` is 1 / (n_features * variance) of the first data, as in
-        scikit-learn, which reads these data once more; give a number for a model that does not
-        depend on which data came first, and for models that are to be merged.
+        scikit-learn, and reads these data once more. Give a number for a model that does not depend
+        on which data came first, and for models that will be merged.
 
     Examples
     --------
@@ -72,7 +64,7 @@ class RFF:
     gamma: float | Literal["scale"] = "scale"
 
     def __post_init__(self) -> None:
-        """Stop a wrong value at the door."""
+        """Check the parameter."""
         if self.gamma != "scale":
             check_parameters({"gamma": self.gamma}, {"gamma": [Number(0.0, open_low=True)]})
 
@@ -81,30 +73,30 @@ MAPS: dict[str, type[ReLU | RFF]] = {kind.name: kind for kind in (ReLU, RFF)}
 
 
 @dataclass(frozen=True)
-class MapIsKnown(Rule):
-    """A feature map by name or as a value."""
+class IsFeatureMap(Rule):
+    """Rule: a feature map by name or as a value."""
 
     def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
+        """Whether the value is allowed."""
         return isinstance(value, tuple(MAPS.values())) or (isinstance(value, str) and value in MAPS)
 
     def __str__(self) -> str:
-        """Say what is allowed."""
+        """Describe the allowed values."""
         return f"one of {sorted(MAPS)} or a value such as RFF(gamma=0.5)"
 
 
 def resolve_map(value: str | ReLU | RFF) -> ReLU | RFF:
-    """The feature map that a parameter names."""
+    """Return the feature map of a parameter."""
     return MAPS[value]() if isinstance(value, str) else value
 
 
 def map_to_json(value: str | ReLU | RFF) -> Any:
-    """A parameter as JSON holds it."""
+    """Convert a parameter to JSON."""
     return value if isinstance(value, str) else {"map": value.name, **asdict(value)}
 
 
 def map_from_json(entry: Any) -> Any:
-    """The parameter from what JSON held."""
+    """Convert a parameter from JSON."""
     if not isinstance(entry, dict):
         return entry
     kind = MAPS.get(str(entry.get("map")))
@@ -116,9 +108,9 @@ def map_from_json(entry: Any) -> Any:
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """A map from inputs to features, fixed for the life of a model.
+    """A map from inputs to features that never changes once a model has it.
 
-    ``kind`` is "none", "relu" or "rff"; the projection is a function of the seed alone.
+    ``kind`` is "none", "relu" or "rff"; the projection depends on the seed alone.
     """
 
     kind: str
@@ -129,14 +121,14 @@ class FeatureMap:
 
     @classmethod
     def plain(cls, n_inputs: int) -> FeatureMap:
-        """Inputs as they are."""
+        """Return the map that leaves inputs as they are."""
         return cls("none", n_inputs, 0, 0)
 
     @classmethod
     def random(
         cls, wanted: ReLU | RFF, n_random: int, seed: int, X: npt.NDArray[Any], weights: Floats
     ) -> FeatureMap:
-        """Random features; ``X`` are the first examples, with their weights."""
+        """Return a map to random features; ``X`` are the first examples, with their weights."""
         gamma = 1.0
         if isinstance(wanted, RFF):
             gamma = inverse_spread(X, weights) if wanted.gamma == "scale" else float(wanted.gamma)
@@ -152,12 +144,12 @@ class FeatureMap:
         """Directions, one per row."""
         n_rows = self.n_random if self.kind == "relu" else -(-self.n_random // 2)
         rows: Floats = _core.random_projection(self.seed, n_rows, self.n_inputs)
-        # So that the features of x have about the length of x (relu) or length 1 (rff).
+        # Scaled so that the features of x have about the length of x (relu) or length 1 (rff).
         rows *= np.sqrt(2 / self.n_random) if self.kind == "relu" else np.sqrt(2 * self.gamma)
         return rows
 
     def features(self, rows: npt.NDArray[Any], *, constant: bool) -> Floats:
-        """Features of some rows, and the constant 1 as the last one if wanted."""
+        """Compute the features of some rows; ``constant`` appends the feature 1."""
         mapped = np.empty((len(rows), self.n_features + constant))
         _APPLY[self.kind](self, np.asarray(rows, dtype=np.float64), mapped[:, : self.n_features])
         mapped[:, self.n_features :] = 1.0
@@ -165,19 +157,19 @@ class FeatureMap:
 
 
 @dataclass(frozen=True)
-class FeatureMapping:
-    """Features of rows as sums want them, with the constant 1 for an intercept."""
+class FeatureRows:
+    """The map from blocks of inputs to the features that are added to sums."""
 
     features: FeatureMap
     constant: bool
 
     @property
     def max_rows(self) -> int:
-        """How many rows are mapped at once."""
+        """Largest number of rows to map at once."""
         return max(256, BLOCK_BYTES // (8 * (self.features.n_features + self.constant)))
 
     def __call__(self, block: npt.NDArray[Any]) -> Floats:
-        """Features of a block of rows."""
+        """Compute the features of a block of rows."""
         return self.features.features(block, constant=self.constant)
 
 
@@ -199,3 +191,45 @@ def _copy(_: FeatureMap, rows: Floats, out: Floats) -> None:
 
 
 _APPLY = {"none": _copy, "relu": _apply_relu, "rff": _apply_rff}
+
+
+def inverse_spread(X: npt.NDArray[Any], weights: Floats) -> float:
+    """Return 1 / (n_features * variance of all entries), or 1 if the entries are constant.
+
+    The width of random Fourier features depends on all inputs, so this is a separate pass before
+    the one that adds them up.
+    """
+    total, squares = _sums(X, weights)
+    mean = total / weights.sum()
+    variance = squares / weights.sum() - mean**2
+    return float(1.0 / (X.shape[1] * variance)) if variance > 1e-12 * mean**2 else 1.0
+
+
+def _sums(X: npt.NDArray[Any], weights: Floats) -> Floats:
+    engine = current_engine()
+    parts = [] if engine is None else row_parts(X)
+    if engine is None or len(parts) < 2:
+        return _sums_of(X, weights)
+    name = content_name("spread", __version__, X, weights) if engine.has_checkpoints else None
+    shared = (rows_to_share(X), weights)
+    job = Job(sum_part, parts, shared, "measuring the spread", name=name)
+    return engine.reduce(job, join_parts)["sums"]
+
+
+def _sums_of(X: npt.NDArray[Any], weights: Floats) -> Floats:
+    sums = np.zeros(2)
+    for rows, block in float_blocks(X):
+        values = np.asarray(block, dtype=np.float64)
+        sums[0] += weights[rows] @ values.mean(axis=1)
+        sums[1] += weights[rows] @ (values**2).mean(axis=1)
+    return sums
+
+
+def sum_part(part: RowPart, matrix: npt.NDArray[Any] | None, weights: Floats) -> Arrays:
+    """Sum the entries of some rows, and their squares."""
+    return {"sums": _sums_of(part.read(matrix), weights[part.rows])}
+
+
+def join_parts(first: Arrays, second: Arrays) -> Arrays:
+    """Add the sums over two parts."""
+    return {"sums": first["sums"] + second["sums"]}

@@ -1,4 +1,4 @@
-"""What least squares would say of an example that it had not learnt, without learning anew.
+"""Leave-one-out scores of least squares, without solving again for each example.
 
 With ``A`` the penalised Gram matrix, ``s`` an example's scores, ``y`` its coded label, ``w`` its
 weight and ``h = w x' A^-1 x``, the scores of a model that never saw it are ``(s - h y) / (1 - h)``.
@@ -11,57 +11,54 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.linear.ridge import Ridge, back_substitute, factorise
 from evergrow.estimators.linear.selection import Validation
-from evergrow.estimators.sums.batches import Batch
-from evergrow.estimators.sums.moments import Moments
-
-__all__ = ["LeaveOneOut"]
+from evergrow.estimators.linear.solver import Ridge, back_substitute, factorise
+from evergrow.estimators.sums.moments import Batch, Moments
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut(Validation):
-    """Learnt examples, each scored by what was learnt from all the others.
+    """Learnt examples, each scored with weights that are learnt from all others.
 
-    Exact, for any part of what was learnt. Only plain features: a scale that is found from the
-    examples would change with each one left out.
+    Exact, for any subset of the learnt examples. Features must not be standardised: mean and
+    deviation would change with each example that is left out.
     """
 
     @classmethod
     def of(cls, learnt: Batch, everything: Moments) -> LeaveOneOut:
-        """Some of the examples that the sums are of, as features with the constant one."""
+        """Return some of the examples in the sums, as features with the constant 1."""
         return cls(learnt, everything, everything)
 
     def scores(self, ridge: Ridge) -> Floats:
-        """Scores of each example, before recoding, had it not been learnt."""
+        """Score each example, before recoding, as if it had not been learnt."""
         return self.scores_by(self.factor(ridge))
 
     def factor(self, ridge: Ridge) -> Floats:
-        """The factor of all that was learnt, which serves any part of the examples."""
+        """Return the Cholesky factor of the sums, which serves any subset of the examples."""
         if ridge.standardize:
-            raise ValueError("leaving one out needs features as they are: standardize=False")
+            raise ValueError("leave-one-out scores need standardize=False")
         return factorise(self.everything.gram, ridge.penalty, intercept=ridge.intercept)
 
     def scores_by(self, factor: Floats) -> Floats:
-        """The same, with the factor at hand."""
+        """Score each example with a factor that :meth:`factor` returned."""
         rows, weights = self.held.rows, self.held.weights
         solved = back_substitute(factor, rows)
         leverages = weights * np.einsum("ij,ij->i", rows, solved)
         scores: Floats = solved @ self.everything.sums.T
         scores[self._own] -= leverages
-        # Below 1 as long as there is a penalty, however far out the example lies.
+        # Leverages are below 1 as long as there is a penalty.
         scores /= np.maximum(1.0 - leverages, np.finfo(np.float64).eps)[:, None]
         return scores
 
     def recoded(self, scores: Floats, recoding: float) -> Floats:
-        """Scores after recoding by the class counts without each example."""
+        """Recode scores with the class counts without each example."""
         total = self.everything.weight - self.held.weights
         return self._times_powers(scores, recoding, total**recoding)
 
     def normalised(self, scores: Floats, recoding: float) -> Floats:
-        """Recoded scores on the scale of plain ones; minus infinity where no example is left."""
+        """Recode scores and keep their scale; minus infinity for classes without examples."""
         counts = self.everything.class_weights
         powers = _powers(counts, self.everything.class_examples, recoding)
         before = (counts * powers)[self.held.codes]
@@ -78,17 +75,17 @@ class LeaveOneOut(Validation):
 
     @property
     def n_others(self) -> npt.NDArray[np.int64]:
-        """Other examples of each one's class."""
+        """Number of other examples in the class of each example."""
         return self.everything.class_examples[self.held.codes] - 1
 
     @property
     def _own(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """Where the score of each example's own class stands."""
+        """Index of the score of each example's own class."""
         return np.arange(len(self.held.codes)), self.held.codes
 
     @property
     def _left(self) -> Floats:
-        """Weight of the other examples of each one's class."""
+        """Weight of the other examples in the class of each example."""
         own = self.everything.class_weights[self.held.codes]
         return np.where(self.n_others > 0, own - self.held.weights, 0.0)
 
@@ -103,6 +100,6 @@ class LeaveOneOut(Validation):
 
 
 def _powers(weights: Floats, n_examples: npt.NDArray[np.int64], recoding: float) -> Floats:
-    """``weight^-recoding`` per class; 0 without examples."""
+    """Return ``weight^-recoding`` per class; 0 without examples."""
     known = n_examples > 0
     return np.where(known, np.where(known, weights, 1.0) ** -recoding, 0.0)

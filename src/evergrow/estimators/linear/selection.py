@@ -1,4 +1,4 @@
-"""Choosing penalty, recoding and temperature on held-out examples: Camoriano 2017, sec. VI-C."""
+"""Selection of penalty, recoding and temperature on held-out examples [Camoriano2017 Sec. VI-C]."""
 
 from __future__ import annotations
 
@@ -12,95 +12,79 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from evergrow.estimators.linear.ridge import Ridge, solve
-from evergrow.estimators.sums.batches import Batch
-from evergrow.estimators.sums.moments import Moments
-
-__all__ = [
-    "DEFAULT_TEMPERATURE",
-    "Selection",
-    "Validation",
-    "Wish",
-    "best_temperature",
-    "default_penalty",
-    "fit_temperature",
-    "normalised",
-    "normalising_factors",
-    "recode",
-    "select",
-    "suffices",
-]
+from evergrow.estimators.linear.solver import Ridge, solve
+from evergrow.estimators.sums.moments import Batch, Moments
 
 Floats = npt.NDArray[np.float64]
 
-# A class with fewer training examples does not vote on recoding or penalty.
+# A class with fewer training examples has no influence on recoding and penalty.
 _ENOUGH = 30
-# From fewer held-out examples nothing is chosen.
+# With fewer held-out examples nothing is selected.
 _FEWEST_HELD_OUT = 20
-# Penalties tried, as multiples of the unit below: a coarse grid first, then the neighbours of its
-# best.
+# Penalties to try, as multiples of `penalty_unit`: a coarse grid first, then the neighbours of the
+# best one.
 _PENALTIES = tuple(10.0**k for k in range(-5, 2))
 _RECODINGS = tuple(k / 10 for k in range(11))
-# Where nothing was chosen yet.
+# Used until something is selected.
 _DEFAULT_MULTIPLE = 0.01
 DEFAULT_TEMPERATURE = 0.05
 
 
 @dataclass(frozen=True)
-class Wish:
-    """Numbers that a caller asks for, None to be chosen, and for which features."""
+class SelectionRequest:
+    """The values that a caller asks for; None for those to be selected."""
 
     penalty: float | None
     recoding: float | None
     standardize: bool = False
 
     @property
-    def holds_out(self) -> bool:
-        """Whether there is anything to choose."""
+    def needs_holdout(self) -> bool:
+        """Whether there is anything to select."""
         return self.penalty is None or self.recoding is None
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What was chosen, for which wish, and after how many examples."""
+    """What was selected, for which request, and after how many examples."""
 
     penalty: float
     recoding: float
     temperature: float
-    wish: Wish
-    # When the penalty was chosen, and when the rest was.
+    request: SelectionRequest
+    # When the penalty was selected, and when the rest was.
     n_examples: int
     weight: float
     class_examples: npt.NDArray[np.int64]
 
-    def penalty_is_due(self, moments: Moments, wish: Wish) -> bool:
-        """Whether the examples, or their weight, have doubled or halved since it was chosen."""
+    def penalty_is_due(self, moments: Moments, request: SelectionRequest) -> bool:
+        """Whether the examples or their weight have doubled or halved since the last selection."""
         now = np.array([moments.n_examples, moments.weight])
         moved = _has_moved(now, np.array([self.n_examples, self.weight]))
-        asked, before = ((w.penalty, w.standardize) for w in (wish, self.wish))
+        asked, before = ((r.penalty, r.standardize) for r in (request, self.request))
         return moved or asked != before
 
-    def is_due(self, moments: Moments, wish: Wish) -> bool:
-        """Whether the number of examples of any class has doubled or halved, or one is new.
+    def is_due(self, moments: Moments, request: SelectionRequest) -> bool:
+        """Whether to select again: the request changed, or the examples did.
 
-        Or something else is asked for than then.
+        That is, the number of examples of any class has doubled or halved, or a class is new.
         """
-        if wish != self.wish or self.penalty_is_due(moments, wish):
+        if request != self.request or self.penalty_is_due(moments, request):
             return True
         n_new = moments.n_classes - len(self.class_examples)
         return _has_moved(moments.class_examples, np.pad(self.class_examples, (0, n_new)))
 
 
 def _has_moved(now: npt.NDArray[Any], then: npt.NDArray[Any]) -> bool:
-    """Whether any number has doubled or halved; nothing that stayed nothing has not."""
+    """Whether any number has doubled or halved; zero that stays zero has not."""
     return bool((((now >= 2 * then) | (2 * now <= then)) & (now != then)).any())
 
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Held-out examples as features, the sums of all others, and those of all.
+    """Held-out examples as features, the sums over all others, and the sums over all.
 
-    Subclasses find scores of examples that were not learnt in another way.
+    Subclasses score examples in another way.
     """
 
     held: Batch
@@ -108,44 +92,43 @@ class Validation:
     everything: Moments
 
     def scores(self, ridge: Ridge) -> Floats:
-        """Scores of the held-out examples before recoding, by what was learnt without them."""
-        scores: Floats = self.held.rows @ solve(self.trained, ridge).T
-        return scores
+        """Score the held-out examples, before recoding, with weights learnt without them."""
+        return self.held.rows @ solve(self.trained, ridge).T
 
     def recoded(self, scores: Floats, recoding: float) -> Floats:
-        """Scores after recoding."""
+        """Recode scores."""
         return scores * recode(self.trained, recoding)
 
     def normalised(self, scores: Floats, recoding: float) -> Floats:
-        """Recoded scores on the scale of plain ones."""
+        """Recode scores and bring them back to the scale of plain ones."""
         return normalised(scores, self.trained, recoding)
 
     @property
     def n_others(self) -> npt.NDArray[np.int64]:
-        """Examples of its own class that each held-out example's scores were learnt from."""
+        """Number of training examples of the class of each held-out example."""
         return self.trained.class_examples[self.held.codes]
 
     @cached_property
     def votes(self) -> npt.NDArray[np.bool_]:
-        """Which held-out examples are of classes with enough training examples.
+        """Which held-out examples are from classes with enough training examples.
 
-        As long as no such class is among them these are the ones with half as many as the largest.
+        Without any such class, those from classes with at least half as many as the largest.
         """
         counts = self.n_others
         enough: npt.NDArray[np.bool_] = counts >= _ENOUGH
         return enough if enough.any() else (counts > 0) & (2 * counts >= counts.max())
 
 
-def suffices(counts: npt.NDArray[np.int64]) -> bool:
-    """Whether so many held-out examples per class are enough to choose by."""
+def are_enough(counts: npt.NDArray[np.int64]) -> bool:
+    """Whether these numbers of held-out examples per class are enough to select anything."""
     return int(counts.sum()) >= _FEWEST_HELD_OUT and int(np.count_nonzero(counts)) > 1
 
 
 def penalty_unit(moments: Moments, ridge: Ridge) -> float:
-    """What penalties are multiples of: the mean square of the features, times all weights.
+    """Return the unit of penalties: the mean square of the features times the total weight.
 
-    About their mean where an intercept takes care of that, so that an offset changes nothing. The
-    square of standardised features is 1.
+    With an intercept it is the variance instead, so that an offset of the features has no effect.
+    Standardised features have a mean square of 1.
     """
     if ridge.standardize:
         return moments.weight
@@ -153,23 +136,23 @@ def penalty_unit(moments: Moments, ridge: Ridge) -> float:
     if ridge.intercept:
         total = moments.sums.sum(axis=0)
         about_mean = squares - float(total @ total) / moments.weight
-        # What rounding leaves of features that do not vary is no unit.
+        # For constant features the difference is only rounding error.
         squares = about_mean if about_mean > 1e-12 * squares else squares
     return squares / moments.n_features if squares > 0 else 1.0
 
 
 def default_penalty(moments: Moments, ridge: Ridge) -> float:
-    """A penalty for as long as none was chosen.
+    """Return the penalty to use until one is selected.
 
-    A power of two, so that it stays the same for many examples in a row and the weights can follow
-    them one by one.
+    It is a power of two, so that it stays the same for many examples in a row and the solver can
+    follow them one by one.
     """
     wanted = _DEFAULT_MULTIPLE * penalty_unit(moments, ridge)
     return float(2.0 ** np.round(np.log2(wanted)))
 
 
 def recode(moments: Moments, recoding: float) -> Floats:
-    """Diagonal of ``Gamma^alpha``: ``(total / count)^alpha`` per class; 0 without examples."""
+    """Return ``(total / count)^alpha`` per class, 0 without examples [Camoriano2017 Eq. 21]."""
     counts = moments.class_weights
     known = counts > 0
     ratio = np.divide(counts.sum(), counts, out=np.ones_like(counts), where=known)
@@ -177,61 +160,60 @@ def recode(moments: Moments, recoding: float) -> Floats:
 
 
 def select(
-    stream: Validation,
+    validation: Validation,
     last: Selection | None,
     ridge: Callable[[float], Ridge],
-    wish: Wish,
+    request: SelectionRequest,
     *,
-    again: bool = False,
+    force: bool = False,
 ) -> Selection | None:
-    """Choose what is wanted; the last choice where there is nothing to choose by.
+    """Select what is requested; returns the last selection if no held-out example has a vote.
 
-    ``again`` chooses everything anew whether it is due or not.
+    ``force`` selects the penalty again even if that is not due.
     """
-    if not stream.votes.any():
+    if not validation.votes.any():
         return last
-    n_examples, weight = stream.everything.n_examples, stream.everything.weight
-    penalty = wish.penalty
+    n_examples, weight = validation.everything.n_examples, validation.everything.weight
+    penalty = request.penalty
     if penalty is None:
-        if last is None or again or last.penalty_is_due(stream.everything, wish):
-            penalty = _best_penalty(stream, ridge)
+        if last is None or force or last.penalty_is_due(validation.everything, request):
+            penalty = _best_penalty(validation, ridge)
         else:
             penalty, n_examples, weight = last.penalty, last.n_examples, last.weight
-    scores = stream.scores(ridge(penalty))
-    recoding = wish.recoding
+    scores = validation.scores(ridge(penalty))
+    recoding = request.recoding
     if recoding is None:
-        recoding = _largest_harmless(stream, scores)
+        recoding = _largest_harmless(validation, scores)
     return Selection(
         penalty,
         recoding,
-        _likeliest(stream, scores, recoding),
-        wish,
+        _likeliest(validation, scores, recoding),
+        request,
         n_examples,
         weight,
-        stream.everything.class_examples,
+        validation.everything.class_examples,
     )
 
 
-def fit_temperature(stream: Validation, ridge: Ridge, recoding: float) -> float:
-    """The temperature for given numbers."""
-    scores = stream.scores(ridge)
-    return _likeliest(stream, scores, recoding)
+def fit_temperature(validation: Validation, ridge: Ridge, recoding: float) -> float:
+    """Return the most likely temperature for a given penalty and recoding."""
+    return _likeliest(validation, validation.scores(ridge), recoding)
 
 
-def _accuracy(scores: Floats, stream: Validation) -> float:
-    votes = stream.votes
-    right = scores[votes].argmax(axis=1) == stream.held.codes[votes]
-    return float(np.average(right, weights=stream.held.weights[votes]))
+def _accuracy(scores: Floats, validation: Validation) -> float:
+    votes = validation.votes
+    right = scores[votes].argmax(axis=1) == validation.held.codes[votes]
+    return float(np.average(right, weights=validation.held.weights[votes]))
 
 
-def _best_penalty(stream: Validation, ridge: Callable[[float], Ridge]) -> float:
-    """The penalty with the highest accuracy without recoding; of equals the largest."""
-    unit = penalty_unit(stream.trained, ridge(1.0))
+def _best_penalty(validation: Validation, ridge: Callable[[float], Ridge]) -> float:
+    """Return the penalty with the highest accuracy without recoding; of equals the largest."""
+    unit = penalty_unit(validation.trained, ridge(1.0))
     tried: dict[float, float] = {}
 
     def attempt(multiple: float) -> None:
         if multiple not in tried:
-            tried[multiple] = _accuracy(stream.scores(ridge(multiple * unit)), stream)
+            tried[multiple] = _accuracy(validation.scores(ridge(multiple * unit)), validation)
 
     for multiple in _PENALTIES:
         attempt(multiple)
@@ -242,52 +224,52 @@ def _best_penalty(stream: Validation, ridge: Callable[[float], Ridge]) -> float:
     return best * unit
 
 
-def _largest_harmless(stream: Validation, scores: Floats) -> float:
-    """The largest recoding that does not measurably hurt classes with enough examples.
+def _largest_harmless(validation: Validation, scores: Floats) -> float:
+    """Return the largest recoding that does not lower the accuracy of well-represented classes.
 
-    Measurably: by more than one standard error of their accuracy. To the last example would let
-    chance decide, and cost new classes most of what recoding can give them.
+    A loss of up to one standard error is allowed. A stricter limit would leave the decision to
+    chance, and new classes would lose most of what recoding gives them.
     """
-    plain = _accuracy(scores, stream)
-    n_votes = max(1, int(stream.votes.sum()))
+    plain = _accuracy(scores, validation)
+    n_votes = max(1, int(validation.votes.sum()))
     tolerance = (plain * (1 - plain) / n_votes) ** 0.5
     harmless = 0.0
     for recoding in _RECODINGS:
-        if _accuracy(stream.recoded(scores, recoding), stream) >= plain - tolerance:
+        if _accuracy(validation.recoded(scores, recoding), validation) >= plain - tolerance:
             harmless = recoding
     return harmless
 
 
 def normalising_factors(moments: Moments, recoding: float) -> Floats:
-    """What brings recoded scores to the scale of plain ones; 0 for classes without examples."""
+    """Return factors that recode scores and keep their scale; 0 for classes without examples."""
     factors = recode(moments, recoding)
     shares = moments.class_weights / moments.class_weights.sum()
     return factors / float(shares @ factors)
 
 
 def normalised(scores: Floats, moments: Moments, recoding: float) -> Floats:
-    """Recoded scores on the scale of plain ones; minus infinity for classes without examples."""
+    """Recode scores and keep their scale; minus infinity for classes without examples."""
     factors = normalising_factors(moments, recoding)
     recoded: Floats = scores * factors
     recoded[:, factors == 0] = -np.inf
     return recoded
 
 
-def _likeliest(stream: Validation, scores: Floats, recoding: float) -> float:
-    held = stream.held
-    return best_temperature(stream.normalised(scores, recoding), held.codes, held.weights)
+def _likeliest(validation: Validation, scores: Floats, recoding: float) -> float:
+    held = validation.held
+    return best_temperature(validation.normalised(scores, recoding), held.codes, held.weights)
 
 
 def best_temperature(
     logits: Floats, codes: npt.NDArray[np.int32], importance: Floats | None = None
 ) -> float:
-    """The temperature with the highest likelihood of the held-out examples."""
+    """Return the temperature that maximises the likelihood of the held-out examples."""
     own = logits[np.arange(len(codes)), codes]
-    # A class of which every example is held out has no score; it says nothing of the temperature.
+    # A class whose examples are all held out has no score and is ignored.
     seen = np.isfinite(own)
 
-    # As if one more example could be of any class: where none is wrong the likelihood alone would
-    # have the model sure of everything.
+    # As if there were one more example that could belong to any class: if no prediction is wrong,
+    # the likelihood alone would make the model certain of everything.
     logits, own = logits[seen], own[seen]
     known = np.isfinite(logits)
     weights = np.ones(len(own)) if importance is None else importance[seen]

@@ -1,6 +1,10 @@
-"""Nearest class means, and a metric for them."""
+"""Nearest class means [Ristin2014 Eq. 1, 2], and a learnt metric for them [Mensink2013].
 
-from evergrow.estimators.means.metric import NCMMetric
+``ncm`` is the classifier, ``fitted`` what it has learnt and its scores, ``distances`` how far an
+example is from a mean. Start reading with ``ncm``.
+"""
+
 from evergrow.estimators.means.ncm import NCMClassifier
+from evergrow.estimators.means.ncm_metric import NCMMetric
 
 __all__ = ["NCMClassifier", "NCMMetric"]

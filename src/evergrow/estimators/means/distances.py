@@ -1,14 +1,14 @@
-"""The ways to measure how far an example is from a class mean.
+"""Distances of examples from class means.
 
-Each is a value that makes a form, one symmetric ``P``, of the sums over examples. The score of a
-class is then ``mu' P x - mu' P mu / 2``, which is ``-(x - mu)' P (x - mu) / 2`` up to a number that
-all classes share, and the softmax of the scores gives probabilities.
+Each distance computes a quadratic form from the sums over examples: one symmetric matrix ``P``. The
+score of a class is then ``mu' P x - mu' P mu / 2``. That is ``-(x - mu)' P (x - mu) / 2`` up to a
+number that all classes share. The softmax of the scores gives probabilities.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,38 +16,27 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
 from evergrow.estimators.sums.moments import Moments
 
-__all__ = [
-    "DISTANCES",
-    "Distance",
-    "Euclidean",
-    "Form",
-    "Learnt",
-    "Mahalanobis",
-    "spread",
-    "unitless_covariance",
-]
-
 Floats = npt.NDArray[np.float64]
 
-# Of differences between sums, what rounding alone may leave, relative to the sums.
+# Rounding error of differences between sums, relative to the sums.
 _ROUNDING = 1e-14
-# Of squares of forgotten examples, what rounding may leave, relative to the largest sums ever.
+# Rounding error that forgotten examples leave in squares, relative to the largest sums ever.
 _RESIDUE = 1e-15
 
 
 class Form(Protocol):
-    """One symmetric ``P``."""
+    """A quadratic form: one symmetric matrix ``P``."""
 
     def directions(self, rows: Floats) -> Floats:
-        """``P x`` of every row, shape (n_rows, n_features)."""
+        """Return ``P x`` of every row, of shape (n_rows, n_features)."""
 
     def squared_lengths(self, rows: Floats) -> Floats:
-        """``x' P x`` of every row, shape (n_rows,)."""
+        """Return ``x' P x`` of every row, of shape (n_rows,)."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Scaled:
-    """``P`` is one over a variance that all features share."""
+    """``P`` is the identity divided by a variance that all features share."""
 
     variance: float
 
@@ -87,59 +76,57 @@ class _Projected:
 
 
 def _squares(rows: Floats) -> Floats:
-    squares: Floats = np.einsum("ij,ij->i", rows, rows)
-    return squares
+    return cast("Floats", np.einsum("ij,ij->i", rows, rows))
 
 
 @dataclass(frozen=True)
 class Euclidean:
-    """Straight lines, in units of the common deviation of all features within the classes."""
+    """Euclidean distance, in units of the standard deviation within classes."""
 
     def form(self, moments: Moments) -> Form:
-        """``P`` by the sums over the examples."""
+        """Compute ``P`` from the sums over the examples."""
         return _Scaled(spread(moments))
 
 
 @dataclass(frozen=True)
 class Mahalanobis:
-    """In units of the deviations within the classes, in every direction: linear discriminants."""
+    """Mahalanobis distance with the covariance within classes [Hayes2020]."""
 
     shrinkage: float
 
     def form(self, moments: Moments) -> Form:
-        """``P`` by the sums over the examples."""
+        """Compute ``P`` from the sums over the examples."""
         try:
-            factor = cho_factor(unitless_covariance(moments, self.shrinkage), overwrite_a=True)
+            factor = cho_factor(shrunk_covariance(moments, self.shrinkage), overwrite_a=True)
         except LinAlgError as error:
             raise ValueError(
-                "the examples vary in too few directions to tell distances in all of them: "
-                f"set shrinkage above {self.shrinkage:g}"
+                f"the covariance within classes is singular: set shrinkage above {self.shrinkage:g}"
             ) from error
         return _Whitened(factor)
 
 
 @dataclass(frozen=True, eq=False)
-class Learnt:
-    """After a projection of shape (n_components, n_features)."""
+class ProjectedDistance:
+    """Euclidean distance after a projection of shape (n_components, n_features)."""
 
     components: Floats
 
     def form(self, moments: Moments) -> Form:  # noqa: ARG002
-        """``P``, whatever the sums are."""
+        """Return ``P``, which does not depend on the sums."""
         return _Projected(self.components)
 
 
-Distance: TypeAlias = Euclidean | Mahalanobis | Learnt
+Distance: TypeAlias = Euclidean | Mahalanobis | ProjectedDistance
 
-# Those that a name is enough for; the value tells whether they need the Gram matrix.
+# Distances by name, and whether they need the Gram matrix.
 DISTANCES: dict[str, bool] = {"euclidean": False, "mahalanobis": True}
 
 
 def spread(moments: Moments) -> float:
-    """Variance within the classes, the mean over all features.
+    """Return the variance within classes, as the mean over all features.
 
-    One example per class says nothing about it. Then the class means' own variance stands for it,
-    and 1 where that is nothing either.
+    With one example per class it is not known. Then the variance of the class means is returned, or
+    1 if that is zero too.
     """
     within = moments.squares - _squares_of_means(moments)
     if within <= _ROUNDING * moments.squares:
@@ -151,38 +138,37 @@ def spread(moments: Moments) -> float:
     return within / (moments.weight * moments.n_features)
 
 
-def unitless_covariance(moments: Moments, shrinkage: float) -> Floats:
-    """Covariance of what class means leave, shrunk towards each feature's own variance.
+def shrunk_covariance(moments: Moments, shrinkage: float) -> Floats:
+    """Return the covariance within classes, shrunk towards its diagonal [Hayes2020].
 
-    Unlike a common variance, that means the same whatever the features' units are. Features that
-    never vary within a class, all of them if there is one example per class, are given their
-    variance among classes, or 1 if they have none.
+    Shrinking towards the diagonal, unlike towards one common variance, does not depend on the units
+    of the features. A feature that is constant within classes gets its variance between classes, or
+    1 if it is constant altogether. With one example per class this applies to all features.
     """
-    covariance = _left_by_means(moments)
+    covariance = _within_classes(moments)
     mean_squares = np.diagonal(moments.gram) / moments.weight
     total = mean_squares - (moments.sums.sum(axis=0) / moments.weight) ** 2
     within = np.diagonal(covariance).copy()
-    # Of a feature that is nothing but what forgotten examples left, its own size says nothing.
-    # Only what was forgotten leaves anything in features that are zero otherwise.
+    # After forgetting, features that should be zero may hold rounding errors of forgotten examples,
+    # so the limit must be relative to the largest sums ever, not to the size of the feature.
     has_forgotten = moments.peak > moments.squares * (1 + _ROUNDING)
     residue = _RESIDUE * moments.peak / moments.weight if has_forgotten else 0.0
     rounding = 10 * _ROUNDING * mean_squares + residue
     varies = within > rounding
     variances = np.where(varies, within, np.where(total > rounding, total, 1.0))
-    # What is left of the others is rounding.
+    # All other entries are rounding errors.
     covariance *= (1 - shrinkage) * np.outer(varies, varies)
     covariance[np.diag_indices_from(covariance)] = variances
     return covariance
 
 
-def _left_by_means(moments: Moments) -> Floats:
+def _within_classes(moments: Moments) -> Floats:
     present = moments.class_examples > 0
     roots = np.sqrt(moments.class_weights[present, None])
     scaled = moments.sums[present] / roots
-    # Only the upper triangle of the Gram matrix is there.
+    # Only the upper triangle of the Gram matrix is valid.
     upper = np.triu(moments.gram - scaled.T @ scaled)
-    symmetric: Floats = (upper + np.triu(upper, 1).T) / moments.weight
-    return symmetric
+    return (upper + np.triu(upper, 1).T) / moments.weight
 
 
 def _squares_of_means(moments: Moments) -> float:

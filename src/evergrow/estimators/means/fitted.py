@@ -1,4 +1,4 @@
-"""Class means and the distance from them, as one value that never changes."""
+"""Class means and their metric, as one immutable value."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.means.distances import Distance, Euclidean, Form, Learnt, Mahalanobis
+from evergrow.estimators.means.distances import (
+    Distance,
+    Euclidean,
+    Form,
+    Mahalanobis,
+    ProjectedDistance,
+)
+from evergrow.estimators.means.ncm_metric import NCMMetric
 from evergrow.estimators.sums.moments import Moments
-from evergrow.estimators.sums.moments_file import moments_from_tensors
 from evergrow.foundation.blocks import float_blocks
-from evergrow.foundation.errors import ModelFileError
 from evergrow.foundation.labels import ClassList
-from evergrow.storage.modelfile import check_array
-
-__all__ = ["FittedMeans", "moments_from_file"]
 
 Floats = npt.NDArray[np.float64]
 
-# Bytes of scores held at once when only the best classes are wanted.
-_PREDICT_BYTES = 16 << 20
-# A number farther out than this is as good as this far out, and its products stay finite.
+# Bytes of scores computed at once.
+_SCORE_BYTES = 16 << 20
+# Larger differences are clipped to this, so that their products stay finite.
 _FARTHEST = 1e140
 
 
 @dataclass(frozen=True, eq=False)
-class Planes:
-    """The scores are ``(X - centre) @ directions + offsets``."""
+class LinearScores:
+    """The scores ``(X - centre) @ directions + offsets``: all that predicting needs."""
 
     form: Form
     centre: Floats
@@ -38,32 +40,38 @@ class Planes:
 
     @property
     def are_finite(self) -> bool:
-        """Whether all scores are numbers; those of classes without examples are minus infinity."""
+        """Whether all scores are finite, except those of classes without examples."""
         farthest = np.abs(self.directions).sum(axis=0) * _FARTHEST
         fine = np.isfinite(farthest).all() and (self.offsets < np.inf).all()
         return bool(fine and np.isfinite(self.offsets[farthest > 0]).all())
 
-    def scores(self, block: Floats) -> tuple[Floats, Floats]:
-        """Scores of some rows, and the rows from the centre."""
+    def of_rows(self, block: Floats) -> tuple[Floats, Floats]:
+        """Return the scores of some rows, and the centred rows."""
         centred = np.clip(block - self.centre, -_FARTHEST, _FARTHEST)
         return centred @ self.directions + self.offsets, centred
 
     def blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
-        """Scores a block of rows at a time: (rows, scores of shape (n_rows, n_classes))."""
-        max_rows = max(64, min(16384, _PREDICT_BYTES // (8 * len(self.offsets))))
+        """Yield (rows, scores of shape (n_rows, n_classes)), a block of rows at a time."""
+        max_rows = max(64, min(16384, _SCORE_BYTES // (8 * len(self.offsets))))
         for rows, block in float_blocks(X, max_rows):
-            yield rows, self.scores(block)[0]
+            yield rows, self.of_rows(block)[0]
 
 
 @dataclass(frozen=True, eq=False)
 class FittedMeans:
-    """Classes, sums over their examples, and the metric that was learnt if any was."""
+    """Classes, sums over their examples, and the learnt metric if there is one."""
 
     labels: ClassList
     moments: Moments
-    learnt: Learnt | None = None
-    # Of the distance that was last asked for: what does not change needs no solving again.
-    _solved: dict[Distance, Planes] = field(default_factory=dict, repr=False)
+    metric: NCMMetric | None = None
+    _projected: ProjectedDistance | None = field(init=False, repr=False, default=None)
+    # The scores for the last distance, solved once. Each new value starts without any.
+    _solved: dict[Distance, LinearScores] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Take the projection of the metric as it is now: the caller may train it again."""
+        if self.metric is not None:
+            object.__setattr__(self, "_projected", ProjectedDistance(self.metric.components_))
 
     @property
     def n_features(self) -> int:
@@ -71,53 +79,41 @@ class FittedMeans:
         return self.moments.n_features
 
     def distance(self, shrinkage: float) -> Distance:
-        """How to measure: what the sums were kept for, with this shrinkage."""
-        if self.learnt is not None:
-            return self.learnt
+        """Return the distance that the sums were collected for, with this shrinkage."""
+        if self._projected is not None:
+            return self._projected
         return Euclidean() if self.moments.settled is None else Mahalanobis(shrinkage)
 
-    def planes(self, distance: Distance) -> Planes:
-        """Solved when a prediction first asks: training adds to the sums and nothing else."""
-        planes = self._solved.get(distance)
-        if planes is None:
-            planes = self._solve(distance)
+    def scores(self, distance: Distance) -> LinearScores:
+        """Return the scores for a distance, solved when they are first needed."""
+        scores = self._solved.get(distance)
+        if scores is None:
+            scores = self._solve(distance)
             self._solved.clear()
-            self._solved[distance] = planes
-        return planes
+            self._solved[distance] = scores
+        return scores
 
-    def _solve(self, distance: Distance) -> Planes:
+    def _solve(self, distance: Distance) -> LinearScores:
         present = self.moments.class_examples > 0
-        # Distances do not depend on the origin, rounding does.
+        # Distances do not depend on the origin, but rounding errors do.
         centre = self.moments.sums[present].sum(axis=0) / self.moments.class_weights[present].sum()
         means = np.where(present[:, None], self.moments.means - centre, 0.0)
         form = distance.form(self.moments)
         directions = form.directions(means)
         offsets = np.where(present, -0.5 * np.einsum("ij,ij->i", means, directions), -np.inf)
-        return Planes(form, centre, np.ascontiguousarray(directions.T), offsets)
+        return LinearScores(form, centre, np.ascontiguousarray(directions.T), offsets)
 
     def fit_scores(self, X: npt.NDArray[Any], distance: Distance) -> Floats:
-        """``-(x - mu)' P (x - mu) / 2`` per class, which far-out rows have little of."""
-        planes = self.planes(distance)
+        """Return ``-(x - mu)' P (x - mu) / 2`` per class, which is low for rows far from all."""
+        scores = self.scores(distance)
         out = np.empty((X.shape[0], len(self.labels)))
         for rows, block in float_blocks(X):
-            scores, centred = planes.scores(block)
-            # What lies too far out for a number fits nothing.
+            relative, centred = scores.of_rows(block)
+            # A row too far away to compute its distance fits no class.
             with np.errstate(over="ignore"):
-                out[rows] = scores - planes.form.squared_lengths(centred)[:, None] / 2
+                out[rows] = relative - scores.form.squared_lengths(centred)[:, None] / 2
         return out
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FittedMeans:
-        """Share: nothing in here ever changes but what is solved, which follows from the rest."""
+        """Copies share the value: it never changes, apart from the cached scores."""
         return self
-
-
-def moments_from_file(
-    tensors: dict[str, npt.NDArray[Any]], labels: ClassList, *, gram: bool, per_class: bool
-) -> Moments:
-    """The sums that a file holds; a ``ModelFileError`` unless they can be sums of examples."""
-    sums = check_array(tensors.get("class_sums"), "class_sums", np.float64, (len(labels), None))
-    if not sums.shape[1]:
-        raise ModelFileError("the model file is inconsistent: it has no features")
-    if ("gram" in tensors) != gram or ("class_grams" in tensors) != per_class:
-        raise ModelFileError("the model file is inconsistent: its sums do not suit its metric")
-    return moments_from_tensors(tensors, sums.shape[1], len(labels))

@@ -1,58 +1,86 @@
-"""The nearest class mean classifier: taught, corrected and merged exactly."""
+"""The nearest class mean classifier [Ristin2014 Eq. 1, 2]."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, Self
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 
-from evergrow.estimators.means.columns import differences, merge, rename
-from evergrow.estimators.means.estimator import MeansClassifier, fitted_means
-from evergrow.estimators.means.fitted import FittedMeans
-from evergrow.estimators.means.metric import NCMMetric
-from evergrow.estimators.sums.batches import Batch
-from evergrow.estimators.sums.examples import add_examples, mapped_batches, weighted
-from evergrow.estimators.sums.forgetting import (
-    check_forget_arguments,
-    check_something_left,
-    without_classes,
-    without_examples,
+from evergrow.estimators.classifier.persistence import ModelContent
+from evergrow.estimators.classifier.predictor import as_decision, identity
+from evergrow.estimators.means.distances import DISTANCES, Distance
+from evergrow.estimators.means.fitted import FittedMeans, LinearScores
+from evergrow.estimators.means.ncm_metric import NCMMetric
+from evergrow.estimators.means.serialization import (
+    fitted_from_arrays,
+    fitted_to_arrays,
+    metric_from_json,
+    metric_to_json,
 )
-from evergrow.estimators.sums.moments import Moments
-from evergrow.foundation.labels import ClassList, as_classes
-from evergrow.foundation.turns import one_at_a_time
+from evergrow.estimators.sums.accumulation import add_examples, iter_batches
+from evergrow.estimators.sums.changes import (
+    check_examples_left,
+    remove_classes,
+    subtract_examples,
+)
+from evergrow.estimators.sums.learner import SumsLearner
+from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.foundation.labels import ClassList
+from evergrow.foundation.params import Choice, Flag, Number, Rule, check_parameters
+from evergrow.storage.modelfile import (
+    Build,
+    common_header,
+    feature_names,
+    parameters_of,
+    plain_parameters,
+)
 
-__all__ = ["NCMClassifier"]
+Floats = npt.NDArray[np.float64]
 
 
-class NCMClassifier(MeansClassifier):
-    """A class is the mean of its examples; an example belongs to the nearest mean.
+@dataclass(frozen=True)
+class _IsMetric:
+    """Rule: a metric to learn."""
 
-    The quickest classifier here to teach, and the easiest to extend: a new class is a new mean and
-    moves no other. Whatever the order of the examples and however they come in calls, the model
-    is the same to rounding; examples can be taken out again, and models taught in different places
-    add up to one.
+    def admits(self, value: object) -> bool:
+        """Whether the value is allowed."""
+        return isinstance(value, NCMMetric)
+
+    def __str__(self) -> str:
+        """Describe the allowed values."""
+        return "an NCMMetric"
+
+
+class NCMClassifier(SumsLearner):
+    """Classifier that predicts the class with the nearest mean.
+
+    A new class is a new mean and does not change any other, so this classifier learns and grows
+    faster than all others here. It keeps only sums over the examples. So the model does not depend
+    on their order, up to rounding, and examples can be forgotten and models merged exactly.
 
     Parameters
     ----------
     metric : {"euclidean", "mahalanobis"} or NCMMetric, default="euclidean"
-        What "near" means. ``"euclidean"`` keeps class means only. ``"mahalanobis"`` also keeps how
-        features vary together within classes, ``n_features ** 2`` numbers that all classes share,
-        and measures in their units (linear discriminant analysis); it is more accurate on nearly
-        all image features. ``NCMMetric()`` learns a projection, more accurate still, from the data
-        of :meth:`fit` or of the first :meth:`partial_fit`; it stays as it is when classes are
-        added later, and serves those less well than the ones it was learnt from.
+        The distance from a mean. ``"euclidean"`` keeps class means only. ``"mahalanobis"`` also
+        keeps the covariance of the features within classes, one matrix that all classes share
+        (linear discriminant analysis). It is more accurate on nearly all image features.
+        ``NCMMetric()`` learns a projection from the data of :meth:`fit`, or of the first
+        :meth:`partial_fit`, which should have as many classes as possible. It is more accurate
+        still, but does not change later, and suits later classes less well.
     shrinkage : float, default=0.1
-        For ``"mahalanobis"``: how far the covariance of the features takes them for independent,
-        from 0 to 1, each keeping its own variance. More for few examples of many features: 0.3 if
-        there are not many times more examples than features. With 0 there must be enough examples
-        to vary in every direction. May change at any time: predictions follow it at once.
+        For ``"mahalanobis"``: how much the covariance is shrunk towards its diagonal, from 0 to 1.
+        Use more for few examples of many features, such as 0.3 if there are not many times more
+        examples than features. With 0, examples must vary in every direction. May change at any
+        time.
     keep_class_statistics : bool, default=False
-        For ``"mahalanobis"``: keep the covariance of each class too, so that whole classes can be
-        forgotten without their examples. Takes ``n_features ** 2`` numbers per class.
+        For ``"mahalanobis"``: keep one covariance per class too, so that whole classes can be
+        forgotten without their examples. Needs ``n_features ** 2`` numbers per class.
 
     Attributes
     ----------
@@ -63,7 +91,7 @@ class NCMClassifier(MeansClassifier):
     class_counts_ : ndarray of shape (n_classes,)
         Number of examples of each class.
     metric_ : NCMMetric
-        The metric that was learnt, if one was.
+        The learnt metric, if there is one.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -83,6 +111,15 @@ class NCMClassifier(MeansClassifier):
     True
     """
 
+    _rules: ClassVar[dict[str, list[Rule]]] = {
+        "metric": [Choice(tuple(DISTANCES)), _IsMetric()],
+        "shrinkage": [Number(0.0, 1.0)],
+        "keep_class_statistics": [Flag()],
+    }
+
+    metric_: NCMMetric
+    _fitted: FittedMeans
+
     def __init__(
         self,
         *,
@@ -94,251 +131,208 @@ class NCMClassifier(MeansClassifier):
         self.shrinkage = shrinkage
         self.keep_class_statistics = keep_class_statistics
 
-    @one_at_a_time
-    def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Train on examples and their classes, forgetting whatever was learnt before.
+    @property
+    def means_(self) -> Floats:
+        """Class means [Ristin2014 Eq. 1], of shape (n_classes, n_features).
+
+        Not a number for a class without examples.
+
+        Examples
+        --------
+        >>> from evergrow import NCMClassifier
+        >>> NCMClassifier().fit([[0, 0], [2, 0], [8, 8]], ["a", "a", "b"]).means_
+        array([[1., 0.],
+               [8., 8.]])
+        """
+        moments: Moments = self._learnt("means_").moments
+        means = moments.means.copy()
+        means[moments.class_examples == 0] = np.nan
+        return means
+
+    @property
+    def class_counts_(self) -> npt.NDArray[np.int64]:
+        """Number of examples of each class, of shape (n_classes,).
+
+        Examples
+        --------
+        >>> from evergrow import NCMClassifier
+        >>> NCMClassifier().fit([[0], [2], [8]], ["a", "a", "b"]).class_counts_
+        array([2, 1])
+        """
+        moments: Moments = self._learnt("class_counts_").moments
+        return moments.class_examples.copy()
+
+    def decision_function(self, X: npt.ArrayLike) -> Floats:
+        """Compute the scores of the classes: log-probabilities up to a number per example.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features: floating point or integers of any size, in any memory order; a DataFrame;
-            a memory-mapped or read-only array; :class:`evergrow.Shards`, which are read once, a
-            block at a time.
-        y : array-like of shape (n_samples,)
-            Classes: integers or strings.
-        sample_weight : array-like of shape (n_samples,), default=None
-            What each example counts; None for 1. An example of weight 2 counts as two, one of
-            weight 0 is as good as absent.
+            Features as in :meth:`fit`.
 
         Returns
         -------
-        self : estimator
-            The fitted estimator. If training fails or is interrupted it stays as it was.
+        scores : ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+            Minus half the squared distance from each mean, up to a number that all classes share;
+            minus infinity for a class without examples. For two classes the score of the second
+            minus that of the first.
 
         Examples
         --------
         >>> from evergrow import NCMClassifier
-        >>> X = [[0, 0], [0, 1], [9, 8], [9, 9]]
-        >>> NCMClassifier().fit(X, ["cat", "cat", "dog", "dog"]).predict([[8, 8]])
-        array(['dog'], dtype='<U3')
+        >>> means = NCMClassifier().fit([[-1], [1], [9], [11]], ["a", "a", "b", "b"])
+        >>> means.decision_function([[4], [5], [6]])
+        array([-10.,   0.,  10.])
         """
-        self._check_parameters()
-        self._start(X, y, None, sample_weight)
-        return self
+        reader, X = self._checked_query(X)
+        return as_decision(reader._map_scores(X, identity))
 
-    @one_at_a_time
-    def partial_fit(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
-        classes: npt.ArrayLike | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-    ) -> Self:
-        """Add examples, of known classes and of new ones.
-
-        Old classes keep their columns; new ones get the next, sorted within the call. A metric to
-        learn is learnt on the first call, which should bring as many classes as there are by then,
-        and kept from then on.
+    def predict_proba(self, X: npt.ArrayLike) -> Floats:
+        """Predict class probabilities, with equal priors and equal spread of all classes.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features, as in :meth:`fit`.
-        y : array-like of shape (n_samples,)
-            Classes, of the same kind (numbers or strings) as the known ones.
-        classes : array-like, default=None
-            Never needed. Classes to give a column now, before any example of them is seen.
-        sample_weight : array-like of shape (n_samples,), default=None
-            What each example counts, as in :meth:`fit`.
+            Features as in :meth:`fit`.
 
         Returns
         -------
-        self : estimator
-            The updated estimator. If the update fails or is interrupted it stays as it was.
+        probabilities : ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``; 0 for a class without examples.
 
         Examples
         --------
         >>> from evergrow import NCMClassifier
-        >>> means = NCMClassifier().partial_fit([[0, 0], [9, 9]], ["b", "c"])
-        >>> means = means.partial_fit([[0, 9]], ["a"])
-        >>> means.classes_, means.predict([[1, 9]])
-        (array(['b', 'c', 'a'], dtype='<U1'), array(['a'], dtype='<U1'))
+        >>> means = NCMClassifier().fit([[-1], [1], [9], [11]], ["a", "a", "b", "b"])
+        >>> means.predict_proba([[5]])
+        array([[0.5, 0.5]])
         """
-        self._check_parameters()
-        if not self.__sklearn_is_fitted__():
-            self._start(X, y, classes, sample_weight)
-            return self
-        known = self._checked_known("classes to add to")
-        checked, y = self._checked_more(X, y)
-        checked, y, weights = weighted(checked, y, sample_weight)
-        labels, codes = known.labels.extend_with(y, as_classes(classes))
-        moments = known.moments.with_classes(len(labels))
-        self._replace(labels, add_examples(moments, checked, codes, weights))
-        return self
+        reader, X = self._checked_query(X)
+        return reader._map_scores(X, partial(softmax, axis=1))
 
-    @one_at_a_time
-    def forget(
-        self,
-        X: npt.ArrayLike | None = None,
-        y: npt.ArrayLike | None = None,
-        *,
-        classes: npt.ArrayLike | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-    ) -> Self:
-        """Take examples or whole classes out, as if they had never been learnt.
-
-        A class whose examples are all taken out keeps its column and is no longer predicted. A
-        class taken out as such loses its column; the other columns keep their order. A learnt
-        metric stays as it is.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), default=None
-            Examples that were learnt.
-        y : array-like of shape (n_samples,), default=None
-            Their classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            What each counted when it was learnt.
-        classes : array-like, default=None
-            Classes to forget. With ``metric="mahalanobis"`` this needs
-            ``keep_class_statistics=True``, or their examples to be forgotten before.
-
-        Returns
-        -------
-        self : estimator
-            The estimator, unchanged if anything failed.
+    def predict_log_proba(self, X: npt.ArrayLike) -> Floats:
+        """Predict the logarithm of the class probabilities, without underflow.
 
         Examples
         --------
         >>> from evergrow import NCMClassifier
-        >>> means = NCMClassifier().fit([[0], [4], [5], [9]], ["a", "a", "b", "c"])
-        >>> means.forget([[4]], ["a"]).means_.ravel()
-        array([0., 5., 9.])
-        >>> means.forget(classes=["b"]).classes_
-        array(['a', 'c'], dtype='<U1')
+        >>> means = NCMClassifier().fit([[-1], [1], [9], [11]], ["a", "a", "b", "b"])
+        >>> means.predict_log_proba([[1000]]).round()
+        array([[-9950.,     0.]])
         """
-        self._check_parameters()
-        known = self._checked_known("examples to forget")
-        check_forget_arguments(X, y, classes, sample_weight)
-        labels, moments = known.labels, known.moments
-        gone = sorted(set(labels.columns_of(as_classes(classes).tolist())))
-        if X is not None and y is not None:
-            moments = self._without_examples(known, X, y, sample_weight)
-        check_something_left(moments, gone)
-        if gone:
-            labels, _, moments = without_classes(labels, moments, gone)
-        self._replace(labels, moments)
-        return self
+        reader, X = self._checked_query(X)
+        return reader._map_scores(X, partial(log_softmax, axis=1))
 
-    @one_at_a_time
-    def merge(self, other: NCMClassifier) -> Self:
-        """Add all that another model has learnt, as if this one had learnt it.
-
-        Parameters
-        ----------
-        other : NCMClassifier
-            A model with the same metric and features, taught on other examples, of the
-            same classes or others. It stays as it is; feature names must agree where both have
-            some. Two models that each learnt a metric of
-            their own cannot be merged: learn one :class:`NCMMetric` first, and use it in a
-            pipeline before both.
-
-        Returns
-        -------
-        self : estimator
-            The estimator, unchanged if anything failed. Its own columns stay; classes that are new
-            to it are appended, sorted.
-
-        Examples
-        --------
-        >>> from evergrow import NCMClassifier
-        >>> here = NCMClassifier().fit([[0], [8]], ["cat", "dog"])
-        >>> there = NCMClassifier().fit([[2], [20]], ["cat", "ant"])
-        >>> here.merge(there).classes_, here.means_.ravel()
-        (array(['cat', 'dog', 'ant'], dtype='<U3'), array([ 1.,  8., 20.]))
-        """
-        self._check_parameters()
-        known = self._checked_known("classes to merge with")
-        if not isinstance(other, NCMClassifier):
-            raise TypeError(f"merge takes an NCMClassifier, got {type(other).__name__}")
-        reader = other._snapshot()
-        reader._check_parameters()
-        theirs = reader._checked_known("classes to merge")
-        differing = differences(known, theirs)
-        names = [list(getattr(model, "feature_names_in_", [])) for model in (self, reader)]
-        # One without names may well mean the same features.
-        if all(names) and names[0] != names[1]:
-            differing.append("the names of the features")
-        if differing:
-            raise ValueError(f"cannot merge models that differ in {', '.join(differing)}")
-        self._replace(*merge(known, theirs))
-        return self
-
-    @one_at_a_time
-    def rename_classes(self, names: Mapping[Any, Any]) -> Self:
-        """Give classes other names; classes that get one name become one class.
-
-        Parameters
-        ----------
-        names : mapping
-            From old to new names. A class that takes the name of another one joins it: their
-            examples then have one mean, in the first of their columns.
-
-        Returns
-        -------
-        self : estimator
-            The estimator, unchanged if anything failed.
-
-        Examples
-        --------
-        >>> from evergrow import NCMClassifier
-        >>> means = NCMClassifier().fit([[0], [5], [8]], ["a", "b", "c"])
-        >>> means.rename_classes({"a": "x", "c": "x"}).classes_, means.means_.ravel()
-        (array(['x', 'b'], dtype='<U1'), array([4., 5.]))
-        """
-        known = self._checked_known("classes to rename")
-        self._replace(*rename(known.labels, known.moments, names))
-        return self
-
-    def _start(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
-        classes: npt.ArrayLike | None,
-        sample_weight: npt.ArrayLike | None,
-    ) -> None:
-        checked, y, names = self._checked_first(X, y, min_samples=1)
-        checked, y, weights = weighted(checked, y, sample_weight)
-        labels, codes = self._first_labels(y, classes)
+    def _begin(self, labels: ClassList, new: Batch) -> FittedMeans:
         none = Moments.none(
-            checked.shape[1],
+            new.rows.shape[1],
             len(labels),
             gram=self._needs_gram(),
             per_class=self._needs_class_grams(),
         )
-        moments = add_examples(none, checked, codes, weights)
+        moments, _ = add_examples(none, new)
         learnt = None
         if isinstance(self.metric, NCMMetric):
-            learnt = clone(self.metric).fit(checked, codes, weights)
-        self._become(fitted_means(labels, moments, learnt), names, metric_=learnt)
+            learnt = clone(self.metric).fit(new.rows, new.codes, new.weights)
+        return FittedMeans(labels, moments, learnt)
 
-    def _replace(self, labels: ClassList, moments: Moments) -> None:
-        learnt = getattr(self, "metric_", None)
-        names = getattr(self, "feature_names_in_", None)
-        self._become(fitted_means(labels, moments, learnt), names, metric_=learnt)
+    def _extend(self, known: FittedMeans, labels: ClassList, new: Batch) -> FittedMeans:
+        moments, _ = add_examples(known.moments.with_classes(len(labels)), new)
+        return replace(known, labels=labels, moments=moments)
 
-    def _without_examples(
-        self,
-        known: FittedMeans,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
-        sample_weight: npt.ArrayLike | None,
-    ) -> Moments:
-        checked, y = self._checked_more(X, y)
-        checked, y, weights = weighted(checked, y, sample_weight)
-        present, inverse = ClassList.of(y)
-        columns = np.array(known.labels.columns_of(present.classes.tolist()), dtype=np.int32)
-        gone = Batch(checked, columns[inverse], weights)
-        return without_examples(known.labels, known.moments, mapped_batches(gone))
+    def _forget(self, known: FittedMeans, gone: Batch) -> FittedMeans:
+        moments = subtract_examples(known.labels, known.moments, iter_batches(gone))
+        check_examples_left(moments)
+        return replace(known, moments=moments)
+
+    def _forget_classes(self, known: FittedMeans, columns: list[int]) -> FittedMeans:
+        check_examples_left(known.moments, columns)
+        labels, _, moments = remove_classes(known.labels, known.moments, columns)
+        return replace(known, labels=labels, moments=moments)
+
+    def _rename(self, known: FittedMeans, names: Mapping[Any, Any]) -> FittedMeans:
+        labels, columns = known.labels.renamed(names)
+        return replace(known, labels=labels, moments=known.moments.relabel(columns, len(labels)))
+
+    def _merge(self, known: FittedMeans, other: FittedMeans) -> FittedMeans:
+        labels, columns = known.labels.extend(other.labels.classes)
+        moments = known.moments.merged(other.moments, columns.tolist(), len(labels))
+        return replace(known, labels=labels, moments=moments)
+
+    def _differences(self, known: FittedMeans, other: FittedMeans) -> list[str]:
+        if known.n_features != other.n_features:
+            return ["the number of features"]
+        # The shrinkage may differ: it does not affect the sums.
+        if type(known.distance(0.0)) is not type(other.distance(0.0)):
+            return ["metric"]
+        if known.metric is not None and other.metric is not None:
+            same = np.array_equal(known.metric.components_, other.metric.components_)
+            return [] if same else ["the learnt metric (learn one NCMMetric before both models)"]
+        per_class = [fitted.moments.class_settled is not None for fitted in (known, other)]
+        return [] if per_class[0] == per_class[1] else ["keep_class_statistics"]
+
+    def _check_unchanged(self, known: FittedMeans, action: str) -> None:  # noqa: ARG002
+        has_gram, is_learnt = known.moments.settled is not None, known.metric is not None
+        if has_gram != self._needs_gram() or is_learnt != isinstance(self.metric, NCMMetric):
+            raise ValueError(
+                f"metric is {self.metric!r} but the model was trained with another one: "
+                "fit again to change it"
+            )
+        if (known.moments.class_settled is not None) != self._needs_class_grams():
+            raise ValueError(
+                f"keep_class_statistics is {self.keep_class_statistics} but the model was trained "
+                "with another value: fit again to change it"
+            )
+
+    def _become(self, fitted: Any, names: npt.NDArray[Any] | None, **learnt: Any) -> None:
+        super()._become(fitted, names, metric_=fitted.metric, **learnt)
+
+    def _needs_gram(self) -> bool:
+        return DISTANCES[self.metric] if isinstance(self.metric, str) else False
+
+    def _needs_class_grams(self) -> bool:
+        return self._needs_gram() and bool(self.keep_class_statistics)
+
+    def _distance(self) -> Distance:
+        """Return the distance for the current shrinkage."""
+        check_parameters({"shrinkage": self.shrinkage}, {"shrinkage": self._rules["shrinkage"]})
+        return self._fitted.distance(float(self.shrinkage))
+
+    def _portable_scores(self) -> LinearScores:
+        return self._fitted.scores(self._distance())
+
+    def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
+        return self._portable_scores().blocks(X)
+
+    def _fit_scores(self, X: npt.NDArray[Any]) -> Floats:
+        return self._fitted.fit_scores(X, self._distance())
+
+    def _to_file(self) -> ModelContent:
+        reader = self._checked_to_save()
+        # The file could not be loaded if its sums did not suit its parameters.
+        reader._check_unchanged(reader._fitted, "save")
+        parameters = plain_parameters(reader.get_params(deep=False))
+        if isinstance(reader.metric, NCMMetric):
+            parameters["metric"] = metric_to_json(reader.metric)
+        learnt, arrays = fitted_to_arrays(reader._fitted)
+        return {**common_header(reader, parameters, reader._fitted.labels), **learnt}, arrays
+
+    @classmethod
+    def _from_file(
+        cls, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]], build: Build
+    ) -> Self:
+        parameters = dict(parameters_of(header))
+        if isinstance(parameters.get("metric"), dict):
+            parameters["metric"] = metric_from_json(parameters["metric"])
+        check_parameters({**cls().get_params(deep=False), **parameters}, cls._rules)
+        estimator = cls(**parameters)
+        fitted = fitted_from_arrays(
+            header,
+            tensors,
+            build,
+            metric=isinstance(estimator.metric, NCMMetric),
+            gram=estimator._needs_gram(),
+            per_class=estimator._needs_class_grams(),
+        )
+        estimator._become(fitted, feature_names(header, fitted.n_features))
+        return estimator

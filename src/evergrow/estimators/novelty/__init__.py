@@ -1,5 +1,9 @@
-"""When to answer "unknown"."""
+"""Rejection of examples that fit no known class.
 
-from evergrow.estimators.novelty.estimator import RejectingClassifier
+``measures`` score how well an example fits, ``calibration`` finds the level below which it is
+rejected, ``learner`` trains the wrapped estimator. Start reading with ``rejecting``.
+"""
+
+from evergrow.estimators.novelty.rejecting import RejectingClassifier
 
 __all__ = ["RejectingClassifier"]

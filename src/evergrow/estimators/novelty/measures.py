@@ -1,23 +1,20 @@
-"""Scores that say how well an example fits the nearest class."""
+"""Measures: scores of how well an example fits the nearest class."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.classifier.scoring import ScoringClassifier
-from evergrow.estimators.sums.batches import Batch
-from evergrow.estimators.sums.moments import Moments
+from evergrow.estimators.classifier.predictor import ScoringClassifier
+from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.blocks import float_blocks
 
-__all__ = ["MEASURES", "Measure", "NearestMeans"]
-
 Floats = npt.NDArray[np.float64]
-# Squares of shorter lengths have lost digits, or are none.
+# Squares of shorter lengths lose digits or underflow.
 _SHORTEST = 1e-140
 # The nearest class of each row, and its score there.
 Best = tuple[npt.NDArray[np.int64], Floats]
@@ -25,7 +22,7 @@ Best = tuple[npt.NDArray[np.int64], Floats]
 
 @dataclass(frozen=True)
 class Measure:
-    """A way to score.
+    """One way to score examples.
 
     Attributes
     ----------
@@ -33,9 +30,9 @@ class Measure:
         ``best(estimator, moments, X)``: the nearest class of each row and its score there.
     best_held_out : callable
         ``best_held_out(estimator, moments, batch)``: the same for held-out examples, as if they
-        had never been learnt, and which of them can be scored like that.
+        had never been learnt, and a mask of those that can be scored.
     learns_held_out : bool
-        Whether the estimator may learn from them.
+        Whether the estimator learns held-out examples.
     """
 
     best: Callable[[Any, Moments, npt.NDArray[Any]], Best]
@@ -45,14 +42,14 @@ class Measure:
 
 @dataclass(frozen=True, eq=False)
 class NearestMeans:
-    """Class means as directions, ready to be compared with.
+    """Class means as directions.
 
     Attributes
     ----------
     origin : ndarray of shape (n_features,)
-        Where directions start.
+        The origin of the directions.
     directions : ndarray of shape (n_classes, n_features)
-        Of length 1.
+        Unit vectors towards the class means.
     known : ndarray of shape (n_classes,)
         Which classes have examples; the others are never the nearest.
     """
@@ -63,20 +60,20 @@ class NearestMeans:
 
     @classmethod
     def of(cls, moments: Moments) -> NearestMeans:
-        """The class means of all examples."""
+        """Return the class means of all examples."""
         origin = _origin(moments)
         return cls(origin, _directions(moments.means - origin), moments.class_examples > 0)
 
     def cosines(self, X: npt.NDArray[Any]) -> Floats:
-        """Cosine of each row to each class mean; minus infinity without examples."""
+        """Return the cosine of each row to each class mean; minus infinity without examples."""
         rows = _directions(X.astype(np.float64) - self.origin)
-        cosines: Floats = rows @ self.directions.T
+        cosines = rows @ self.directions.T
         if not self.known.all():
             cosines[:, ~self.known] = -np.inf
         return cosines
 
     def best(self, X: npt.NDArray[Any]) -> Best:
-        """The nearest class of each row, and the cosine there."""
+        """Return the nearest class of each row, and its cosine."""
         columns = np.zeros(len(X), dtype=np.int64)
         scores = np.zeros(len(X))
         for rows, block in float_blocks(X):
@@ -93,10 +90,10 @@ def _best_cosine(_: Any, moments: Moments, X: npt.NDArray[Any]) -> Best:
 def _best_cosine_held_out(
     _: Any, moments: Moments, batch: Batch
 ) -> tuple[Best, npt.NDArray[np.bool_]]:
-    """Cosines to the class means, that of the example's own class taken without the example.
+    """Return cosines to class means; the mean of the example's own class excludes the example.
 
-    Sums are exact in both directions, so this is the mean there would be had the example not come.
-    The origin stays: one example hardly moves it, and moves it for all classes alike.
+    Examples can be subtracted from sums, so this is exactly the mean of the other examples. The
+    origin still includes the example, which hardly moves it and affects all classes alike.
     """
     means, own = NearestMeans.of(moments), batch.codes
     cosines, origin = means.cosines(batch.rows), means.origin
@@ -106,33 +103,31 @@ def _best_cosine_held_out(
     cosines[np.arange(len(own)), own] = np.einsum(
         "ij,ij->i", _directions(batch.rows - origin), _directions(own_means - origin)
     )
-    # The only example of a class would leave it without a mean.
+    # A class with one example has no mean without it.
     usable = moments.class_examples[own] > 1
     return (cosines.argmax(axis=1), cosines.max(axis=1)), usable
 
 
 def _origin(moments: Moments) -> Floats:
-    """Where directions start: half way from zero to the mean of all class means.
+    """Return the origin of directions: half way from zero to the mean of all class means.
 
-    From zero, what all pictures have in common makes every angle small; from the mean, what sets
-    none of the known classes apart is lost, which is what new ones differ by. Half way rejected
-    more unknown examples than either end on all of three sets of image features.
+    Measured from zero, every angle is small, because all pictures have much in common. Measured
+    from the mean, directions in which known classes agree are lost, but new classes differ in
+    them. Half way rejected more unknown examples than either end on three sets of image features.
     """
     present = moments.class_examples > 0
     means = moments.means if present.all() else moments.means[present]
-    origin: Floats = 0.5 * means.mean(axis=0)
-    return origin
+    return cast("Floats", 0.5 * means.mean(axis=0))
 
 
 def _directions(rows: Floats) -> Floats:
-    """Rows of length 1; those of zeros stay, as they are like nothing."""
+    """Scale rows to length 1; rows of zeros stay zero."""
     with np.errstate(over="ignore"):
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     if lengths.size and lengths.min() > _SHORTEST and lengths.max() < np.inf:
-        directions: Floats = rows / lengths
-        return directions
+        return cast("Floats", rows / lengths)
     largest = np.abs(rows).max(axis=1, keepdims=True)
-    # By the largest first: the square of a large number may be too large, that of a small one none.
+    # Divided by the largest first, because squares of large numbers overflow, small ones underflow.
     scaled = np.zeros_like(rows)
     np.divide(rows, largest, out=scaled, where=largest > 0)
     lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
@@ -141,10 +136,10 @@ def _directions(rows: Floats) -> Floats:
 
 
 def _best_own(estimator: Any, moments: Moments, X: npt.NDArray[Any]) -> Best:
-    """The estimator's best score: of ``decision_function`` if it has that, else a probability.
+    """Return the best of ``decision_function``, or of ``predict_proba`` without one.
 
-    Evergrow's own know how well an example fits a class, where ``decision_function`` may leave out
-    what all classes share.
+    Evergrow's own estimators have scores that are comparable between examples. Those of
+    ``decision_function`` may leave out a term that all classes share.
     """
     if isinstance(estimator, ScoringClassifier):
         return _best_of(estimator._fit_scores(X))
@@ -156,14 +151,14 @@ def _best_own(estimator: Any, moments: Moments, X: npt.NDArray[Any]) -> Best:
     scores = scores.reshape(len(X), -1)
     if scores.shape[1] != moments.n_classes:
         raise ValueError(
-            f"measure='estimator' needs one score per class, {type(estimator).__name__} gives "
-            f"{scores.shape[1]} for {moments.n_classes} classes"
+            f"measure='estimator' needs one score per class, but {type(estimator).__name__} "
+            f"returns {scores.shape[1]} for {moments.n_classes} classes"
         )
     return _best_of(scores)
 
 
 def _best_of(scores: Floats) -> Best:
-    # A class that cannot be scored is not the nearest, unless none can be.
+    # A class without a score is the nearest only if no class has one.
     best: Floats = np.fmax.reduce(scores, axis=1)
     return np.where(np.isnan(scores), -np.inf, scores).argmax(axis=1), best
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
-from evergrow.estimators.classifier.scoring import ScoringClassifier
+from evergrow.estimators.classifier.predictor import ScoringClassifier
 from evergrow.estimators.subcategory.labels.hierarchy import mixed_names
 from evergrow.estimators.subcategory.labels.sample_labels import true_columns
 from evergrow.estimators.subcategory.value.fitted import FittedSubcategories

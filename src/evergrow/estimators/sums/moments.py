@@ -1,15 +1,15 @@
 """Sums over weighted examples: all that least squares and class means keep of their data.
 
-Sums are exact in both directions: they do not depend on the order or the split of the examples
-into calls, examples can be taken out again, and two machines' sums add up to one.
+The sums do not depend on the order of the examples or on how they were split into calls. Examples
+can be subtracted again, and the sums of two machines add up to those of one.
 
-A value never changes. What single examples add to the large Gram matrix waits in a short list,
-so that one example costs its own size and not that of the matrix.
+Sums are immutable. Single examples are not added to the large Gram matrix at once but wait in a
+short list, so that learning one example takes time linear in the number of features.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -17,30 +17,63 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.sums.batches import (
-    Batch,
-    add_class_products,
-    add_products,
-    copies,
-    joined_batches,
-)
+from evergrow.estimators.sums.gram import add_class_products, add_products, copy_columns
 from evergrow.foundation.labels import GONE
-
-__all__ = ["FEW", "WAITING", "ForgetError", "Moments"]
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
 
-# Single examples wait until there are this many; half of them then join the Gram matrix in one
-# matrix product. The other half stays at hand for whoever follows example by example.
+# Single examples wait until there are this many. Half of them are then added to the Gram matrix
+# in one matrix product; the other half stays available for solvers that follow the examples.
 WAITING = 256
-# Batches of this many rows join at once.
+# Batches of this many rows are added at once.
 FEW = 32
 
-# What forgotten examples may leave behind, relative to the sums they were part of last, and to the
-# largest sums there ever were.
-_ROUNDING = 1e-9
-_RESIDUE = 1e-14
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Rows of features with the column of their class and their weight."""
+
+    rows: Floats
+    codes: Codes
+    weights: Floats
+    # -1 to subtract the batch from sums.
+    sign: int = 1
+    # Identifies the sums that end with this batch.
+    token: object = field(default_factory=object)
+
+    @classmethod
+    def of(cls, rows: Floats, codes: Codes, weights: Floats | None = None) -> Batch:
+        """Make a batch; the weights default to 1."""
+        return cls(rows, codes, np.ones(len(rows)) if weights is None else weights)
+
+    @cached_property
+    def roots(self) -> Floats:
+        """Square roots of the weights."""
+        return np.sqrt(self.weights)
+
+    @cached_property
+    def scaled(self) -> Floats:
+        """Rows times the square roots of their weights."""
+        return self.rows if (self.weights == 1.0).all() else self.rows * self.roots[:, None]
+
+    def at(self, places: npt.NDArray[Any]) -> Batch:
+        """Return the examples at some places."""
+        return Batch(self.rows[places], self.codes[places], self.weights[places], self.sign)
+
+    def negated(self) -> Batch:
+        """Return the batch with the sign that subtracts it."""
+        return Batch(self.rows, self.codes, self.weights, sign=-1)
+
+    def places_by_class(self) -> Iterator[tuple[int, npt.NDArray[np.intp]]]:
+        """Yield the column and the places of each class that occurs, in column order."""
+        # Sorted once: a search per class would take time proportional to rows times classes.
+        order = np.argsort(self.codes, kind="stable")
+        columns, counts = np.unique(self.codes, return_counts=True)
+        last = 0
+        for column, count in zip(columns.tolist(), counts.tolist(), strict=True):
+            first, last = last, last + count
+            yield column, order[first:last]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +93,11 @@ class Moments:
     class_settled : tuple of ndarray or None
         The same per class; None if not wanted.
     peak : float
-        The largest that ``sum w x.x`` over all examples ever was: rounding is relative to it.
+        Largest value that ``sum w x.x`` over all examples ever had: rounding is relative to it.
     waiting : tuple of Batch
         The latest examples, not yet in ``settled``.
     token : object
-        Names the sums without the waiting examples.
+        Identifies the sums without the waiting examples.
     """
 
     class_sums: tuple[Floats, ...]
@@ -81,7 +114,7 @@ class Moments:
     def none(
         cls, n_features: int, n_classes: int, *, gram: bool, per_class: bool = False
     ) -> Moments:
-        """No examples yet."""
+        """Return the sums over no examples."""
         square = (n_features, n_features)
         return cls(
             tuple(np.zeros(n_features) for _ in range(n_classes)),
@@ -124,7 +157,7 @@ class Moments:
 
     @cached_property
     def means(self) -> Floats:
-        """Class means, Eq. (1) of Ristin 2014; zero for a class without examples."""
+        """Class means [Ristin2014 Eq. 1]; zero for a class without examples."""
         weights = self.class_weights[:, None]
         return np.divide(self.sums, weights, out=np.zeros_like(self.sums), where=weights > 0)
 
@@ -141,13 +174,13 @@ class Moments:
         return gram
 
     def check_finite(self) -> None:
-        """Raise a ``ValueError`` if the sums are too large, or too unequal, to compute with."""
+        """Raise a ``ValueError`` if the sums overflow or the weights differ too much."""
         known = self.class_weights > 0
         with np.errstate(over="ignore"):
             shares = self.weight / self.class_weights[known]
         if not (np.isfinite(self.class_squares).all() and np.isfinite(shares).all()):
             raise ValueError(
-                "the weighted examples are too large, or their weights too unequal, to add up"
+                "the weighted examples are too large to add up, or their weights differ too much"
             )
 
     @property
@@ -161,9 +194,9 @@ class Moments:
         return diagonal
 
     def follow(self, token: object) -> tuple[Batch, ...] | None:
-        """What was added since the sums that the token names; None if that is too long ago."""
+        """Return what was added since the sums with this token; None if that is too long ago."""
         tokens = [self.token, *(batch.token for batch in self.waiting)]
-        # From the end: it is nearly always the last one or the one before.
+        # From the end: the token is nearly always the last one or the one before.
         for place in range(len(tokens) - 1, -1, -1):
             if tokens[place] is token:
                 return self.waiting[place:]
@@ -171,11 +204,11 @@ class Moments:
 
     @property
     def latest(self) -> object:
-        """Names these sums."""
+        """Identifies these sums."""
         return self.waiting[-1].token if self.waiting else self.token
 
     def with_classes(self, n_classes: int) -> Moments:
-        """As many classes as this; new ones have no examples."""
+        """Append classes without examples until there are this many [Camoriano2017 Eq. 20]."""
         n_new = n_classes - self.n_classes
         if not n_new:
             return self
@@ -193,21 +226,11 @@ class Moments:
         )
 
     def add(self, batch: Batch) -> Moments:
-        """With more examples; their classes must be known."""
+        """Add examples of known classes [Camoriano2017 Eq. 18, 19]."""
         return self._add_few(batch) if len(batch.rows) < FEW else self.add_all([batch])
 
-    def subtract(self, batches: Iterable[Batch]) -> Moments:
-        """Without these examples; a ``ForgetError`` if they cannot have been learnt."""
-        left, columns = self, set[int]()
-        for batch in batches:
-            left._check_learnt(batch)
-            left = left.add(Batch(batch.rows, batch.codes, batch.weights, sign=-1))
-            columns.update(np.unique(batch.codes).tolist())
-        left._check_plausible(self, sorted(columns))
-        return left._without_residue()
-
     def _add_few(self, batch: Batch) -> Moments:
-        added = self._with_sums([batch])
+        added = self.with_sums([batch])
         if self.settled is None:
             return added
         waiting = (*self.waiting, batch)
@@ -215,7 +238,7 @@ class Moments:
             return replace(added, waiting=waiting)
         n_old = max(1, len(waiting) // 2)
         old, recent = waiting[:n_old], waiting[n_old:]
-        settled, class_settled = added._settle(old)
+        settled, class_settled = added.settle(old)
         return replace(
             added,
             settled=settled,
@@ -225,72 +248,61 @@ class Moments:
         )
 
     def add_all(self, batches: Iterable[Batch]) -> Moments:
-        """With many more examples, a batch at a time."""
-        # One new Gram matrix for all of them, nobody else's until it is whole.
-        gram, class_grams = self._settle(self.waiting)
+        """Add many examples, a batch at a time."""
+        # All batches are added to one new Gram matrix, which is not shared until it is complete.
+        gram, class_grams = self.settle()
         if gram is self.settled:
             gram = None if gram is None else gram.copy()
-        class_grams = copies(class_grams, range(self.n_classes))
+        class_grams = copy_columns(class_grams, range(self.n_classes))
         added = replace(self, waiting=(), token=object())
         for batch in batches:
-            added = added._with_sums([batch])
+            added = added.with_sums([batch])
             if gram is not None:
                 add_products(gram, batch)
             if class_grams is not None:
                 add_class_products(class_grams, batch)
         return replace(added, settled=gram, class_settled=class_grams)
 
-    def moved(self, batch: Batch, codes: Codes) -> Moments:
-        """With these examples in other classes; their products stay as they are."""
-        self._check_learnt(batch)
-        to = Batch(batch.rows, codes, batch.weights)
-        gone = Batch(batch.rows, batch.codes, batch.weights, sign=-1)
-        changed = self._renamed()._with_sums([gone, to])
-        changed._check_plausible(self, sorted(np.unique(batch.codes).tolist()))
-        if changed.class_settled is not None:
-            grams = copies(changed.class_settled, {*batch.codes.tolist(), *codes.tolist()}) or ()
-            add_class_products(grams, gone)
-            add_class_products(grams, to)
-            changed = replace(changed, class_settled=grams)
-        return replace(changed, peak=self.peak)._without_residue()
-
-    def _renamed(self) -> Moments:
-        """The same sums under names that nobody knows: whoever follows them has to begin anew."""
+    def with_new_tokens(self) -> Moments:
+        """Return the same sums with tokens that no solver knows, so that solvers start again."""
         if self.class_settled is None:
             waiting = tuple(replace(batch, token=object()) for batch in self.waiting)
             return replace(self, waiting=waiting, token=object())
-        # Waiting examples would join the matrices of the classes they were in.
-        gram, class_grams = self._settle(self.waiting)
+        # Waiting examples would be added to the matrices of their former classes.
+        gram, class_grams = self.settle()
         return replace(self, settled=gram, class_settled=class_grams, waiting=(), token=object())
 
     def without_empty(self) -> Moments:
-        """The same sums without the columns of classes that have no examples."""
+        """Leave out the columns of classes without examples."""
         present = self.class_examples > 0
         if present.all():
             return self
         columns = np.where(present, np.cumsum(present) - 1, GONE)
         return self.relabel(columns.tolist(), int(present.sum()))
 
-    def settled_grams(self) -> tuple[Floats | None, tuple[Floats, ...] | None]:
-        """Gram matrix over all examples, and per class; None where they are not kept."""
-        return self._settle(self.waiting)
+    def settle(
+        self, batches: Sequence[Batch] | None = None
+    ) -> tuple[Floats | None, tuple[Floats, ...] | None]:
+        """Return the Gram matrix, and those per class, with waiting examples added.
 
-    def _settle(self, batches: Sequence[Batch]) -> tuple[Floats | None, tuple[Floats, ...] | None]:
-        """Gram matrices with waiting examples in them; new ones if there are any."""
+        ``batches`` defaults to all that wait. The matrices are new ones if there are any batches,
+        and None where they are not kept.
+        """
+        batches = self.waiting if batches is None else batches
         if self.settled is None or not batches:
             return self.settled, self.class_settled
-        few = joined_batches(batches)
+        few = _join(batches)
         gram = self.settled.copy()
         columns = {c for batch in few for c in np.unique(batch.codes).tolist()}
-        class_grams = copies(self.class_settled, columns)
+        class_grams = copy_columns(self.class_settled, columns)
         for batch in few:
             add_products(gram, batch)
             if class_grams is not None:
                 add_class_products(class_grams, batch)
         return gram, class_grams
 
-    def _with_sums(self, batches: Iterable[Batch]) -> Moments:
-        """With the examples in every sum but the Gram matrix."""
+    def with_sums(self, batches: Iterable[Batch]) -> Moments:
+        """Add examples to every sum but the Gram matrices."""
         sums = list(self.class_sums)
         weights, examples = self.class_weights.copy(), self.class_examples.copy()
         squares = self.class_squares.copy()
@@ -310,60 +322,13 @@ class Moments:
             peak=max(self.peak, float(squares.sum())),
         )
 
-    def _check_learnt(self, batch: Batch) -> None:
-        n_gone = np.bincount(batch.codes, minlength=self.n_classes)
-        weight_gone = np.bincount(batch.codes, batch.weights, minlength=self.n_classes)
-        too_many = np.flatnonzero(n_gone > self.class_examples)
-        if len(too_many):
-            c = int(too_many[0])
-            raise ForgetError(
-                c, f"{self.class_examples[c]} examples were learnt, {n_gone[c]} are to be forgotten"
-            )
-        limit = self.class_weights * (1 + _ROUNDING)
-        too_heavy = np.flatnonzero(weight_gone > limit)
-        if len(too_heavy):
-            c = int(too_heavy[0])
-            raise ForgetError(
-                c,
-                f"examples of weight {self.class_weights[c]:g} were learnt, "
-                f"of weight {weight_gone[c]:g} are to be forgotten",
-            )
-
-    def _check_plausible(self, before: Moments, columns: Sequence[int]) -> None:
-        """What is left of these classes must be sums of some examples."""
-        for c in columns:
-            scale = max(_ROUNDING * before.class_squares[c], _RESIDUE * before.peak)
-            # Of no examples every sum is nothing; of any, sum w x.x >= |sum w x|^2 / sum w.
-            left, weight = self.class_sums[c], self.class_weights[c]
-            least = float(left @ left) / weight if self.class_examples[c] and weight > 0 else 0.0
-            none_left = not self.class_examples[c] and abs(self.class_squares[c]) > scale
-            if none_left or self.class_squares[c] < least - scale:
-                raise ForgetError(c, "these are not the examples that were learnt")
-        if self.settled is not None:
-            allowed = max(_ROUNDING * before.diagonal.max(), _RESIDUE * before.peak)
-            if self.diagonal.min() < -allowed:
-                raise ForgetError(columns[0], "these are not the examples that were learnt")
-
-    def _without_residue(self) -> Moments:
-        """Nothing of classes without examples, where rounding leaves next to nothing."""
-        empty = self.class_examples == 0
-        if not empty.any():
-            return replace(self, class_squares=np.maximum(self.class_squares, 0.0))
-        sums = zip(self.class_sums, empty.tolist(), strict=True)
-        return replace(
-            self,
-            class_sums=tuple(np.zeros_like(total) if none else total for total, none in sums),
-            class_weights=np.where(empty, 0.0, self.class_weights),
-            class_squares=np.where(empty, 0.0, np.maximum(self.class_squares, 0.0)),
-        )
-
     def relabel(self, columns: Sequence[int], n_classes: int) -> Moments:
-        """Class ``k`` becomes class ``columns[k]``; those given one column become one class.
+        """Turn class ``k`` into class ``columns[k]``; classes with the same column become one.
 
-        A column of -1 leaves a class out. Where there is a Gram matrix, it can be taken out of that
-        only if the matrix is kept per class or the class has no examples.
+        A column of -1 leaves a class out. If there is a Gram matrix, this needs the Gram matrices
+        per class, unless the class has no examples.
         """
-        gram, class_grams = self._settle(self.waiting)
+        gram, class_grams = self.settle()
         sums = [np.zeros(self.n_features) for _ in range(n_classes)]
         grams = None if class_grams is None else [np.zeros_like(class_grams[0])] * n_classes
         for k, column in enumerate(columns):
@@ -385,10 +350,10 @@ class Moments:
         return Moments(tuple(sums), weights, examples, squares, gram, per_class, self.peak)
 
     def merged(self, other: Moments, columns: Sequence[int], n_classes: int) -> Moments:
-        """Sums over the examples of both; class ``k`` of the other is ``columns[k]`` here."""
+        """Add the sums of another; its class ``k`` is class ``columns[k]`` here."""
         mine = self.with_classes(n_classes)
         theirs = other.relabel(columns, n_classes)
-        gram, class_grams = mine._settle(mine.waiting)
+        gram, class_grams = mine.settle()
         both = None
         if class_grams is not None and theirs.class_settled is not None:
             both = tuple(a + b for a, b in zip(class_grams, theirs.class_settled, strict=True))
@@ -403,15 +368,19 @@ class Moments:
         )
 
 
-class ForgetError(ValueError):
-    """Examples of a class cannot be taken out; the caller knows the class's name."""
-
-    def __init__(self, column: int, reason: str) -> None:
-        super().__init__(reason)
-        self.column = column
-
-
 def _summed(values: npt.NDArray[Any], place: npt.NDArray[Any], n_classes: int) -> Any:
     sums = np.zeros(n_classes, dtype=values.dtype)
     np.add.at(sums, place[place >= 0], values[place >= 0])
     return sums
+
+
+def _join(batches: Sequence[Batch]) -> list[Batch]:
+    """Join many small batches into one per sign."""
+    joined = []
+    for sign in (1, -1):
+        some = [batch for batch in batches if batch.sign == sign]
+        if some:
+            rows = np.concatenate([batch.rows for batch in some])
+            codes = np.concatenate([batch.codes for batch in some])
+            joined.append(Batch(rows, codes, np.concatenate([b.weights for b in some]), sign))
+    return joined

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import cast
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.research.experiments.experiment import Experiment
 
 
@@ -108,11 +109,11 @@ def _expand(name: str) -> tuple[str, ...]:
             return paper.names
         for illustration in paper.illustrations:
             if name == illustration.name:
-                raise ValueError(f"{name} is {illustration.why}: it has nothing to measure")
+                raise InvalidInputError(f"{name} is {illustration.why}: it has nothing to measure")
     if name not in experiment_names():
         near = get_close_matches(name, experiment_names(), 3)
         hint = f"did you mean {' or '.join(near)}?" if near else "evergrow experiment --list"
-        raise ValueError(f"there is no experiment {name!r}: {hint}")
+        raise InvalidInputError(f"there is no experiment {name!r}: {hint}")
     return (name,)
 
 

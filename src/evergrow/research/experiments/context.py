@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.research.datasets import Dataset, load_dataset
 from evergrow.research.experiments.experiment import Run, Source
 
@@ -44,7 +45,7 @@ class ExperimentContext:
 
     def __post_init__(self) -> None:
         if self.data is not None and not self.sources:
-            raise ValueError("this experiment generates its own data: leave data=None")
+            raise InvalidInputError("this experiment generates its own data: leave data=None")
 
     @property
     def missing_files(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evergrow.foundation.atomic import written_whole
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.version import __version__
 from evergrow.research.experiments.context import ExperimentContext
@@ -116,7 +117,7 @@ def _check_replacing(record: Path, context: ExperimentContext) -> None:
     except (ValueError, KeyError, TypeError):
         return
     if not was_quick:
-        raise ValueError(
+        raise InvalidInputError(
             f"{record.name} is from a full run that a quick run would replace: name another folder"
         )
 

@@ -12,6 +12,8 @@ import struct
 from collections.abc import Callable
 
 # What makes a browser, an interpreter or a viewer treat a file as a document.
+from evergrow.foundation.errors import InvalidInputError
+
 _MARKUP = re.compile(rb"<(?:script|html|svg|iframe|!doctype)[\s>/]|<\?php", re.IGNORECASE)
 _PDF_START = b"%PDF-"
 # PDF viewers look for the start within this many bytes.
@@ -44,18 +46,20 @@ def check_not_polyglot(content: bytes, image_format: str) -> None:
     markup = _MARKUP.search(content)
     if markup is not None:
         found = markup.group().decode()
-        raise ValueError(f"it is an image and markup at once: it contains {found!r}")
+        raise InvalidInputError(f"it is an image and markup at once: it contains {found!r}")
     if _PDF_START in content[:_PDF_REACH]:
-        raise ValueError("it is an image and a PDF document at once")
+        raise InvalidInputError("it is an image and a PDF document at once")
     if _is_zip(content):
-        raise ValueError("it is an image and a ZIP archive at once")
+        raise InvalidInputError("it is an image and a ZIP archive at once")
     find_end = _ENDS.get(image_format)
     if find_end is None:
         return
     end = find_end(content)
     rest = content[end:]
     if rest and not any(trailer.match(rest) for trailer in _ALLOWED_TRAILERS):
-        raise ValueError(f"{len(rest)} bytes that are not an image follow the end of the image")
+        raise InvalidInputError(
+            f"{len(rest)} bytes that are not an image follow the end of the image"
+        )
 
 
 def _is_zip(content: bytes) -> bool:
@@ -76,7 +80,7 @@ def _end_of_jpeg(content: bytes) -> int:
     while True:
         marker = _JPEG_MARKER.search(content, place)
         if marker is None:
-            raise ValueError("the JPEG file is truncated: it has no end marker")
+            raise InvalidInputError("the JPEG file is truncated: it has no end marker")
         kind, place = content[marker.end() - 1], marker.end()
         if kind == _JPEG_END:
             return place
@@ -93,7 +97,7 @@ def _end_of_png(content: bytes) -> int:
         place += 12 + size
         if kind == b"IEND":
             return place
-    raise ValueError("the PNG file is truncated: it has no end chunk")
+    raise InvalidInputError("the PNG file is truncated: it has no end chunk")
 
 
 def _end_of_gif(content: bytes) -> int:
@@ -107,9 +111,9 @@ def _end_of_gif(content: bytes) -> int:
         elif kind == 0x21:
             place += 2
         else:
-            raise ValueError("the GIF file is damaged: it has an unknown block")
+            raise InvalidInputError("the GIF file is damaged: it has an unknown block")
         place = _end_of_blocks(content, place)
-    raise ValueError("the GIF file is truncated: it has no trailer")
+    raise InvalidInputError("the GIF file is truncated: it has no trailer")
 
 
 def _palette_bytes(packed: int) -> int:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.workspace.changes.transaction import MOST_TOGETHER
 from evergrow.workspace.names import NAME_PATTERN
 
@@ -70,7 +71,7 @@ class RelabelBody(RequestBody):
     @classmethod
     def _require_name(cls, label: str | None) -> str:
         if label is None:
-            raise ValueError("an example must have a label")
+            raise InvalidInputError("an example must have a label")
         return label
 
 

@@ -14,6 +14,7 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidTypeError
 from evergrow.vision.embedding import Embedder, Preprocessing
 from evergrow.vision.embedding.networks import OnnxNetwork
 
@@ -31,7 +32,7 @@ def single_threaded_network(embedder: Embedder) -> OnnxNetwork:
     single.n_jobs = 1
     network = single.network()
     if not isinstance(network, OnnxNetwork):
-        raise TypeError("the service needs an embedder with an ONNX model, not a callable")
+        raise InvalidTypeError("the service needs an embedder with an ONNX model, not a callable")
     return network
 
 

@@ -13,7 +13,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.errors import InvalidTypeError, ModelFileError
 from evergrow.foundation.labels import ClassList
 from evergrow.storage.modelfile import (
     Build,
@@ -79,7 +79,7 @@ class Kept:
         parameters = plain_parameters(estimator.get_params(deep=False))
         for name, value in parameters.items():
             if not isinstance(value, _PLAIN):
-                raise TypeError(
+                raise InvalidTypeError(
                     f"{name} of {self.kind.__name__} cannot be saved, only None, True, False, "
                     f"numbers and strings can; got {value!r}"
                 )

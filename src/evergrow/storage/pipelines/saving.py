@@ -8,7 +8,7 @@ from typing import Any
 import numpy.typing as npt
 from sklearn.pipeline import Pipeline
 
-from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.errors import InvalidTypeError, ModelFileError
 from evergrow.storage.files import write_model
 from evergrow.storage.modelfile import Build, arrays_inside, common_header, parameters_of
 from evergrow.storage.pipelines.kept import KEPT
@@ -62,7 +62,7 @@ def to_file(model: Any) -> tuple[dict[str, Any], Tensors]:
     if kept is not None and type(model) is kept.kind:
         return kept.to_file(model)
     if not type(model).__module__.startswith("evergrow.") or not hasattr(model, "_to_file"):
-        raise TypeError(
+        raise InvalidTypeError(
             f"{type(model).__name__} cannot be saved: only Evergrow's own estimators, "
             f"{', '.join(KEPT)} of scikit-learn and pipelines of these can"
         )
@@ -79,7 +79,7 @@ def from_file(header: Any, tensors: Tensors, build: Build, prefix: str) -> Any:
 
 def _pipeline_to_file(pipeline: Pipeline) -> tuple[dict[str, Any], Tensors]:
     if pipeline.transform_input is not None:
-        raise TypeError("a pipeline with transform_input cannot be saved")
+        raise InvalidTypeError("a pipeline with transform_input cannot be saved")
     steps: list[tuple[str, Any]] = []
     tensors: Tensors = {}
     for place, (name, step) in enumerate(pipeline.steps):
@@ -89,7 +89,7 @@ def _pipeline_to_file(pipeline: Pipeline) -> tuple[dict[str, Any], Tensors]:
         try:
             header, arrays = to_file(step)
         except TypeError as error:
-            raise TypeError(f"step {name!r} of the pipeline: {error}") from error
+            raise InvalidTypeError(f"step {name!r} of the pipeline: {error}") from error
         steps.append((name, header))
         tensors |= {f"{place}/{key}": array for key, array in arrays.items()}
     # Where results are cached is a matter of this machine.

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import ShardError
+from evergrow.foundation.errors import InvalidInputError, ShardError
 
 # Temporary files; the next writer removes leftovers.
 TEMPORARY_NAME = re.compile(r"\.evergrow-[0-9a-f]{16}\.tmp")
@@ -170,7 +170,7 @@ def write_temporary(
 
 def _check_complete(n_bytes: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
     if n_bytes != dtype.itemsize * math.prod(shape):
-        raise ValueError(f"the parts do not make an array of shape {shape}")
+        raise InvalidInputError(f"the parts do not make an array of shape {shape}")
 
 
 # The exponent bits of half precision, all set in NaN and infinity.

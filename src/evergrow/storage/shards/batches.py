@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import ShardError
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError, ShardError
 from evergrow.foundation.ragged import RaggedArray
 from evergrow.storage.shards.images import ShardImages
 from evergrow.storage.shards.labels import ShardLabels
@@ -53,16 +53,16 @@ class RowBatch:
             raise
         except ValueError as error:
             # Lists of different lengths are not a matrix.
-            raise ValueError(f"{expected}, got a {type(X).__name__}: {error}") from error
+            raise InvalidInputError(f"{expected}, got a {type(X).__name__}: {error}") from error
         if rows.ndim != 2 or rows.dtype.kind not in "biuf":
-            raise ValueError(f"{expected}, got {rows.dtype} of shape {rows.shape}")
+            raise InvalidInputError(f"{expected}, got {rows.dtype} of shape {rows.shape}")
         try:
             incoming = cls(rows, None if y is None else label_values(y), offsets)
         except (TypeError, ValueError) as error:
             raise type(error)(f"{what}: {error}") from error
         if incoming.labels is not None and len(incoming.labels) != incoming.n_items:
             kind = "rows" if offsets is None else "images"
-            raise ValueError(
+            raise InvalidInputError(
                 f"{what} has {incoming.n_items} {kind} but {len(incoming.labels)} labels"
             )
         return incoming
@@ -71,20 +71,20 @@ class RowBatch:
         """Convert the rows to another type; an error if that is inexact, unless ``rounded``."""
         rows = self.rows
         if not np.isfinite(rows).all():
-            raise ValueError(f"{what} holds numbers that are NaN or infinite")
+            raise InvalidInputError(f"{what} holds numbers that are NaN or infinite")
         advice = f"use dtype={dtype.name!r} to round it"
         # Other types may still hold numbers that float64 represents exactly.
         if not rounded and not np.can_cast(rows.dtype, dtype, "safe") and dtype != _WIDEST:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{what} is of type {rows.dtype}, the shards are of type {dtype.name}, "
                 f"which does not hold it exactly: {advice}"
             )
         with np.errstate(over="ignore"):
             rows = rows.astype(dtype, copy=False)
         if not np.isfinite(rows).all():
-            raise ValueError(f"{what} holds numbers too large for {dtype.name}")
+            raise InvalidInputError(f"{what} holds numbers too large for {dtype.name}")
         if not rounded and not _is_exact(self.rows, rows):
-            raise ValueError(
+            raise InvalidInputError(
                 f"{what} holds numbers of type {self.rows.dtype} that {dtype.name} does not hold "
                 f"exactly: {advice}"
             )
@@ -93,7 +93,7 @@ class RowBatch:
     def with_origins(self, origins: npt.NDArray[np.uint8]) -> RowBatch:
         """Return the batch with hashes of the origins."""
         if origins.shape != (self.n_items, ORIGIN_BYTES):
-            raise ValueError(f"there must be {ORIGIN_BYTES} bytes per image or row")
+            raise InvalidInputError(f"there must be {ORIGIN_BYTES} bytes per image or row")
         return RowBatch(self.rows, self.labels, self.offsets, origins)
 
 
@@ -127,19 +127,21 @@ def label_values(y: Any) -> list[Any]:
     present = [value for value in values if value is not None]
     odd = next((value for value in present if type(value) not in (int, str)), None)
     if odd is not None:
-        raise TypeError(
+        raise InvalidTypeError(
             f"labels must be integers or strings, or None for a missing one, got {odd!r:.80}"
         )
     if len({type(value) for value in present}) > 1:
         # NumPy would silently convert 1 to "1" and merge the two classes.
-        raise TypeError("labels must be all strings or all numbers, or None for a missing one")
+        raise InvalidTypeError(
+            "labels must be all strings or all numbers, or None for a missing one"
+        )
     return values
 
 
 def _listed(y: Any) -> list[Any]:
     """Convert labels to a list of Python values."""
     if not isinstance(y, (list, tuple, ShardLabels)) and np.ndim(y) != 1:
-        raise ValueError(f"labels must be a flat list, got {np.ndim(y)} dimensions")
+        raise InvalidInputError(f"labels must be a flat list, got {np.ndim(y)} dimensions")
     if hasattr(y, "isna"):
         # NumPy would convert the integers of pandas to floats if one is missing.
         pairs = zip(y.tolist(), y.isna().tolist(), strict=True)

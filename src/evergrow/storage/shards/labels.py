@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 # The code of a missing label.
+from evergrow.foundation.errors import InvalidInputError
+
 UNLABELLED = -1
 
 Codes = npt.NDArray[np.int32]
@@ -60,7 +62,7 @@ class ShardLabels:
         """Raise an error if labels are missing."""
         if self.n_unlabelled:
             first = int(np.argmax(self.codes == UNLABELLED))
-            raise ValueError(
+            raise InvalidInputError(
                 f"{self.n_unlabelled} of {len(self)} labels are missing, the first at index "
                 f"{first}: select the labelled rows or images with "
                 "numpy.flatnonzero(shards.labels.codes >= 0)"
@@ -75,7 +77,9 @@ class ShardLabels:
     ) -> npt.NDArray[Any]:
         """Return the labels; an error if some are missing."""
         if copy is False:
-            raise ValueError("labels stored as indices cannot become an array without a copy")
+            raise InvalidInputError(
+                "labels stored as indices cannot become an array without a copy"
+            )
         self.check_all_labelled()
         labels: npt.NDArray[Any] = self.classes[self.codes]
         return labels if dtype is None else labels.astype(dtype)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.engine import Engine, Job, Task
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.storage.shards.reader import ShardPart, Shards
 from evergrow.storage.shards.rows import StoredRows
 
@@ -52,7 +53,7 @@ class RowPart:
         if self.shard is not None:
             return self.shard.read()
         if matrix is None:
-            raise ValueError("rows outside of shards need their matrix")
+            raise InvalidInputError("rows outside of shards need their matrix")
         if isinstance(matrix, StoredRows):
             return matrix.choose(np.arange(self.first, self.last))
         return matrix[self.rows]
@@ -108,7 +109,7 @@ def run_and_stack(
             whole = np.empty((parts[-1].last, *rows.shape[1:]), dtype=rows.dtype)
         whole[parts[place].rows] = rows
     if whole is None:
-        raise ValueError("there must be at least one part")
+        raise InvalidInputError("there must be at least one part")
     return whole
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import ShardError
+from evergrow.foundation.errors import InvalidInputError, ShardError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.progress import progress_bar
 from evergrow.storage.shards.array_files import ArrayFile, check_content, check_once
@@ -156,7 +156,7 @@ class Shards(StoredRows):
     def images(self) -> ShardImages:
         """The rows of each image; an error if every row is an example of its own."""
         if self.offsets is None:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{str(self.path)!r} has no images of several rows: every row is an example"
             )
         return ShardImages(self, self.offsets)

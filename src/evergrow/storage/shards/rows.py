@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 # Rows of a block where nobody says how many.
+from evergrow.foundation.errors import InvalidInputError
+
 _BLOCK_BYTES = 8 << 20
 
 Numbers = npt.NDArray[np.int64]
@@ -63,7 +65,7 @@ class StoredRows(metaclass=ABCMeta):
     ) -> npt.NDArray[Any]:
         """Read all rows into memory."""
         if copy is False:
-            raise ValueError("rows on disk cannot become an array without a copy")
+            raise InvalidInputError("rows on disk cannot become an array without a copy")
         wanted = self.dtype
         if dtype is not None:
             # As NumPy converts: text, say, gets the length that it needs.

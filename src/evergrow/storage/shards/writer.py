@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.atomic import sync_folder
-from evergrow.foundation.errors import ShardError
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError, ShardError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import Choice, Integer, Nothing, check_parameters
 from evergrow.storage.shards.batches import RowBatch, smallest_dtype
@@ -199,7 +199,7 @@ class ShardWriter:
         its rows.
         """
         if not batch.rows.shape[1]:
-            raise ValueError(f"{what} has no features")
+            raise InvalidInputError(f"{what} has no features")
         if self._dtype is None:
             self._dtype = smallest_dtype(batch.rows.dtype)
         self._check_goes_with(batch, what)
@@ -221,9 +221,11 @@ class ShardWriter:
         elif known is not None:
             expected, ragged = known.n_features, known.is_ragged
         if width != expected:
-            raise ValueError(f"{what} has {width} features, the shards have {expected}")
+            raise InvalidInputError(f"{what} has {width} features, the shards have {expected}")
         if ragged != (batch.offsets is not None):
-            raise ValueError(f"{what} has {_KINDS[not ragged]}, the shards have {_KINDS[ragged]}")
+            raise InvalidInputError(
+                f"{what} has {_KINDS[not ragged]}, the shards have {_KINDS[ragged]}"
+            )
 
     def codes_of(self, labels: list[Any], what: str) -> npt.NDArray[np.int32]:
         """Return the indices of labels in the list of classes, and append new classes."""
@@ -234,20 +236,20 @@ class ShardWriter:
         try:
             found = np.array(present, dtype=np.str_ if type(present[0]) is str else np.int64)
         except OverflowError as error:
-            raise ValueError(f"{what} has a label too large for 64 bits") from error
+            raise InvalidInputError(f"{what} has a label too large for 64 bits") from error
         if found.tolist() != present:
-            raise ValueError(f"{what} has a label that ends in a null character")
+            raise InvalidInputError(f"{what} has a label that ends in a null character")
         known = self.classes
         try:
             self.classes, placed = ClassList.of(found) if known is None else known.extend(found)
         except TypeError as error:
-            raise TypeError(f"{what}: {error}") from error
+            raise InvalidTypeError(f"{what}: {error}") from error
         codes[[label is not None for label in labels]] = placed
         return codes
 
     def _write(self, pieces: list[Piece]) -> None:
         if self._dtype is None:
-            raise ValueError("there are no rows yet")
+            raise InvalidInputError("there are no rows yet")
         counts: dict[str, int] = {}
         for piece in pieces:
             if piece.source is not None:
@@ -282,7 +284,7 @@ class ShardWriter:
                 self._write(pieces)
         if not self._finished:
             if self.manifest is None and all_rows:
-                raise ValueError("there are no rows to write")
+                raise InvalidInputError("there are no rows to write")
             return
         finished, self._finished = self._finished, []
         shards = self._named([files for files, _ in finished])
@@ -332,7 +334,7 @@ class ShardWriter:
 
     def _manifest_with(self, new: list[Shard], sources: list[dict[str, int]]) -> Manifest:
         if self._packer is None or self._dtype is None:
-            raise ValueError("there are no rows yet")
+            raise InvalidInputError("there are no rows yet")
         known = self.manifest
         counts = {} if known is None else {s.sha256: s.rows for s in known.sources}
         for found in sources:

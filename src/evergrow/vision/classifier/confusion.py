@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.atomic import written_whole
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.naming import printable
 
 # With more classes, the numbers or names would overlap.
@@ -55,7 +56,9 @@ def draw_confusion(
     """
     target = Path(path)
     if target.suffix.lower() not in _FORMATS:
-        raise ValueError(f"the file name must end in {' or '.join(_FORMATS)}, got {target.name!r}")
+        raise InvalidInputError(
+            f"the file name must end in {' or '.join(_FORMATS)}, got {target.name!r}"
+        )
     names = [printable(str(one)) for one in np.asarray(classes)]
     table, answers = np.asarray(counts), names
     if rejected is not None and np.any(rejected):

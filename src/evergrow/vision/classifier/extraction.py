@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from evergrow.foundation.errors import BadImage
+from evergrow.foundation.errors import BadImage, InvalidInputError
 from evergrow.foundation.labels import ClassList, check_label_types
 from evergrow.vision.images import Extraction, find_labelled, iterate_images
 from evergrow.vision.images.folders import raise_first
@@ -36,7 +36,7 @@ def list_sources(images: Any) -> list[Any]:
     check_sources(images)
     sources = [_read_open_file(source) for source in images]
     if not sources:
-        raise ValueError("there must be at least one image")
+        raise InvalidInputError("there must be at least one image")
     return sources
 
 
@@ -56,7 +56,9 @@ def labelled_sources(
     """
     if y is None:
         if not isinstance(images, (str, os.PathLike)):
-            raise ValueError("images without labels must be a folder with one subfolder per class")
+            raise InvalidInputError(
+                "images without labels must be a folder with one subfolder per class"
+            )
         found = find_labelled(images)
         if on_error == "raise":
             raise_first(found.unreadable)
@@ -67,7 +69,7 @@ def labelled_sources(
     check_label_types(y)
     sources, labels = list_sources(images), np.asarray(y)
     if labels.ndim != 1 or len(labels) != len(sources):
-        raise ValueError(
+        raise InvalidInputError(
             f"y must have one label per image, {len(sources)}; got the shape {labels.shape}"
         )
     return sources, labels, ()
@@ -100,7 +102,7 @@ def extract(features: Any, sources: list[Any], on_error: str) -> Extraction:
     # Learners take dense rows.
     dense = matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix)
     if dense.ndim != 2 or len(dense) != len(found.kept):
-        raise ValueError(
+        raise InvalidInputError(
             f"{type(features).__name__} must return one row per image, {len(found.kept)}; "
             f"got the shape {dense.shape}"
         )
@@ -146,4 +148,4 @@ def _stack(matrices: Sequence[Any]) -> Any:
 def check_not_empty(kept: npt.NDArray[np.int64], sources: list[Any]) -> None:
     """Raise a ``ValueError`` if no image could be read."""
     if not len(kept):
-        raise ValueError(f"none of the {len(sources)} images could be read")
+        raise InvalidInputError(f"none of the {len(sources)} images could be read")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.classifier.learner import GrowingClassifier
-from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.labels import ClassList, as_classes
 from evergrow.storage.modelfile import check_array, class_list, leave_out_machine
 from evergrow.storage.pipelines import from_file, to_file
@@ -124,9 +124,9 @@ class FittedImages:
         """Remove classes."""
         gone = sorted(set(self.labels.columns_of(as_classes(classes).tolist())))
         if not gone:
-            raise ValueError("forget needs at least one class")
+            raise InvalidInputError("forget needs at least one class")
         if len(gone) == len(self.labels):
-            raise ValueError("forget would leave no class: train a new model instead")
+            raise InvalidInputError("forget would leave no class: train a new model instead")
         learner, names = copy.deepcopy(self.learner), self.labels.classes[gone]
         if self.rows is None:
             learner.forget(classes=names)

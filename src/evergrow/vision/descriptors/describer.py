@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from evergrow.estimators.classifier.learner import snapshot
 from evergrow.foundation.engine import Arrays, current_engine
-from evergrow.foundation.errors import BadImage, ImageError
+from evergrow.foundation.errors import BadImage, ImageError, InvalidInputError
 from evergrow.foundation.naming import name_of
 from evergrow.foundation.ragged import RaggedArray
 from evergrow.vision.descriptors.kinds import Descriptor
@@ -74,7 +74,9 @@ def pair_with_masks(
     if masks is None:
         return ((image, None) for image in images)
     if isinstance(images, Sized) and isinstance(masks, Sized) and len(images) != len(masks):
-        raise ValueError(f"there must be one mask per image, {len(images)}, got {len(masks)}")
+        raise InvalidInputError(
+            f"there must be one mask per image, {len(images)}, got {len(masks)}"
+        )
     return zip(images, masks, strict=True)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision.images.extras import import_extra
 
 RGB = npt.NDArray[np.uint8]
@@ -120,7 +121,7 @@ def _describe_custom(function: Callable[[Rows], Any], image: RGB, boxes: Boxes) 
 def _check_rows(described: Any, n_patches: int) -> Rows:
     rows = np.asarray(described)
     if rows.ndim != 2 or len(rows) != n_patches or rows.dtype.kind not in "biuf":
-        raise ValueError(
+        raise InvalidInputError(
             f"descriptor must return a matrix of numbers with one row per patch, {n_patches}, "
             f"got {rows.dtype} of shape {rows.shape}"
         )
@@ -131,5 +132,5 @@ def check_descriptors(rows: npt.NDArray[Any]) -> Rows:
     """Return descriptors as float32; a ``ValueError`` for values that are invalid or too large."""
     # Comparisons are false for NaN.
     if rows.dtype.kind not in "biuf" or not ((rows >= -MAX_VALUE) & (rows <= MAX_VALUE)).all():
-        raise ValueError(f"descriptors must be finite numbers of at most {MAX_VALUE:g}")
+        raise InvalidInputError(f"descriptors must be finite numbers of at most {MAX_VALUE:g}")
     return rows.astype(np.float32, copy=False)

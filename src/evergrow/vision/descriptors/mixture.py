@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.storage.modelfile import check_array
 from evergrow.vision.descriptors.kinds import MAX_VALUE
 from evergrow.vision.images.extras import import_extra
@@ -88,7 +88,7 @@ class Mixture:
     def project(self, rows: npt.NDArray[Any]) -> Floats:
         """Project descriptors into the space of the Gaussians."""
         if rows.shape[1] != self.n_features:
-            raise ValueError(
+            raise InvalidInputError(
                 f"descriptors must have {self.n_features} values as in fit, got {rows.shape[1]}"
             )
         if self.pca_components is None or self.pca_mean is None:
@@ -136,13 +136,13 @@ def fit_mixture(
     """Learn the projection, then the mixture of the projected descriptors."""
     n_rows, n_features = rows.shape
     if n_pca is not None and n_pca > n_features:
-        raise ValueError(
+        raise InvalidInputError(
             f"n_pca must be at most the length of a descriptor, {n_features}, got {n_pca}; "
             "None uses descriptors without a projection"
         )
     needed = max(n_components, n_pca or 1, 2)
     if n_rows < needed:
-        raise ValueError(
+        raise InvalidInputError(
             f"there are too few descriptors to learn from: {n_components} Gaussians of "
             f"{n_pca or n_features} components need at least {needed}, got {n_rows}"
         )
@@ -157,7 +157,7 @@ def fit_mixture(
     try:
         learnt = learn(np.asarray(projected, np.float64), n_modes=n_components, gm_args=options)
     except ValueError as error:
-        raise ValueError(
+        raise InvalidInputError(
             f"no mixture of {n_components} Gaussians fits the {n_rows} descriptors, perhaps "
             f"because many are equal: use more descriptors or a smaller n_components ({error})"
         ) from error

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Fraction, Integer, Rule, check_parameters
 from evergrow.vision.images.parameters import Instance
 
@@ -59,7 +60,7 @@ class RandomPatches:
         """Raise a ``ValueError`` for an invalid parameter."""
         check_parameters(vars(self), self._rules)
         if self._in_pixels() and self.max_size < self.min_size:
-            raise ValueError(
+            raise InvalidInputError(
                 f"max_size must be at least min_size, {self.min_size}, got {self.max_size}"
             )
 
@@ -151,7 +152,7 @@ class DensePatches:
         """Raise a ``ValueError`` for an invalid parameter."""
         sizes = self._all_sizes()
         if not sizes:
-            raise ValueError("size must have at least one value, got ()")
+            raise InvalidInputError("size must have at least one value, got ()")
         for size in sizes:
             check_parameters({"step": self.step, "size": size}, self._rules)
         if self.n is not None:
@@ -224,18 +225,18 @@ def check_mask(mask: npt.ArrayLike, shape: tuple[int, ...]) -> Mask:
     """Return the mask as an array; a ``ValueError`` if it is empty or of another shape."""
     checked = np.asarray(mask)
     if checked.dtype != np.bool_ or checked.shape != tuple(shape):
-        raise ValueError(
+        raise InvalidInputError(
             f"a mask must be a bool array of shape {tuple(shape)}, "
             f"got {checked.dtype} of shape {checked.shape}"
         )
     if not checked.any():
-        raise ValueError("the mask is empty: at least one pixel must be True")
+        raise InvalidInputError("the mask is empty: at least one pixel must be True")
     return checked
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:
     if len(shape) != 2 or not all(Integer(1).admits(side) for side in shape):
-        raise ValueError(
+        raise InvalidInputError(
             f"shape must be a height and a width of at least one pixel, got {tuple(shape)}"
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 from evergrow.storage.modelfile import plain_parameters
 from evergrow.vision.descriptors.kinds import DESCRIPTORS
 from evergrow.vision.descriptors.patches import PATCHES, Patches
@@ -18,7 +19,7 @@ Kind = TypeVar("Kind", bound="LocalFeatures")
 def features_to_json(features: LocalFeatures) -> dict[str, Any]:
     """The parameters of local features; a ``TypeError`` for a custom descriptor."""
     if not isinstance(features.descriptor, str):
-        raise TypeError(
+        raise InvalidTypeError(
             "features with a custom descriptor cannot be saved, because a model file contains no "
             f"functions; use one of {sorted(DESCRIPTORS)}"
         )
@@ -29,7 +30,9 @@ def features_to_json(features: LocalFeatures) -> dict[str, Any]:
 def features_from_json(kind: type[Kind], parameters: Any) -> Kind:
     """Rebuild local features; a ``ValueError`` if a parameter is invalid."""
     if not isinstance(parameters, dict) or not isinstance(parameters.get("descriptor"), str):
-        raise ValueError(f"features must be described by their parameters, got {parameters!r}")  # noqa: TRY004
+        raise InvalidInputError(
+            f"features must be described by their parameters, got {parameters!r}"
+        )
     patches = patches_from_json(parameters.get("patches"))
     # fit only checks the parameters.
     return kind(**{**parameters, "patches": patches}).fit()
@@ -43,7 +46,7 @@ def patches_to_json(patches: Patches) -> dict[str, Any]:
 def patches_from_json(entry: Any) -> Patches:
     """Rebuild patches; a ``ValueError`` for anything else."""
     if not isinstance(entry, dict) or entry.get("kind") not in PATCHES:
-        raise ValueError(f"patches must be one of {sorted(PATCHES)}, got {entry!r}")
+        raise InvalidInputError(f"patches must be one of {sorted(PATCHES)}, got {entry!r}")
     options = {name: value for name, value in entry.items() if name != "kind"}
     if isinstance(options.get("size"), list):
         options["size"] = tuple(options["size"])

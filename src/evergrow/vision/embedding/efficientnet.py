@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision.images.extras import import_extra
 
 # Part of the names of converted files: increased when the conversion changes.
@@ -125,9 +126,9 @@ class _Graph:
         found = self.weights.get(name)
         if found is None or found.shape != shape or found.dtype.kind != "f":
             what = "nothing" if found is None else f"{found.dtype} of shape {found.shape}"
-            raise ValueError(f"the weights must have {name} of shape {shape}, got {what}")
+            raise InvalidInputError(f"the weights must have {name} of shape {shape}, got {what}")
         if not np.isfinite(found).all():
-            raise ValueError(f"the weights {name} are not finite")
+            raise InvalidInputError(f"the weights {name} are not finite")
         return found
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.naming import name_of
 from evergrow.foundation.params import Flag, Integer, Nothing, Rule, check_parameters
 from evergrow.foundation.progress import progress_bar
@@ -294,7 +295,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, StatelessTransformer):  # type: 
                 name = f"the ONNX model {name_of(self.model)}"
         else:
             if preprocessing is not None:
-                raise ValueError("preprocessing must be None if the model is a callable")
+                raise InvalidInputError("preprocessing must be None if the model is a callable")
             return CallableNetwork(model)
         return OnnxNetwork(
             content, name=name, preprocessing=preprocessing, n_threads=n_threads, weights=weights
@@ -306,7 +307,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, StatelessTransformer):  # type: 
         if expected is None or expected[0] != name:
             self._saved_weights = (name, weights)
         elif expected[1] != weights:
-            raise ValueError(
+            raise InvalidInputError(
                 f"the embedder was used with other weights of {name} before: what was learnt from "
                 "its vectors does not fit the weights of the installed package"
             )

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision.embedding.onnx_file import check_onnx, default_preprocessing
 from evergrow.vision.embedding.preprocessing import Preprocessing
 from evergrow.vision.images.extras import import_extra
@@ -131,7 +132,7 @@ class OnnxNetwork:
             (found,) = self._session.run(None, {self._input.name: batch})
         # The errors of the runtime have no other common class.
         except Exception as error:
-            raise ValueError(f"{self._name} cannot be run: {error}") from error
+            raise InvalidInputError(f"{self._name} cannot be run: {error}") from error
         vectors = check_vectors(_flatten(found, self._name), size, self._name)
         return vectors[: len(chunk)]
 
@@ -171,13 +172,13 @@ def check_vectors(found: npt.NDArray[Any], n_rows: int, name: str) -> Features:
         or not found.shape[1]
         or found.dtype.kind not in "fiu"
     ):
-        raise ValueError(
+        raise InvalidInputError(
             f"{name} must return a matrix of numbers with one row per image: expected {n_rows} "
             f"rows, got {found.dtype} of shape {found.shape}"
         )
     vectors = found.astype(np.float32)
     if not np.isfinite(vectors).all():
-        raise ValueError(f"{name} returns values that are not finite")
+        raise InvalidInputError(f"{name} returns values that are not finite")
     return vectors
 
 
@@ -186,7 +187,7 @@ def _flatten(found: Any, name: str) -> npt.NDArray[Any]:
     # One number per channel: the other two axes, before or after it, have length one.
     pooled = array.ndim == 4 and 1 in (array[0, 0].size, array[0, ..., 0].size)
     if array.ndim != 2 and not pooled:
-        raise ValueError(
+        raise InvalidInputError(
             f"{name} must return one vector per image, shape (n, n_features); got {array.shape}: "
             "use the output after pooling"
         )
@@ -209,4 +210,4 @@ def _session(content: bytes, name: str, n_threads: int) -> Any:
     try:
         return runtime.InferenceSession(content, options, providers=providers)
     except Exception as error:
-        raise ValueError(f"{name} cannot be run: {error}") from error
+        raise InvalidInputError(f"{name} cannot be run: {error}") from error

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.naming import name_of
 from evergrow.vision.embedding.preprocessing import Preprocessing
 from evergrow.vision.images.extras import import_extra
@@ -35,13 +36,13 @@ class ImageInput:
         """Raise a ``ValueError`` if the prepared images do not fit."""
         for expected, prepared in zip(self.shape[1:], preprocessing.shape, strict=True):
             if expected not in (None, prepared):
-                raise ValueError(
+                raise InvalidInputError(
                     f"the ONNX model takes images of shape {self.shape[1:]}, "
                     f"preprocessing returns {preprocessing.shape}: change its size or layout"
                 )
         batch = (self.shape[0] or 1, *preprocessing.shape)
         if math.prod(batch) * _FLOAT_BYTES > _MAX_BATCH_BYTES:
-            raise ValueError(
+            raise InvalidInputError(
                 f"the ONNX model takes batches of shape {batch}, which are larger than the limit "
                 f"of {_MAX_BATCH_BYTES} bytes: export it with a variable batch size"
             )
@@ -51,7 +52,7 @@ def default_preprocessing(image_input: ImageInput) -> Preprocessing:
     """Default preprocessing for a network of which only the input shape is known."""
     _, first, _, last = image_input.shape
     if 3 not in (first, last):
-        raise ValueError(
+        raise InvalidInputError(
             f"the ONNX model takes images of shape {image_input.shape[1:]}, which have no axis "
             "of 3 channels: set preprocessing"
         )
@@ -79,7 +80,9 @@ def read_onnx(path: str | os.PathLike[str]) -> bytes:
         onnx.load_external_data_for_model(model, str(source.parent))
         return cast("bytes", model.SerializeToString(deterministic=True))
     except Exception as error:
-        raise ValueError(f"the weights of {name_of(source)} cannot be read: {error}") from error
+        raise InvalidInputError(
+            f"the weights of {name_of(source)} cannot be read: {error}"
+        ) from error
 
 
 def check_onnx(content: bytes, name: str) -> ImageInput:
@@ -87,12 +90,12 @@ def check_onnx(content: bytes, name: str) -> ImageInput:
     onnx = import_extra("onnx")
     model = _parse(content, name)
     if any(_is_external(onnx, tensor) for tensor in _constants(model)):
-        raise ValueError(f"{name} stores weights in other files")
+        raise InvalidInputError(f"{name} stores weights in other files")
     try:
         onnx.checker.check_model(model)
     # The checker raises errors of its own and of the libraries that it uses.
     except Exception as error:
-        raise ValueError(f"{name} is not a valid ONNX model: {error}") from error
+        raise InvalidInputError(f"{name} is not a valid ONNX model: {error}") from error
     return _find_input(onnx, model.graph, name)
 
 
@@ -101,12 +104,14 @@ def _limited_bytes(path: Path) -> bytes:
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
-            raise ValueError(f"{what} {name_of(path)} is not a regular file")
+            raise InvalidInputError(f"{what} {name_of(path)} is not a regular file")
         if found.st_size > _MAX_BYTES:
-            raise ValueError(f"{what} {name_of(path)} is larger than {_MAX_BYTES} bytes")
+            raise InvalidInputError(f"{what} {name_of(path)} is larger than {_MAX_BYTES} bytes")
         return path.read_bytes()
     except OSError as error:
-        raise ValueError(f"{what} {name_of(path)} cannot be read: {error.strerror}") from error
+        raise InvalidInputError(
+            f"{what} {name_of(path)} cannot be read: {error.strerror}"
+        ) from error
 
 
 def _parse(content: bytes, name: str) -> Any:
@@ -114,9 +119,9 @@ def _parse(content: bytes, name: str) -> Any:
         model = import_extra("onnx").load_model_from_string(content)
     # The parser has several implementations with different errors.
     except Exception as error:
-        raise ValueError(f"{name} is not an ONNX model: {error}") from error
+        raise InvalidInputError(f"{name} is not an ONNX model: {error}") from error
     if not model.graph.node:
-        raise ValueError(f"{name} is not an ONNX model: it has no operations")
+        raise InvalidInputError(f"{name} is not an ONNX model: it has no operations")
     return model
 
 
@@ -165,17 +170,21 @@ def _check_external(tensors: list[Any], source: Path) -> None:
         location = entries.get("location", "")
         path = Path(os.path.realpath(folder / location))
         if not location or os.path.isabs(location) or not path.is_relative_to(folder):
-            raise ValueError(
+            raise InvalidInputError(
                 f"{name_of(source)} stores weights in {name_of(location)}: they must lie in the "
                 "folder of the model"
             )
         files[path] = _file_size(path, source)
         n_bytes += _check_length(tensor, entries, files[path], source)
     if n_bytes > _MAX_BYTES:
-        raise ValueError(f"the weights of {name_of(source)} are larger than {_MAX_BYTES} bytes")
+        raise InvalidInputError(
+            f"the weights of {name_of(source)} are larger than {_MAX_BYTES} bytes"
+        )
     # Otherwise many tensors could refer to one small file and become a large model.
     if n_bytes > sum(files.values()):
-        raise ValueError(f"the weights of {name_of(source)} use the same bytes several times")
+        raise InvalidInputError(
+            f"the weights of {name_of(source)} use the same bytes several times"
+        )
 
 
 def _check_length(tensor: Any, entries: dict[str, str], available: int, source: Path) -> int:
@@ -185,12 +194,12 @@ def _check_length(tensor: Any, entries: dict[str, str], available: int, source: 
         offset = int(entries.get("offset", "0"))
         length = int(entries.get("length", available - offset))
     except ValueError as error:
-        raise ValueError(f"{what}, at an offset that is not a number") from error
+        raise InvalidInputError(f"{what}, at an offset that is not a number") from error
     needed = _n_bytes(tensor)
     if needed is None or length != needed:
-        raise ValueError(f"{what}: they need {needed} bytes, but it states {length}")
+        raise InvalidInputError(f"{what}: they need {needed} bytes, but it states {length}")
     if offset < 0 or offset + length > available:
-        raise ValueError(f"{what}, which is too short")
+        raise InvalidInputError(f"{what}, which is too short")
     return length
 
 
@@ -209,7 +218,7 @@ def _n_bytes(tensor: Any) -> int | None:
 
 def _file_size(path: Path, source: Path) -> int:
     if not path.is_file():
-        raise ValueError(
+        raise InvalidInputError(
             f"{name_of(source)} stores weights in {name_of(path)}: there is no such file"
         )
     return path.stat().st_size
@@ -219,7 +228,7 @@ def _find_input(onnx: Any, graph: Any, name: str) -> ImageInput:
     constants = {tensor.name for tensor in graph.initializer}
     inputs = [one for one in graph.input if one.name not in constants]
     if len(inputs) != 1 or len(graph.output) != 1:
-        raise ValueError(
+        raise InvalidInputError(
             f"{name} must have one input, the images, and one output, the features; "
             f"it has {len(inputs)} and {len(graph.output)}"
         )
@@ -227,7 +236,7 @@ def _find_input(onnx: Any, graph: Any, name: str) -> ImageInput:
     dimensions = [one.dim_value if one.HasField("dim_value") else None for one in found.shape.dim]
     if found.elem_type != onnx.TensorProto.FLOAT or len(dimensions) != 4:
         kind = onnx.TensorProto.DataType.Name(found.elem_type)
-        raise ValueError(
+        raise InvalidInputError(
             f"the input of {name} must be FLOAT with 4 dimensions, such as (n, 3, 224, 224); "
             f"it is {kind} with {len(dimensions)}"
         )

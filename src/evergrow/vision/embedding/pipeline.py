@@ -18,7 +18,7 @@ from joblib import effective_n_jobs
 
 from evergrow.estimators.classifier.learner import snapshot
 from evergrow.foundation.engine import Arrays
-from evergrow.foundation.errors import BadImage, ImageError
+from evergrow.foundation.errors import BadImage, ImageError, InvalidInputError
 from evergrow.vision.embedding.cache import EmbeddingCache
 from evergrow.vision.embedding.networks import Features, Network
 from evergrow.vision.images.parts import ImageJob, ImagePart, problem_arrays
@@ -150,7 +150,7 @@ class EmbeddingPipeline:
     def _compute(self, missing: list[_Prepared]) -> Features:
         vectors = self.network.run([one.prepared for one in missing if one.prepared is not None])
         if vectors.shape[1] != self.network.n_features:
-            raise ValueError(
+            raise InvalidInputError(
                 f"the model returned {self.network.n_features} features at first, "
                 f"now {vectors.shape[1]}"
             )

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Choice, Integer, Number, Rule, check_parameters
 from evergrow.vision.images.extras import import_extra
 
@@ -95,7 +96,9 @@ class Preprocessing:
             if len(entries) != (length if is_list else 1) or not all(
                 rule.admits(one) for one in entries
             ):
-                raise ValueError(f"{name} must be {rule}, or {length} of these, got {value!r}")
+                raise InvalidInputError(
+                    f"{name} must be {rule}, or {length} of these, got {value!r}"
+                )
             # JSON has lists, not tuples; equal values must have the same hash.
             object.__setattr__(self, name, tuple(value) if is_list else value)
 
@@ -104,7 +107,7 @@ class Preprocessing:
         """Rebuild from :meth:`to_json`; a ``ValueError`` for anything else."""
         names = {one.name for one in dataclasses.fields(cls)}
         if not isinstance(values, dict) or set(values) != names:
-            raise ValueError(f"a preprocessing must have the entries {sorted(names)}")
+            raise InvalidInputError(f"a preprocessing must have the entries {sorted(names)}")
         return cls(**values)
 
     def to_json(self) -> dict[str, Any]:

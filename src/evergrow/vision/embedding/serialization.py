@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.errors import InvalidTypeError, ModelFileError
 from evergrow.storage.modelfile import OF_THE_MACHINE, check_array, parameters_of, plain_parameters
 from evergrow.vision.embedding.model_zoo import PRETRAINED
 from evergrow.vision.embedding.networks import OnnxModel
@@ -78,7 +78,7 @@ def parameters_to_json(
 def _onnx_content(model: Any) -> bytes:
     if isinstance(model, OnnxModel):
         return model.content
-    raise TypeError(
+    raise InvalidTypeError(
         "an Embedder with a callable model cannot be saved, because a model file contains no code; "
         "export the model to ONNX and give the path"
     )

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from evergrow.estimators.classifier.learner import snapshot
 from evergrow.foundation.engine import Arrays, Engine, Job, LocalEngine, current_engine, in_order
-from evergrow.foundation.errors import BadImage, BadImageWarning
+from evergrow.foundation.errors import BadImage, BadImageWarning, InvalidInputError
 from evergrow.foundation.params import check_parameters
 from evergrow.storage.shards.array_files import check_once
 from evergrow.storage.shards.batches import RowBatch
@@ -141,7 +141,7 @@ def shard_images(
                 n_added += n_rows
                 problems += bad
             if not n_added and writer.manifest is None:
-                raise ValueError(f"none of the {len(new.names)} images could be read")
+                raise InvalidInputError(f"none of the {len(new.names)} images could be read")
     warn_about(problems[len(found.problems) :])
     return Sharded(n_added, len(images.names) - len(new.names), tuple(problems))
 

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.storage.pickles import RefusedPickleError, read_pickle
 
 Tensors = dict[str, npt.NDArray[Any]]
@@ -94,7 +95,7 @@ def read_torch_weights(file: BinaryIO) -> Tensors:
         return {str(name): _to_array(tensor, storages) for name, tensor in named.items()}
     # A hostile pickle can raise almost anything.
     except Exception as error:
-        raise ValueError(f"the weights cannot be read: {error}") from error
+        raise InvalidInputError(f"the weights cannot be read: {error}") from error
 
 
 def _read_tables(file: BinaryIO) -> tuple[dict[Any, Any], Any]:

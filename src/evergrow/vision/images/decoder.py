@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision.images.extras import import_extra
 from evergrow.vision.images.sources import ReadLimits
 
@@ -101,7 +102,7 @@ def read_header(content: bytes) -> ImageHeader:
     except UnknownFormatError:
         raise
     except Exception as error:
-        raise ValueError(_reason(error)) from error
+        raise InvalidInputError(_reason(error)) from error
 
 
 def decode_image(content: bytes, limits: ReadLimits, max_side: int | None) -> DecodedImage:
@@ -123,7 +124,7 @@ def decode_image(content: bytes, limits: ReadLimits, max_side: int | None) -> De
             return DecodedImage(pixels, media_type, width, height)
     # Hostile bytes make decoders raise almost anything.
     except Exception as error:
-        raise ValueError(_reason(error)) from error
+        raise InvalidInputError(_reason(error)) from error
 
 
 def pillow_to_rgb(image: Any, limits: ReadLimits) -> RGB:
@@ -132,7 +133,7 @@ def pillow_to_rgb(image: Any, limits: ReadLimits) -> RGB:
         limits.check_size(*image.size)
         return _upright_rgb(image)
     except Exception as error:
-        raise ValueError(_reason(error)) from error
+        raise InvalidInputError(_reason(error)) from error
 
 
 def array_to_rgb(array: npt.NDArray[Any]) -> RGB:
@@ -143,7 +144,7 @@ def array_to_rgb(array: npt.NDArray[Any]) -> RGB:
     """
     shape = array.shape
     if array.ndim not in (2, 3) or (array.ndim == 3 and shape[2] not in (1, 3, 4)):
-        raise ValueError(
+        raise InvalidInputError(
             "an array must have the shape (height, width), or (height, width, channels) with "
             f"1, 3 or 4 channels, got {shape}"
         )
@@ -174,14 +175,14 @@ def _open(content: bytes) -> Any:
         accepted = accepts(prefix) if accepts else True
         if isinstance(accepted, str):
             # Pillow was built without support for this format; the text says so.
-            raise ValueError(accepted)  # noqa: TRY004
+            raise InvalidInputError(accepted)
         if not accepted:
             continue
         try:
             return opener(io.BytesIO(content), "")
         except _WRONG_FORMAT_ERRORS as error:
             reason = str(error) or type(error).__name__
-            raise ValueError(f"the {name} file is damaged: {reason}") from error
+            raise InvalidInputError(f"the {name} file is damaged: {reason}") from error
     raise UnknownFormatError(f"it is not an image of a known format: {', '.join(_PLUGINS)}")
 
 
@@ -208,7 +209,7 @@ def _deep_grey_pixels(image: Image) -> RGB:
         # Pillow returns 16-bit grey as 32 bits for some formats. For true 32-bit values it is
         # unknown which value is white.
         if grey.min() < 0 or grey.max() > np.iinfo(np.uint16).max:
-            raise ValueError("its grey values need more than 16 bits")
+            raise InvalidInputError("its grey values need more than 16 bits")
         grey = grey.astype(np.uint16)
     pixels = array_to_rgb(grey)
     transparent = image.info.get("transparency")
@@ -258,7 +259,7 @@ def _to_uint8(array: npt.NDArray[Any]) -> RGB:
         return ((array.astype(np.uint32) + 128) // 257).astype(np.uint8)
     if array.dtype.kind == "f":
         return _float_to_uint8(array)
-    raise ValueError(
+    raise InvalidInputError(
         f"an array must be of type uint8, uint16, bool or float in [0, 1], got {array.dtype}"
     )
 
@@ -267,7 +268,7 @@ def _float_to_uint8(array: npt.NDArray[Any]) -> RGB:
     low, high = (array.min(), array.max()) if array.size else (0.0, 0.0)
     # Also false for NaN.
     if not (low >= 0 and high <= 1):
-        raise ValueError(
+        raise InvalidInputError(
             "an array of floats must lie in [0, 1], got values from "
             f"{low:g} to {high:g}: use uint8 for 0 to 255"
         )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import BadImage, ImageError
+from evergrow.foundation.errors import BadImage, ImageError, InvalidInputError, InvalidTypeError
 from evergrow.foundation.naming import name_of, printable
 from evergrow.vision.images.decoder import SUFFIXES
 from evergrow.vision.images.results import warn_about
@@ -94,7 +94,7 @@ def search_images(where: Where | Iterable[Where]) -> FoundImages:
     if not paths:
         raise_first(walk.unreadable)
         named = ", ".join(name_of(place) for place in places) or "an empty list"
-        raise ValueError(f"there are no images in {named}; {_known_suffixes()}")
+        raise InvalidInputError(f"there are no images in {named}; {_known_suffixes()}")
     return FoundImages(paths, walk.unreadable, walk.ignored)
 
 
@@ -135,13 +135,13 @@ def find_labelled(folder: Where) -> LabelledImages:
     classes = [entry.name for entry in list_entries(root) if entry.is_dir(follow_symlinks=False)]
     found = walk.search(root)
     if not classes:
-        raise ValueError(
+        raise InvalidInputError(
             f"{name_of(root)} has no subfolders: put the images of each class into a folder of "
             "their own"
         )
     if not any(len(path.relative_to(root).parts) > 1 for path in found):
         raise_first(walk.unreadable)
-        raise ValueError(f"no folder in {name_of(root)} has images; {_known_suffixes()}")
+        raise InvalidInputError(f"no folder in {name_of(root)} has images; {_known_suffixes()}")
     return _label_by_folder(root, found, classes, walk)
 
 
@@ -175,7 +175,7 @@ def _class_name(folder: str) -> str:
 
 def _images_at(place: Any, walk: Walk) -> list[Path]:
     if not isinstance(place, (str, os.PathLike)):
-        raise TypeError(f"where to find images must be a path, got {type(place).__name__}")
+        raise InvalidTypeError(f"where to find images must be a path, got {type(place).__name__}")
     path = Path(place)
     if path.is_dir():
         return walk.search(path)

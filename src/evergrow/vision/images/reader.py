@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 
-from evergrow.foundation.errors import BadImage, ImageError
+from evergrow.foundation.errors import BadImage, ImageError, InvalidTypeError
 from evergrow.foundation.naming import name_of
 from evergrow.foundation.params import Integer, Nothing, Rule, check_parameters
 from evergrow.foundation.progress import progress_bar
@@ -212,12 +212,12 @@ def read_images(
 def check_is_list(sources: object) -> None:
     """Raise a ``TypeError`` for a single file or a number instead of a list."""
     if isinstance(sources, (str, bytes, bytearray, memoryview, os.PathLike)):
-        raise TypeError(
+        raise InvalidTypeError(
             f"images must be a list of sources, got one {type(sources).__name__}: "
             "put it into a list, or list the images of a folder with find_images"
         )
     if not isinstance(sources, Iterable):
-        raise TypeError(f"images must be a list of sources, got {type(sources).__name__}")
+        raise InvalidTypeError(f"images must be a list of sources, got {type(sources).__name__}")
 
 
 def check_sources(sources: object) -> None:
@@ -227,7 +227,7 @@ def check_sources(sources: object) -> None:
         return
     # Otherwise each row of its pixels would be read as a grey image of a few columns.
     if sources.ndim == 3 and sources.shape[2] in _CHANNELS:
-        raise TypeError(
+        raise InvalidTypeError(
             f"images must be a list of sources, got one image of shape {sources.shape}: "
             "give a list of images"
         )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import ImageError
+from evergrow.foundation.errors import ImageError, InvalidInputError
 from evergrow.foundation.naming import name_of
 
 _MILLION = 1_000_000
@@ -45,23 +45,23 @@ class ReadLimits:
             value = getattr(self, name)
             integral = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
             if not integral or value < 1:
-                raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
+                raise InvalidInputError(f"{name} must be an integer of at least 1, got {value!r}")
 
     def check_size(self, width: int, height: int) -> None:
         """Raise a ``ValueError`` for an image without pixels or with too many."""
         if width < 1 or height < 1:
-            raise ValueError(f"it has no pixels: {width} x {height}")
+            raise InvalidInputError(f"it has no pixels: {width} x {height}")
         if width * height > self.max_pixels:
-            raise ValueError(
+            raise InvalidInputError(
                 f"it has {width} x {height} pixels, more than the limit of {self.max_pixels}"
             )
 
     def check_bytes(self, n_bytes: int) -> None:
         """Raise a ``ValueError`` for a file that is empty or too large."""
         if n_bytes < 1:
-            raise ValueError("it is empty")
+            raise InvalidInputError("it is empty")
         if n_bytes > self.max_bytes:
-            raise ValueError(f"it is larger than the limit of {self.max_bytes} bytes")
+            raise InvalidInputError(f"it is larger than the limit of {self.max_bytes} bytes")
 
 
 DEFAULT_LIMITS = ReadLimits()
@@ -131,12 +131,12 @@ def _file_bytes(path: str | os.PathLike[str], limits: ReadLimits) -> bytes:
         flags |= getattr(os, name, 0)
     # Windows cannot open a folder, so this is checked first.
     if os.path.isdir(path):
-        raise ValueError("it is a directory, name a file")
+        raise InvalidInputError("it is a directory, name a file")
     descriptor = os.open(path, flags)
     with open(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise ValueError("it is not a regular file")
+            raise InvalidInputError("it is not a regular file")
         limits.check_bytes(found.st_size)
         # Reading up to the limit would allocate that much memory; the file is usually smaller.
         content = file.read(found.st_size + 1)
@@ -153,7 +153,7 @@ def _stream_bytes(stream: Any, limits: ReadLimits) -> bytes:
     while n_bytes <= limits.max_bytes:
         chunk = stream.read(limits.max_bytes + 1 - n_bytes)
         if not isinstance(chunk, bytes):
-            raise ValueError("the file must be open in binary mode")  # noqa: TRY004
+            raise InvalidInputError("the file must be open in binary mode")
         if not chunk:
             break
         chunks.append(chunk)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -107,15 +109,15 @@ def _check_scores(
     values = np.asarray(scores, dtype=np.float64)
     marks: npt.NDArray[Any] = np.asarray(positives)
     if values.ndim != 1 or marks.shape != values.shape:
-        raise ValueError(
+        raise InvalidInputError(
             "scores and positives must be one-dimensional and of equal length, "
             f"got the shapes {values.shape} and {marks.shape}"
         )
     if not np.isfinite(values).all():
-        raise ValueError("scores must be finite numbers")
+        raise InvalidInputError("scores must be finite numbers")
     if marks.dtype.kind not in "biuf" or not np.isin(marks, (0, 1)).all():
-        raise ValueError("positives must be True or False, or 1 or 0, for each score")
+        raise InvalidInputError("positives must be True or False, or 1 or 0, for each score")
     positive = marks.astype(bool)
     if positive.all() or not positive.any():
-        raise ValueError("there must be at least one positive and one negative")
+        raise InvalidInputError("there must be at least one positive and one negative")
     return values, positive

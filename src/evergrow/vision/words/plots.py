@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from evergrow.foundation.atomic import written_whole
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import Integer, check_parameters
 from evergrow.vision.descriptors.local_features import IS_LOCAL_FEATURES
@@ -201,27 +202,29 @@ def leaf_patches(
 def _check_curves(curves: Any) -> None:
     named = isinstance(curves, Mapping)
     if not named or not all(isinstance(curve, RocCurve) for curve in curves.values()):
-        raise TypeError('curves must be a dict from names to ROC curves: {"ERC forest": roc(...)}')
+        raise InvalidTypeError(
+            'curves must be a dict from names to ROC curves: {"ERC forest": roc(...)}'
+        )
     if not curves:
-        raise ValueError("there must be at least one curve")
+        raise InvalidInputError("there must be at least one curve")
 
 
 def _components(codebook: Any, features: Any) -> tuple[Any, Any]:
     """The codebook and the local features, from a bag or as given."""
     is_bag = isinstance(codebook, BagOfWords)
     if not is_bag and not IS_CODEBOOK.admits(codebook):
-        raise TypeError(f"codebook must be {IS_CODEBOOK}, or a BagOfWords, got {codebook!r}")
+        raise InvalidTypeError(f"codebook must be {IS_CODEBOOK}, or a BagOfWords, got {codebook!r}")
     check_is_fitted(codebook)
     describer = codebook.features_ if is_bag and features is None else features
     if describer is None:
-        raise ValueError("features must be given, because the codebook has none")
+        raise InvalidInputError("features must be given, because the codebook has none")
     check_parameters({"features": describer}, {"features": [IS_LOCAL_FEATURES]})
     return codebook.codebook_ if is_bag else codebook, describer
 
 
 def _column(codebook: Any, class_: Any) -> int:
     if not hasattr(codebook, "predict_proba") or not hasattr(codebook, "classes_"):
-        raise TypeError(
+        raise InvalidTypeError(
             f"{type(codebook).__name__} has no classes: use an ERCForest fitted with labels"
         )
     return ClassList(np.array(codebook.classes_)).columns_of([class_])[0]
@@ -319,7 +322,9 @@ def _draw_sheet(patches: list[RGB], title: str, path: str | os.PathLike[str]) ->
 def _figure(path: str | os.PathLike[str], *, width: float, height: float) -> Any:
     """A new figure, independent of the global state of matplotlib."""
     if Path(path).suffix.lower() not in _FORMATS:
-        raise ValueError(f"the file name must end in one of {list(_FORMATS)}, got {str(path)!r}")
+        raise InvalidInputError(
+            f"the file name must end in one of {list(_FORMATS)}, got {str(path)!r}"
+        )
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

@@ -15,17 +15,16 @@ import numpy.typing as npt
 from scipy.special import softmax
 
 from evergrow.estimators.linear.leave_one_out import LeaveOneOut
-from evergrow.estimators.linear.ridge import Ridge
 from evergrow.estimators.linear.selection import (
-    Wish,
+    SelectionRequest,
+    are_enough,
     default_penalty,
     fit_temperature,
     select,
-    suffices,
 )
+from evergrow.estimators.linear.solver import Ridge
 from evergrow.estimators.novelty.measures import MEASURES
-from evergrow.estimators.sums.batches import Batch
-from evergrow.estimators.sums.moments import Moments
+from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.threads import one_blas_thread
 from evergrow.workspace.events import ExampleBlock
 from evergrow.workspace.model.assessment import MIN_EXAMPLES, Assessment, Doubt, Recognised
@@ -161,8 +160,8 @@ def _select(moments: Moments, examples: _Sample, seed: int) -> Hyperparameters:
     order = np.random.default_rng(seed).permutation(len(examples))[:_SELECTION_SAMPLE]
     few = examples.part(np.sort(order))
     stream = LeaveOneOut.of(few.batch, moments)
-    if suffices(np.bincount(few.codes, minlength=moments.n_classes)):
-        chosen = select(stream, None, Ridge, Wish(None, None))
+    if are_enough(np.bincount(few.codes, minlength=moments.n_classes)):
+        chosen = select(stream, None, Ridge, SelectionRequest(None, None))
         if chosen is not None:
             return Hyperparameters(chosen.penalty, chosen.recoding, chosen.temperature)
     start = Hyperparameters()

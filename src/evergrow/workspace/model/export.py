@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.linear import RLSClassifier
-from evergrow.estimators.linear.selection import Selection, Wish
+from evergrow.estimators.linear.selection import Selection, SelectionRequest
 from evergrow.estimators.novelty import RejectingClassifier
 from evergrow.estimators.novelty.fitted import FittedRejection
-from evergrow.estimators.sums.batches import Batch
-from evergrow.estimators.sums.held_out import HeldOut
+from evergrow.estimators.sums.holdout import Holdout
+from evergrow.estimators.sums.moments import Batch
 from evergrow.foundation.labels import ClassList
 from evergrow.vision.classifier import ImageClassifier
 from evergrow.vision.classifier.fitted import FittedImages
@@ -86,7 +86,7 @@ def _named(trained: TrainedModel, labels: ClassList) -> RLSClassifier:
         penalty,
         chosen.recoding,
         chosen.temperature,
-        Wish(penalty, chosen.recoding),
+        SelectionRequest(penalty, chosen.recoding),
         moments.n_examples,
         moments.weight,
         moments.class_examples,
@@ -95,7 +95,7 @@ def _named(trained: TrainedModel, labels: ClassList) -> RLSClassifier:
         trained.fitted,
         labels=labels,
         moments=moments,
-        held_out=HeldOut.none(1, 0).with_classes(len(labels)),
+        holdout=Holdout.none(1, 0).with_classes(len(labels)),
         selection=selection,
     )
     model = RLSClassifier(regularization=penalty, recoding=chosen.recoding)
@@ -115,14 +115,14 @@ def _rejecting(
     place = {class_id: k for k, class_id in enumerate(trained.class_ids.tolist())}
     codes = np.array([place[c] for c in sample.class_ids.tolist()], dtype=np.int32)
     batch = Batch(sample.rows.astype(np.float64), codes, np.ones(len(codes)))
-    held_out, _ = HeldOut.none(HOLDOUT, 0).add(
+    holdout, _ = Holdout.none(HOLDOUT, 0).add(
         batch, labels.classes.tolist(), every=1, max_held_out=HOLDOUT
     )
     fitted = FittedRejection(
         labels,
         inside,
         trained.plain_moments.without_empty(),
-        held_out,
+        holdout,
         "cosine",
         None if limits is None else limits.calibration(trained.class_ids, false_alarms),
     )

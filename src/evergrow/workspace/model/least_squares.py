@@ -14,12 +14,12 @@ import numpy.typing as npt
 from evergrow.estimators.linear import RLSClassifier
 from evergrow.estimators.linear.feature_map import FeatureMap
 from evergrow.estimators.linear.fitted import FittedRLS
-from evergrow.estimators.linear.ridge import Ridge
 from evergrow.estimators.linear.selection import DEFAULT_TEMPERATURE, default_penalty, recode
-from evergrow.estimators.linear.solver import Solver
-from evergrow.estimators.sums.batches import Batch
-from evergrow.estimators.sums.held_out import HeldOut
-from evergrow.estimators.sums.moments import Moments
+from evergrow.estimators.linear.solver import Ridge, Solver
+from evergrow.estimators.sums.changes import move, subtract
+from evergrow.estimators.sums.holdout import Holdout
+from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
 from evergrow.workspace.events import ExamplesAdded, ExamplesMoved, ExamplesRemoved
 
@@ -144,17 +144,15 @@ class TrainedModel:
                 for first in range(0, len(rows), _BLOCK)
             )
         moments.check_finite()
-        held_out = known.held_out.with_classes(len(labels))
-        return replace(
-            self, fitted=replace(known, labels=labels, moments=moments, held_out=held_out)
-        )
+        holdout = known.holdout.with_classes(len(labels))
+        return replace(self, fitted=replace(known, labels=labels, moments=moments, holdout=holdout))
 
     def remove(self, rows: Rows, class_ids: Ids) -> TrainedModel:
         """A copy without some examples, as if they had never been added."""
         if not len(rows) or self.fitted is None:
             return self
         gone = _features(rows, self._codes(class_ids))
-        left = self.fitted.moments.subtract([gone])
+        left = subtract(self.fitted.moments, [gone])
         if not left.n_examples:
             return replace(self, fitted=None)
         # A new solver: downdating loses precision, and removals are rare.
@@ -168,9 +166,9 @@ class TrainedModel:
         rows, class_ids, to = rows[elsewhere], class_ids[elsewhere], to[elsewhere]
         labels, codes = self.fitted.labels.extend(to)
         moments = self.fitted.moments.with_classes(len(labels))
-        moved = moments.moved(_features(rows, self._codes(class_ids)), codes)
-        held_out = self.fitted.held_out.with_classes(len(labels))
-        fitted = replace(self.fitted, labels=labels, moments=moved, held_out=held_out)
+        moved = move(moments, _features(rows, self._codes(class_ids)), codes)
+        holdout = self.fitted.holdout.with_classes(len(labels))
+        fitted = replace(self.fitted, labels=labels, moments=moved, holdout=holdout)
         return replace(self, fitted=fitted)
 
     def apply(self, event: ExamplesAdded | ExamplesRemoved | ExamplesMoved) -> TrainedModel:
@@ -197,7 +195,7 @@ class TrainedModel:
         factor of the recoding is one.
         """
         if self.fitted is None:
-            raise ValueError("the model has no examples yet")
+            raise InvalidInputError("the model has no examples yet")
         moments, present = self.fitted.moments, self.present
         factors = recode(moments, self.hyperparameters.recoding)
         shares = moments.class_weights / moments.weight
@@ -211,7 +209,7 @@ class TrainedModel:
     def plain_moments(self) -> Moments:
         """Class sums of the features without the constant one, from which class means follow."""
         if self.fitted is None:
-            raise ValueError("the model has no examples yet")
+            raise InvalidInputError("the model has no examples yet")
         moments = self.fitted.moments
         return Moments(
             tuple(total[:-1] for total in moments.class_sums),
@@ -225,7 +223,7 @@ class TrainedModel:
     def estimator(self) -> RLSClassifier:
         """An estimator over class ids, which can be saved and trained further."""
         if self.fitted is None:
-            raise ValueError("the model has no examples yet")
+            raise InvalidInputError("the model has no examples yet")
         model = RLSClassifier(
             regularization=self.ridge.penalty, recoding=self.hyperparameters.recoding
         )
@@ -239,7 +237,7 @@ class TrainedModel:
 
     def _codes(self, class_ids: Ids) -> npt.NDArray[np.int32]:
         if self.fitted is None:
-            raise ValueError("the model has no examples yet")
+            raise InvalidInputError("the model has no examples yet")
         return np.array(self.fitted.labels.columns_of(class_ids.tolist()), dtype=np.int32)
 
 
@@ -261,5 +259,5 @@ def _nothing(n_features: int, labels: ClassList) -> FittedRLS:
         intercept=True,
         moments=Moments.none(n_features + 1, len(labels), gram=True),
         # There is no holdout: hyperparameters are selected by leave-one-out.
-        held_out=HeldOut.none(1, 0).with_classes(len(labels)),
+        holdout=Holdout.none(1, 0).with_classes(len(labels)),
     )

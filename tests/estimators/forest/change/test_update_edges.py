@@ -55,7 +55,7 @@ def test_a_file_whose_leaves_hold_more_than_they_count_is_refused(tmp_path: Path
         tensors["tree.0.row_begin"][leaf] = len(rows)
         tensors["tree.0.row_size"][leaf] = 500
 
-    with pytest.raises(ModelFileError, match="more than it counts"):
+    with pytest.raises(ModelFileError, match="more rows than it counts"):
         evergrow.load(changed(path, repeat_a_row))
 
 

@@ -78,7 +78,7 @@ def test_changes_of_another_forest_are_refused() -> None:
     before = grow(SAMPLES, "ncm", n_trees=2)
     after = updated(before, "ncm", 1, "igt")
     other = updated(after, "ncm", 1, "igt")
-    with pytest.raises(ValueError, match="not changes of this tree"):
+    with pytest.raises(ValueError, match="do not belong to this tree"):
         _core.Forest.changed(
             samples=after.samples,
             changes=after.changes_since(before),
@@ -91,7 +91,7 @@ def test_changes_that_are_cut_off_are_refused() -> None:
     forest = grow(SAMPLES, "ncm", n_trees=1)
     (changes,) = forest.changes_since(None)
     for n_bytes in (0, 10, 100, len(changes) // 2, len(changes) - 1):
-        with pytest.raises(ValueError, match="not changes of this tree"):
+        with pytest.raises(ValueError, match="do not belong to this tree"):
             _core.Forest.changed(
                 samples=SAMPLES, changes=[changes[:n_bytes].copy()], n_classes=6, before=None
             )
@@ -99,7 +99,7 @@ def test_changes_that_are_cut_off_are_refused() -> None:
 
 def test_changes_of_every_tree_are_needed() -> None:
     forest = grow(SAMPLES, "ncm", n_trees=2)
-    with pytest.raises(ValueError, match="changes of every tree"):
+    with pytest.raises(ValueError, match="one entry of changes per tree"):
         _core.Forest.changed(samples=SAMPLES, changes=[], n_classes=6, before=forest)
     with pytest.raises(ValueError, match="number of trees"):
         forest.changes_since(grow(SAMPLES, "ncm", n_trees=1))

@@ -160,7 +160,7 @@ def test_without_a_limit_samples_move_within_memory() -> None:
 def test_removed_rows_cannot_be_moved() -> None:
     _, samples = half_empty(30)
     rows: Array = aligned((1, 16), np.float32)
-    with pytest.raises(ValueError, match="rows that are left"):
+    with pytest.raises(ValueError, match="only stored rows"):
         samples.move_over(rows, np.array([2], dtype=np.int32))
 
 

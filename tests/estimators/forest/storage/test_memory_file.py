@@ -100,7 +100,7 @@ def replace(path: Path) -> None:
 @pytest.mark.parametrize("kind", FORESTS)
 @pytest.mark.parametrize(
     ("damage", "message"),
-    [(vanish, "gone"), (truncate, "was cut from"), (replace, "another file has taken its place")],
+    [(vanish, "deleted"), (truncate, "was truncated"), (replace, "another file replaced it")],
 )
 def test_a_damaged_file_stops_updates_but_not_answers(
     kind: Any, damage: Callable[[Path], None], message: str, path: Path, tmp_path: Path
@@ -209,7 +209,7 @@ def test_a_copy_answers_but_cannot_go_on_after_the_original_did(first: str, path
         lambda: twin.forget(classes=[1]),
         lambda: twin.rename_classes({1: 7}),
     ):
-        with pytest.raises(OSError, match="another model has gone on with it"):
+        with pytest.raises(OSError, match="a copy of the model has used it"):
             attempt()
     np.testing.assert_array_equal(twin.predict_proba(X_QUERY), before)
     forest.partial_fit(*blobs(50, [9], seed=2))._fitted.forest.check()

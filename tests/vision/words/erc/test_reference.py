@@ -93,9 +93,9 @@ def test_a_tree_from_arrays_codes_as_they_say():
     ("name", "values", "message"),
     [
         ("child", [0, 0, 0], "each word once"),
-        ("child", [2, 0, 0], "before its parent, outside"),
-        ("child", [-1, 0, 0], "before its parent, outside"),
-        ("child", [1, 1, 0], "before its parent, outside"),
+        ("child", [2, 0, 0], "a child link is out of range"),
+        ("child", [-1, 0, 0], "a child link is out of range"),
+        ("child", [1, 1, 0], "a child link is out of range"),
         ("word", [-1, 1, 1], "each word once"),
         ("word", [-1, 2, 0], "each word once"),
         ("word", [-1, -1, 0], "each word once"),

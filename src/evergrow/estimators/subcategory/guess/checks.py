@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.utils import check_array
 
 from evergrow.estimators.subcategory.guess.guesser import Codes
-from evergrow.estimators.sums.examples import check_size
+from evergrow.estimators.sums.accumulation import check_magnitude
 
 # Code of a missing fine class.
 MISSING = -1
@@ -18,7 +18,7 @@ MISSING = -1
 def checked_rows(X: npt.ArrayLike) -> npt.NDArray[Any]:
     """A matrix of finite numbers whose squares do not overflow."""
     rows = np.asarray(check_array(X, dtype="numeric"))
-    check_size(rows)
+    check_magnitude(rows)
     return rows
 
 

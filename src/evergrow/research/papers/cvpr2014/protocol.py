@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from evergrow.estimators.forest import NCMForestClassifier
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.research.datasets import Dataset, mixture
 from evergrow.research.experiments import Experiment, ExperimentContext, Row, Run, Source, Table
 from evergrow.research.streams import ClassStream, Learner, Measured, Retrained, follow
@@ -34,7 +35,7 @@ NOTES = (
 
 def _check_features(data: Dataset) -> Dataset:
     if data.X_train.ndim != 2:
-        raise ValueError(
+        raise InvalidInputError(
             f"{data.name!r} is not a table of features: these experiments need an .npz file with "
             "one row of numbers per sample"
         )
@@ -75,7 +76,7 @@ def initials(
     """The numbers of initial classes that leave at least ``to_come`` classes to add."""
     found = [n for n in wanted if n + to_come <= end]
     if not found:
-        raise ValueError(
+        raise InvalidInputError(
             f"{context.dataset(name).name!r} has {end} classes; this experiment begins with "
             f"{min(wanted)} and needs at least {min(wanted) + to_come}"
         )

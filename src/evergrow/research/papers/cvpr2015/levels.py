@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.research.datasets import Dataset
 
 Array = npt.NDArray[Any]
@@ -42,7 +43,7 @@ class TwoLevels:
         training samples are left out.
         """
         if data.X_train.ndim != 2:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{data.name!r} holds {data.X_train.ndim}-dimensional samples; experiments with "
                 "subcategories need features: a matrix with one row per sample"
             )
@@ -74,7 +75,9 @@ class TwoLevels:
 def _numbered(classes: Array, parents: Mapping[Any, Any]) -> Array:
     lost = [label for label in classes.tolist() if label not in parents]
     if lost:
-        raise ValueError(f"class {lost[0]!r} has no coarse class; every fine class needs one")
+        raise InvalidInputError(
+            f"class {lost[0]!r} has no coarse class; every fine class needs one"
+        )
     of_each = [parents[label] for label in classes.tolist()]
     numbers = {parent: number for number, parent in enumerate(dict.fromkeys(of_each))}
     return np.array([numbers[parent] for parent in of_each], dtype=np.int64)
@@ -86,7 +89,7 @@ def near_groups(X: Array, fine: Array) -> Array:
 
     n_classes = int(fine.max()) + 1
     if n_classes < 4:
-        raise ValueError(
+        raise InvalidInputError(
             f"{n_classes} classes make no groups; experiments with subcategories need at least 4"
         )
     means = np.array([X[fine == label].mean(axis=0) for label in range(n_classes)])

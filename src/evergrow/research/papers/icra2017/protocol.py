@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.research.datasets import Dataset, digits, mixture
 from evergrow.research.experiments import ExperimentContext, Run, Source, Table
 
@@ -149,7 +150,9 @@ def draw_task(data: Dataset, setup: Setup, label: Any, seed: int) -> NewClassTas
 
     classes = _largest(data, setup.n_classes)
     if len(classes) < 2:
-        raise ValueError(f"{data.name!r} has one class; a new one needs others to compare with")
+        raise InvalidInputError(
+            f"{data.name!r} has one class; a new one needs others to compare with"
+        )
     others = classes[classes != label]
     known = np.concatenate([some(data.y_train, one, setup.per_class) for one in others])
     known, new = rng.permutation(known), some(data.y_train, label, setup.per_class)

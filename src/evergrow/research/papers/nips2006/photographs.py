@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.research.datasets import Dataset
 from evergrow.research.experiments import ExperimentContext, Source
 from evergrow.research.papers.nips2006 import scenes
@@ -95,7 +96,7 @@ def _folders(paths: Array) -> set[str]:
 
 def _check_images(data: Dataset) -> None:
     if data.X_train.ndim not in (1, 4):
-        raise ValueError(
+        raise InvalidInputError(
             "visual words need images: give a folder with one folder of images per class; "
             f"{data.name!r} is a matrix of shape {data.X_train.shape}"
         )
@@ -155,7 +156,7 @@ def _chosen(data: Dataset, n_objects: int, n_each: int, n_jobs: int) -> Photogra
     _check_images(data)
     classes = [str(name) for name in data.classes]
     if len(classes) < 2:
-        raise ValueError(
+        raise InvalidInputError(
             f"{data.name!r} has one class; an object needs other classes as background"
         )
     objects = [name for name in (*_OBJECTS, *classes) if name in classes and name != BACKGROUND]
@@ -176,7 +177,7 @@ def _chosen(data: Dataset, n_objects: int, n_each: int, n_jobs: int) -> Photogra
             found = _read([*X[rows[:n_each] if own else _spread(rows, n_each)]], n_jobs)
             if not found:
                 part = "training" if training else "testing"
-                raise ValueError(f"{data.name!r} has no images of {name!r} for {part}")
+                raise InvalidInputError(f"{data.name!r} has no images of {name!r} for {part}")
             images += found
             labels += [name] * len(found)
             trains += [training] * len(found)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.research.datasets import Dataset
 from evergrow.vision.images.extras import import_extra
 
@@ -215,7 +216,7 @@ def generate_scenes(kind: str, numbers: Iterable[int]) -> Iterator[Scene]:
     ((120, 160, 3), True)
     """
     if kind not in (*_OBJECTS, BACKGROUND):
-        raise ValueError(f"kind must be one of {[*_OBJECTS, BACKGROUND]}, got {kind!r}")
+        raise InvalidInputError(f"kind must be one of {[*_OBJECTS, BACKGROUND]}, got {kind!r}")
     return (_generate(kind, number) for number in numbers)
 
 

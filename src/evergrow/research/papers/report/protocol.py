@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.research.datasets import Dataset, mixture, spirals
 from evergrow.research.experiments import (
     Experiment,
@@ -94,7 +95,7 @@ def n_classes_of(context: ExperimentContext) -> int:
 def run_of(context: ExperimentContext, forest: str, seed: int, **setting: Any) -> Run:
     """A run with the settings that all experiments of the report share."""
     if n_classes_of(context) <= INITIAL:
-        raise ValueError(
+        raise InvalidInputError(
             f"{context.dataset(context.names[0]).name!r} has {n_classes_of(context)} classes; this "
             f"experiment begins with {INITIAL} and needs at least {INITIAL + 1}"
         )

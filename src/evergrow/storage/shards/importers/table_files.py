@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evergrow.foundation.errors import ShardError
+from evergrow.foundation.errors import InvalidInputError, ShardError
 from evergrow.foundation.progress import progress_bar
 from evergrow.storage.shards.batches import RowBatch, label_values
 from evergrow.storage.shards.importers.npy_stream import NpyStream
@@ -218,16 +218,18 @@ def _checked_source(
     file = Path(source)
     kind = file.suffix.lower()
     if kind not in TABLES:
-        raise ValueError(
+        raise InvalidInputError(
             f"{str(file)!r} has an unknown type: name a folder of images, or a file that ends in "
             f"{', '.join(sorted(TABLES))}"
         )
     if not file.is_file():
         raise FileNotFoundError(f"there is no file {str(file)!r}")
     if labels is not None and kind != ".npy":
-        raise ValueError(f"a file of labels can only be used with an .npy file, got {str(file)!r}")
+        raise InvalidInputError(
+            f"a file of labels can only be used with an .npy file, got {str(file)!r}"
+        )
     if kind == ".npy" and (features_key is not None or labels_key is not None):
-        raise ValueError(f"{str(file)!r} holds one array, which has no name")
+        raise InvalidInputError(f"{str(file)!r} holds one array, which has no name")
     labels_file = None if labels is None else os.fspath(labels)
     if labels_file is not None and not os.path.isfile(labels_file):
         raise FileNotFoundError(f"there is no file {labels_file!r}")

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import check_parameters
 from evergrow.foundation.ragged import RaggedArray
 from evergrow.storage.shards import Shards
@@ -191,7 +192,7 @@ class BagOfWords(BagLearner):
             images = images.images
         counts = fitted.count(images, n_jobs=self.n_jobs, verbose=self.verbose).counts
         if not counts.shape[0]:
-            raise ValueError("there must be at least one image")
+            raise InvalidInputError("there must be at least one image")
         return self._to_output(fitted.pool(counts))
 
     def extract(
@@ -226,7 +227,7 @@ class BagOfWords(BagLearner):
         check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
         check_sources(images)
         if fitted.features is None:
-            raise ValueError(
+            raise InvalidInputError(
                 "extract reads images and needs features; use transform for descriptors"
             )
         found = fitted.count(images, n_jobs=self.n_jobs, verbose=self.verbose, on_error=on_error)

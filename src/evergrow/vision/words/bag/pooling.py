@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from evergrow.foundation.errors import InvalidInputError
+
 Thresholds = npt.NDArray[np.int32]
 Codes = npt.NDArray[np.int32]
 
@@ -61,7 +63,7 @@ class Thresholded:
     def pool(self, counts: sparse.csr_array, thresholds: Thresholds | None) -> sparse.csr_array:
         """Compare with the thresholds."""
         if thresholds is None:
-            raise ValueError("pooling by mutual information needs thresholds, got None")
+            raise InvalidInputError("pooling by mutual information needs thresholds, got None")
         pooled = _with_values(counts, counts.data >= thresholds[counts.indices])
         pooled.eliminate_zeros()
         return pooled

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.classifier.learner import check_targets
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 from evergrow.foundation.labels import ClassList, check_label_types
 from evergrow.foundation.ragged import RaggedArray
 from evergrow.storage.shards import ShardImages, Shards, StoredRows
@@ -60,7 +61,7 @@ def draw_descriptors(
     else:
         drawn, places = _draw_patches(features, images, total, random, masks)
     if not len(drawn.values):
-        raise ValueError("there must be at least one descriptor, but no image has any")
+        raise InvalidInputError("there must be at least one descriptor, but no image has any")
     return drawn, places
 
 
@@ -118,14 +119,14 @@ def list_images(images: Iterable[Any], features: Any) -> Sequence[Any]:
     elif not isinstance(images, (RaggedArray, ShardImages)):
         every = list(images)
     if not every:
-        raise ValueError("there must be at least one image")
+        raise InvalidInputError("there must be at least one image")
     return every  # type: ignore[no-any-return]
 
 
 def check_images(images: Iterable[Any], features: Any) -> None:
     """Raise a ``TypeError`` for a single image instead of a list of images."""
     if features is not None and isinstance(images, (StoredRows, ShardImages)):
-        raise TypeError(
+        raise InvalidTypeError(
             "shards contain descriptors, but with features the input must be images: set "
             "features=None"
         )
@@ -140,7 +141,7 @@ def image_labels(images: Sequence[Any], y: npt.ArrayLike | None) -> npt.NDArray[
     check_label_types(y)
     labels = np.asarray(y)
     if labels.shape != (len(images),):
-        raise ValueError(
+        raise InvalidInputError(
             f"y must have one class per image, {len(images)}, got the shape {labels.shape}"
         )
     check_targets(labels)
@@ -150,10 +151,10 @@ def image_labels(images: Sequence[Any], y: npt.ArrayLike | None) -> npt.NDArray[
 def class_codes(labels: npt.NDArray[Any] | None) -> npt.NDArray[np.int32]:
     """The class column of each image, for thresholds that are learnt from classes."""
     if labels is None:
-        raise ValueError('pooling="mutual_information" needs the class of each image, y')
+        raise InvalidInputError('pooling="mutual_information" needs the class of each image, y')
     classes, codes = ClassList.of(labels)
     if len(classes) < 2:
-        raise ValueError('pooling="mutual_information" needs at least two classes, got one')
+        raise InvalidInputError('pooling="mutual_information" needs at least two classes, got one')
     return codes
 
 
@@ -161,7 +162,7 @@ def _check_matrices(images: Sequence[Any]) -> list[npt.NDArray[Any]]:
     matrices = [np.asarray(image) for image in images]
     for i, matrix in enumerate(matrices):
         if matrix.ndim != 2:
-            raise ValueError(
+            raise InvalidInputError(
                 "without features every image must be a matrix of descriptors, "
                 f"image {i} has the shape {matrix.shape}"
             )
@@ -172,6 +173,8 @@ def _check_masks(images: Sequence[Any], masks: Sequence[Any] | None, features: A
     if masks is None:
         return
     if features is None:
-        raise ValueError("masks select patches of images and need features")
+        raise InvalidInputError("masks select patches of images and need features")
     if len(masks) != len(images):
-        raise ValueError(f"there must be one mask per image, {len(images)}, got {len(masks)}")
+        raise InvalidInputError(
+            f"there must be one mask per image, {len(images)}, got {len(masks)}"
+        )

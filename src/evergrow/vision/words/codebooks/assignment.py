@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from evergrow.estimators.classifier.learner import checked_rows
 from evergrow.foundation.blocks import float_blocks
 from evergrow.foundation.engine import Arrays, current_engine
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.storage.shards import StoredRows
 from evergrow.storage.shards.parts import RowPart, row_parts, run_and_stack
 
@@ -77,7 +78,7 @@ def to_single(block: npt.NDArray[Any]) -> Rows:
         # A finite sum proves that all values are finite; only otherwise are they checked.
         suspect = not np.isfinite(rows.sum())
     if suspect and not np.isfinite(rows).all():
-        raise ValueError(
+        raise InvalidInputError(
             "descriptors must not be NaN or infinite and must fit in single precision "
             "(up to 3.4e38)"
         )

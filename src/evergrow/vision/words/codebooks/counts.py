@@ -12,6 +12,7 @@ from joblib import Parallel, delayed
 from scipy import sparse
 
 from evergrow.foundation.engine import Arrays, Job, current_engine
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.ragged import RaggedArray
 from evergrow.storage.shards import ShardImages, Shards
 from evergrow.storage.shards.parts import RowPart, row_parts, rows_to_share
@@ -52,7 +53,7 @@ def count_words(
         if finished is not None:
             finished(done)
     if not parts:
-        raise ValueError("there must be at least one image")
+        raise InvalidInputError("there must be at least one image")
     return stack_counts([parts[place] for place in range(len(parts))])
 
 
@@ -108,7 +109,7 @@ def _blocks(images: Iterable[npt.ArrayLike], n_features: int) -> Iterator[list[M
     for i, image in enumerate(images):
         matrix = np.asarray(image)
         if matrix.ndim != 2 or matrix.shape[1] != n_features:
-            raise ValueError(
+            raise InvalidInputError(
                 f"every image must be a matrix with {n_features} columns, "
                 f"image {i} has the shape {matrix.shape}"
             )

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.cluster import MiniBatchKMeans
 
-from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.params import Choice, Integer, Nothing, RandomState, Rule
 from evergrow.storage.modelfile import check_array
 from evergrow.vision.words.codebooks.codebook import Codebook
@@ -200,7 +200,7 @@ def _slices(n_rows: int, step: int) -> Iterator[slice]:
 def check_magnitude(rows: Rows) -> None:
     """Raise a ``ValueError`` for descriptors whose distances would overflow."""
     if len(rows) and max(rows.max(), -rows.min()) > _MAX_VALUE:
-        raise ValueError(
+        raise InvalidInputError(
             "Input contains values too large for distances in single precision, above "
             f"{_MAX_VALUE:g}."
         )

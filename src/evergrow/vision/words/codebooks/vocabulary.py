@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.ragged import RaggedArray
 from evergrow.storage.shards import ShardImages, ShardLabels, Shards, StoredRows
 from evergrow.vision.words.codebooks.counts import count_words
@@ -65,7 +66,7 @@ def _label_rows(images: RaggedArray | ShardImages, y: Any) -> Any:
     if isinstance(images, RaggedArray):
         return images.per_row(y)
     if len(y) != len(images):
-        raise ValueError(f"there are {len(images)} images, got {len(y)} values")
+        raise InvalidInputError(f"there are {len(images)} images, got {len(y)} values")
     if isinstance(y, ShardLabels):
         return ShardLabels(np.repeat(y.codes, images.lengths), y.classes)
     return np.repeat(np.asarray(y), images.lengths)

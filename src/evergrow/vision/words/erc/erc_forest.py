@@ -10,6 +10,7 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
 from evergrow.estimators.classifier.learner import checked_rows
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList, as_classes
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.turns import one_at_a_time
@@ -210,13 +211,13 @@ class ERCForest(ERCPredictor):
             return self
         known = self._fitted
         if known.labels is None:
-            raise ValueError(
+            raise InvalidInputError(
                 "the forest was fitted without labels, but an update needs classes: call fit with "
                 "labels"
             )
         n_trees = len(known.words_per_tree)
         if self.n_estimators != n_trees:
-            raise ValueError(
+            raise InvalidInputError(
                 f"n_estimators was changed to {self.n_estimators}, but the forest has {n_trees} "
                 "trees: fit it again, or change it back"
             )
@@ -263,7 +264,7 @@ class ERCForest(ERCPredictor):
         if self.max_trials == "sqrt":
             return root
         if labels is None:
-            raise ValueError('max_trials="auto" needs labels')
+            raise InvalidInputError('max_trials="auto" needs labels')
         n_trees = int(self.n_estimators)
         return choose_max_trials(
             labels, batch, images, self._request(root), n_trees=n_trees, seed=seed

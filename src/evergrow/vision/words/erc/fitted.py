@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from evergrow._core import WordTrees
 from evergrow.foundation.blocks import float_blocks
-from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.labels import ClassList
 from evergrow.storage.modelfile import check_array
 from evergrow.vision.words.codebooks.assignment import to_single
@@ -160,7 +160,7 @@ class FittedERC:
         if n_seen == n_before:
             return self._update_counts(labels, batch, request.n_threads)
         if self.descriptors is None:
-            raise ValueError(
+            raise InvalidInputError(
                 "words for new classes are learnt together with the earlier descriptors, which "
                 "were not stored: fit with keep_descriptors=True"
             )

@@ -12,7 +12,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from evergrow.estimators.classifier.learner import GrowingClassifier, checked_rows
-from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.params import (
     Choice,
     Flag,
@@ -118,7 +118,9 @@ class ERCPredictor(TransformerMixin, Vocabulary, GrowingClassifier):  # type: ig
         rows, _ = as_rows(D)
         reader, checked = self._checked_query(rows)
         if reader._fitted.labels is None:
-            raise ValueError("the forest was fitted without labels and cannot predict classes")
+            raise InvalidInputError(
+                "the forest was fitted without labels and cannot predict classes"
+            )
         votes = reader._fitted.probabilities(checked, effective_n_jobs(self.n_jobs))
         return _mean_per_image(votes, as_images(D)) if is_ragged(D) else votes
 

@@ -1,0 +1,275 @@
+// An array whose copies share memory until one of them changes (copy on write).
+//
+// Items lie in pages, and a copy shares all pages. The first edit of a shared page copies that
+// page. An update of a forest therefore costs time and memory for what it changes, not for what is
+// stored, and readers of the old forest are not affected.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "arrays/aligned.hpp"
+
+namespace evergrow {
+
+// Provides pages that do not lie in ordinary memory.
+class PageSource {
+  public:
+    virtual ~PageSource() = default;
+    virtual std::shared_ptr<void> next_page(std::size_t n_bytes) = 0;
+};
+
+// Memory that an array borrows items from, and the number of items that it has space for.
+struct Lender {
+    std::shared_ptr<const void> memory;
+    std::size_t capacity;
+};
+
+// An item is `width` consecutive numbers; the items of a page are consecutive.
+template <class T>
+class PagedArray {
+    static_assert(std::is_trivially_copyable_v<T>, "pages are copied as bytes");
+
+  public:
+    explicit PagedArray(std::size_t width = 1) : width_(width) {
+        while (page_items() * 2 * item_bytes() <= kPageBytes) ++shift_;
+    }
+
+    std::size_t size() const { return size_; }
+    std::size_t width() const { return width_; }
+    // Bytes of all pages, shared ones included.
+    std::size_t n_bytes() const { return capacity_ * item_bytes(); }
+
+    const T* at(std::size_t i) const {
+        return pages_[i >> shift_].get() + (i & (page_items() - 1)) * width_;
+    }
+    const T& operator[](std::size_t i) const { return *at(i); }
+
+    // The item for writing, on a page that is not shared.
+    T* edit(std::size_t i) {
+        unshare(i >> shift_);
+        return const_cast<T*>(at(i));
+    }
+
+    // Appends an item with undefined content.
+    T* append() {
+        const std::size_t page = size_ >> shift_;
+        if (size_ < capacity_)
+            unshare(page);
+        else if (page < pages_.size())
+            copy_page(page);
+        else
+            add_page();
+        return const_cast<T*>(at(size_++));
+    }
+    void push_back(const T& value) { *append() = value; }
+
+    // Copies items out and in, page by page.
+    void read(std::size_t first, std::size_t n, T* values) const {
+        for_each_run(first, n, [&](std::size_t i, std::size_t run) {
+            std::copy_n(at(i), run * width_, values + (i - first) * width_);
+        });
+    }
+    void write(std::size_t first, const T* values, std::size_t n) {
+        for_each_run(first, n, [&](std::size_t i, std::size_t run) {
+            std::copy_n(values + (i - first) * width_, run * width_, edit(i));
+        });
+    }
+
+    // Removes all items but keeps the pages.
+    void clear() { size_ = 0; }
+
+    // A copy in one block of memory of its exact size.
+    PagedArray packed() const {
+        PagedArray copy(width_);
+        if (size_ == 0) return copy;
+        copy.add_extent(size_);
+        copy.size_ = size_;
+        read(0, size_, copy.appended(0));
+        return copy;
+    }
+    // The same for the items `numbers`.
+    PagedArray gathered(const std::vector<std::int32_t>& numbers) const {
+        PagedArray copy(width_);
+        copy.extend(numbers.size());
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+            std::copy_n(at(static_cast<std::size_t>(numbers[i])), width_, copy.appended(i));
+        return copy;
+    }
+    // Appends `n` items with undefined content and returns the index of the first. They are written
+    // through `appended` until the next copy of this array is made.
+    std::size_t extend(std::size_t n) {
+        const std::size_t first = size_;
+        if (n == 0) return first;
+        const std::size_t page = size_ >> shift_;
+        if (size_ == capacity_ && page < pages_.size()) copy_page(page);
+        if (size_ < capacity_) unshare(page);
+        size_ += n;
+        while (capacity_ < size_) {
+            const std::size_t missing = size_ - capacity_;
+            if (source_ || missing < page_items())
+                add_page();
+            else
+                add_extent(missing);
+        }
+        return first;
+    }
+    T* appended(std::size_t i) { return const_cast<T*>(at(i)); }
+
+    // Calls visit(first, n) for every run of items that differ from those of `before`, an earlier
+    // copy of this array. Items after the last one of `before` are one run.
+    template <class Visit>
+    void each_change_since(const PagedArray& before, Visit visit) const {
+        const std::size_t n_both = std::min(size_, before.size_);
+        std::size_t first = 0, n = 0;
+        for_each_run(0, n_both, [&](std::size_t begin, std::size_t run) {
+            if (pages_[begin >> shift_] == before.pages_[begin >> shift_]) return;
+            for (std::size_t i = begin; i < begin + run; ++i) {
+                if (std::memcmp(at(i), before.at(i), item_bytes()) == 0) continue;
+                if (n > 0 && first + n != i) visit(first, n);
+                if (n == 0 || first + n != i) first = i, n = 0;
+                ++n;
+            }
+        });
+        if (n > 0) visit(first, n);
+        if (n_both < size_) visit(n_both, size_ - n_both);
+    }
+
+    // For an empty array: takes pages from this source. Copies then also share later changes.
+    void use(std::shared_ptr<PageSource> source) { source_ = std::move(source); }
+
+    // For an empty array: borrows n items, item i at `first` + places[i], or at `first` + i without
+    // places. Borrowed memory is never written: it has other owners, among them the caller, who
+    // must remain one, so an edit copies its page first.
+    void borrow(const std::shared_ptr<const T>& first, std::size_t n, const std::int32_t* places) {
+        // The items of a page are consecutive, which is only certain without places.
+        if (places != nullptr) shift_ = 0;
+        T* memory = const_cast<T*>(first.get());
+        for (std::size_t i = 0; i < n; i += page_items()) {
+            const std::size_t at = places == nullptr ? i : static_cast<std::size_t>(places[i]);
+            pages_.emplace_back(std::const_pointer_cast<T>(first), memory + at * width_);
+        }
+        size_ = capacity_ = n;
+    }
+    // Borrows item i, which may be one past the last.
+    void borrow_item(std::size_t i, const std::shared_ptr<const T>& item) {
+        split_pages();
+        if (i == size_) {
+            pages_.emplace_back();
+            capacity_ = ++size_;
+        }
+        pages_[i] = std::const_pointer_cast<T>(item);
+    }
+    // The index of the lender of item i, or the number of lenders if the item is not borrowed.
+    std::size_t lender_of(std::size_t i, const std::vector<Lender>& lenders) const {
+        return find(pages_[i >> shift_], lenders);
+    }
+    // Bytes of pages that are not borrowed.
+    std::size_t n_own_bytes(const std::vector<Lender>& lenders) const {
+        std::size_t n_pages = 0;
+        for (const std::shared_ptr<T>& page : pages_)
+            if (find(page, lenders) == lenders.size()) ++n_pages;
+        return std::min(n_pages << shift_, capacity_) * item_bytes();
+    }
+    // The items `numbers`, one per page: borrowed ones stay borrowed, others are copied.
+    PagedArray gathered(const std::vector<std::int32_t>& numbers,
+                        const std::vector<Lender>& lenders) const {
+        PagedArray copy(width_);
+        copy.shift_ = 0;
+        for (const std::int32_t number : numbers) {
+            const auto i = static_cast<std::size_t>(number);
+            const std::shared_ptr<T>& page = pages_[i >> shift_];
+            if (find(page, lenders) < lenders.size())
+                copy.borrow_item(copy.size_, std::shared_ptr<const T>(page, at(i)));
+            else
+                std::copy_n(at(i), width_, copy.append());
+        }
+        return copy;
+    }
+
+  private:
+    static constexpr std::size_t kPageBytes = kPooledBytes;
+
+    std::size_t page_items() const { return std::size_t{1} << shift_; }
+    std::size_t item_bytes() const { return width_ * sizeof(T); }
+
+    static std::size_t find(const std::shared_ptr<T>& page, const std::vector<Lender>& lenders) {
+        const auto is_same = [&](const Lender& lender) {
+            return !page.owner_before(lender.memory) && !lender.memory.owner_before(page);
+        };
+        return static_cast<std::size_t>(std::find_if(lenders.begin(), lenders.end(), is_same) -
+                                        lenders.begin());
+    }
+    // Makes every item a page of its own without moving it.
+    void split_pages() {
+        if (shift_ == 0) return;
+        std::vector<std::shared_ptr<T>> split;
+        split.reserve(size_);
+        for (std::size_t i = 0; i < size_; ++i)
+            split.emplace_back(pages_[i >> shift_], const_cast<T*>(at(i)));
+        pages_ = std::move(split);
+        shift_ = 0;
+        capacity_ = size_;
+    }
+    // Calls visit(first, n) for the part on each page of the items [first, first + n).
+    template <class Visit>
+    void for_each_run(std::size_t first, std::size_t n, Visit visit) const {
+        for (std::size_t i = first; i < first + n;) {
+            const std::size_t run =
+                std::min(page_items() - (i & (page_items() - 1)), first + n - i);
+            visit(i, run);
+            i += run;
+        }
+    }
+    std::shared_ptr<T> allocate(std::size_t n_items) const {
+        const std::size_t n_bytes = n_items * item_bytes();
+        auto* memory = static_cast<T*>(allocate_aligned(n_bytes));
+        return std::shared_ptr<T>(memory, [n_bytes](T* p) { free_aligned(p, n_bytes); });
+    }
+    void add_page() {
+        const std::size_t n_bytes = page_items() * item_bytes();
+        pages_.push_back(source_ ? std::static_pointer_cast<T>(source_->next_page(n_bytes))
+                                 : allocate(page_items()));
+        capacity_ = pages_.size() << shift_;
+    }
+    // One block of exactly this size; all pages before it must be full.
+    void add_extent(std::size_t n_items) {
+        const std::shared_ptr<T> extent = allocate(n_items);
+        for (std::size_t i = 0; i < n_items; i += page_items())
+            pages_.emplace_back(extent, extent.get() + i * width_);
+        capacity_ += n_items;
+    }
+    void unshare(std::size_t page) {
+        if (source_) return;
+        if (pages_[page].use_count() == 1) {
+            // Reads by the last other owner happened before it released the page.
+            std::atomic_thread_fence(std::memory_order_acquire);
+            return;
+        }
+        copy_page(page);
+    }
+    void copy_page(std::size_t page) {
+        const std::shared_ptr<T> copy = allocate(page_items());
+        // The last page may be shorter than the others.
+        const std::size_t n = std::min(page_items(), capacity_ - (page << shift_));
+        std::copy_n(pages_[page].get(), n * width_, copy.get());
+        pages_[page] = copy;
+        if (page + 1 == pages_.size()) capacity_ = pages_.size() << shift_;
+    }
+
+    std::size_t width_;
+    std::size_t shift_ = 0;  // a page has 2^shift_ items
+    std::size_t size_ = 0;
+    std::size_t capacity_ = 0;  // items that the pages have space for
+    std::vector<std::shared_ptr<T>> pages_;
+    std::shared_ptr<PageSource> source_;
+};
+
+}  // namespace evergrow

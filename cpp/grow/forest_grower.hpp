@@ -1,0 +1,36 @@
+// Growing a forest from samples.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "propose/proposer.hpp"
+#include "run/parallel_tasks.hpp"
+#include "samples/row_sampling.hpp"
+#include "samples/samples.hpp"
+#include "tree/forest.hpp"
+
+namespace evergrow {
+
+struct ForestPlan {
+    std::size_t n_trees;
+    std::size_t n_classes;
+    std::uint64_t seed;
+    RowSampling sampling;
+    SplitRules rules;
+    // Index of the first tree, where a forest is grown in several parts.
+    std::size_t first_tree = 0;
+    // Bytes of rows that each thread may copy to memory, for rows in a file; else 0.
+    std::size_t row_budget = 0;
+    // Whether every tree is copied to memory of its exact size. It does not pay for trees that are
+    // needed for a short time, and needs memory for the copy.
+    bool packs_trees = true;
+};
+
+// Grows a forest from all samples; nothing if the poll asked to stop.
+std::optional<Forest> grow_forest(std::shared_ptr<const Samples> samples, const ForestPlan& plan,
+                                  std::size_t n_threads, const Poll& poll);
+
+}  // namespace evergrow

@@ -1,0 +1,258 @@
+#include "samples/samples.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace evergrow {
+
+Samples::Samples(std::size_t n_features, Precision precision, std::shared_ptr<PageSource> source)
+    : n_features_(n_features),
+      width_(padded_width(n_features)),
+      precision_(precision),
+      source_(std::move(source)),
+      floats_(width_),
+      halves_(width_),
+      scaled_(width_) {
+    floats_.use(source_);
+    halves_.use(source_);
+}
+
+template <class T>
+Samples::Samples(std::size_t n_features, const BorrowedRows<T>& rows, const std::int32_t* places,
+                 const std::int32_t* classes, const std::int64_t* ids, std::size_t n)
+    : Samples(n_features, sizeof(T) == sizeof(float) ? Precision::kFloat32 : Precision::kFloat16,
+              nullptr) {
+    rows_of(T{}).borrow(rows.memory, n, places);
+    lenders_.push_back({rows.memory, rows.n_rows});
+    classes_.extend(n);
+    ids_.extend(n);
+    for (std::size_t i = n; i-- > 0;) {
+        *classes_.appended(i) = classes[i];
+        *ids_.appended(i) = ids[i];
+        if (classes[i] == kRemoved) free_.push_back(static_cast<std::int32_t>(i));
+    }
+}
+
+template Samples::Samples(std::size_t, const BorrowedRows<float>&, const std::int32_t*,
+                          const std::int32_t*, const std::int64_t*, std::size_t);
+template Samples::Samples(std::size_t, const BorrowedRows<std::uint16_t>&, const std::int32_t*,
+                          const std::int32_t*, const std::int64_t*, std::size_t);
+
+std::size_t Samples::n_bytes() const {
+    return floats_.n_bytes() + halves_.n_bytes() + classes_.n_bytes() + ids_.n_bytes();
+}
+
+std::size_t Samples::n_own_bytes() const {
+    return source_ ? 0 : floats_.n_own_bytes(lenders_) + halves_.n_own_bytes(lenders_);
+}
+
+std::vector<std::int32_t> Samples::lender_of_rows() const {
+    std::vector<std::int32_t> lenders(size(), kOwn);
+    if (lenders_.empty()) return lenders;
+    with_type([&](auto type) {
+        for (std::size_t i = 0; i < size(); ++i) {
+            if (classes_[i] == kRemoved) continue;
+            const std::size_t lender = rows_of(type).lender_of(i, lenders_);
+            if (lender < lenders_.size()) lenders[i] = static_cast<std::int32_t>(lender);
+        }
+    });
+    return lenders;
+}
+
+std::vector<std::size_t> Samples::lender_capacities() const {
+    std::vector<std::size_t> capacities;
+    for (const Lender& lender : lenders_) capacities.push_back(lender.capacity);
+    return capacities;
+}
+
+// Numbers for more rows, those of removed rows first. Their classes and ids can be written.
+std::vector<std::int32_t> Samples::next_numbers(std::size_t n) {
+    std::vector<std::int32_t> rows;
+    rows.reserve(n);
+    while (rows.size() < n && !free_.empty()) {
+        rows.push_back(free_.back());
+        free_.pop_back();
+        classes_.edit(place(rows.back()));
+        ids_.edit(place(rows.back()));
+    }
+    const std::size_t n_new = n - rows.size();
+    constexpr std::size_t kMaxRows = std::numeric_limits<std::int32_t>::max();
+    if (n_new > kMaxRows - size())
+        throw std::invalid_argument("a forest holds at most 2^31 - 1 samples");
+    const std::size_t first = classes_.extend(n_new);
+    ids_.extend(n_new);
+    for (std::size_t i = first; i < first + n_new; ++i) {
+        *classes_.appended(i) = kRemoved;
+        *ids_.appended(i) = 0;
+        rows.push_back(static_cast<std::int32_t>(i));
+    }
+    return rows;
+}
+
+std::vector<std::int32_t> Samples::add(std::size_t n) {
+    const std::size_t n_before = size();
+    std::vector<std::int32_t> rows = next_numbers(n);
+    if (precision_ == Precision::kFloat32)
+        floats_.extend(size() - n_before);
+    else
+        halves_.extend(size() - n_before);
+    // Numbers that are used again may lie on shared pages.
+    for (std::size_t i = 0; i < n && place(rows[i]) < n_before; ++i) {
+        if (precision_ == Precision::kFloat32)
+            floats_.edit(place(rows[i]));
+        else
+            halves_.edit(place(rows[i]));
+    }
+    return rows;
+}
+
+template <class T>
+std::vector<std::int32_t> Samples::add_borrowed(const BorrowedRows<T>& rows,
+                                                const std::int32_t* places,
+                                                const std::int32_t* classes,
+                                                const std::int64_t* ids, std::size_t n) {
+    lenders_.push_back({rows.memory, rows.n_rows});
+    std::vector<std::int32_t> numbers = next_numbers(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t at = places == nullptr ? i : static_cast<std::size_t>(places[i]);
+        rows_of(T{}).borrow_item(place(numbers[i]), {rows.memory, rows.memory.get() + at * width_});
+        *classes_.appended(place(numbers[i])) = classes[i];
+        *ids_.appended(place(numbers[i])) = ids[i];
+    }
+    return numbers;
+}
+
+template std::vector<std::int32_t> Samples::add_borrowed(const BorrowedRows<float>&,
+                                                         const std::int32_t*, const std::int32_t*,
+                                                         const std::int64_t*, std::size_t);
+template std::vector<std::int32_t> Samples::add_borrowed(const BorrowedRows<std::uint16_t>&,
+                                                         const std::int32_t*, const std::int32_t*,
+                                                         const std::int64_t*, std::size_t);
+
+template <class T>
+void Samples::borrow(const BorrowedRows<T>& rows, const std::int32_t* places,
+                     const std::int32_t* numbers, std::size_t n) {
+    lenders_.push_back({rows.memory, rows.n_rows});
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t at = places == nullptr ? i : place(places[i]);
+        rows_of(T{}).borrow_item(place(numbers[i]), {rows.memory, rows.memory.get() + at * width_});
+    }
+    release_unused();
+}
+
+template void Samples::borrow(const BorrowedRows<float>&, const std::int32_t*, const std::int32_t*,
+                              std::size_t);
+template void Samples::borrow(const BorrowedRows<std::uint16_t>&, const std::int32_t*,
+                              const std::int32_t*, std::size_t);
+
+// Releases borrowed memory that no row lies in any more.
+void Samples::release_unused() {
+    if (lenders_.empty()) return;
+    if (!blank_) {
+        const auto zeros = std::make_shared<const AlignedVector<float>>(width_, 0.0F);
+        blank_ = std::shared_ptr<const void>(zeros, zeros->data());
+        lenders_.push_back({blank_, 0});
+    }
+    std::vector<std::uint8_t> used(lenders_.size() + 1, 0);
+    with_type([&](auto type) {
+        using T = decltype(type);
+        const auto blank = std::static_pointer_cast<const T>(blank_);
+        for (const std::int32_t row : free_) rows_of(type).borrow_item(place(row), blank);
+        for (std::size_t i = 0; i < size(); ++i) used[rows_of(type).lender_of(i, lenders_)] = 1;
+    });
+    std::vector<Lender> left;
+    for (std::size_t i = 0; i < lenders_.size(); ++i)
+        if (used[i] != 0 || lenders_[i].memory == blank_) left.push_back(lenders_[i]);
+    lenders_ = std::move(left);
+}
+
+template <class T>
+void Samples::write(const std::int32_t* numbers, const T* rows, const std::int32_t* classes,
+                    const std::int64_t* ids, std::size_t n, const Standardizer& standardizer) {
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t row = place(numbers[i]);
+        const T* x = rows + i * n_features_;
+        if (precision_ == Precision::kFloat32) {
+            standardizer.apply(x, width_, floats_.appended(row));
+        } else {
+            standardizer.apply(x, width_, scaled_.data());
+            kernels().narrow(scaled_.data(), width_, halves_.appended(row));
+        }
+        *classes_.appended(row) = classes[i];
+        *ids_.appended(row) = ids[i];
+    }
+}
+
+template void Samples::write(const std::int32_t*, const float*, const std::int32_t*,
+                             const std::int64_t*, std::size_t, const Standardizer&);
+template void Samples::write(const std::int32_t*, const double*, const std::int32_t*,
+                             const std::int64_t*, std::size_t, const Standardizer&);
+
+void Samples::remove(const std::int32_t* numbers, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) *classes_.edit(place(numbers[i])) = kRemoved;
+    free_.insert(free_.end(), numbers, numbers + n);
+    // The lowest numbers are used again first, so that new rows lie on few pages.
+    std::sort(free_.begin(), free_.end(), [](std::int32_t a, std::int32_t b) { return a > b; });
+    release_unused();
+}
+
+void Samples::erase_removed() {
+    if (!source_) return;
+    for (const std::int32_t row : free_) {
+        if (precision_ == Precision::kFloat32)
+            std::fill_n(floats_.appended(place(row)), width_, 0.0F);
+        else
+            std::fill_n(halves_.appended(place(row)), width_, std::uint16_t{0});
+    }
+}
+
+Samples Samples::compacted(std::vector<std::int32_t>& number) const {
+    Samples copy(n_features_, precision_, nullptr);
+    number.assign(size(), kRemoved);
+    std::vector<std::int32_t> left;
+    left.reserve(size() - n_removed());
+    for (std::size_t i = 0; i < size(); ++i) {
+        if (classes_[i] == kRemoved) continue;
+        number[i] = static_cast<std::int32_t>(left.size());
+        left.push_back(static_cast<std::int32_t>(i));
+    }
+    if (!lenders_.empty() && precision_ == Precision::kFloat32)
+        copy.floats_ = floats_.gathered(left, lenders_);
+    else if (!lenders_.empty())
+        copy.halves_ = halves_.gathered(left, lenders_);
+    else if (precision_ == Precision::kFloat32)
+        copy.floats_ = floats_.gathered(left);
+    else
+        copy.halves_ = halves_.gathered(left);
+    copy.lenders_ = lenders_;
+    copy.blank_ = blank_;
+    copy.classes_ = classes_.gathered(left);
+    copy.ids_ = ids_.gathered(left);
+    copy.release_unused();
+    return copy;
+}
+
+void Samples::rename_classes(const std::vector<std::int32_t>& map) {
+    for (std::size_t i = 0; i < size(); ++i) {
+        const std::int32_t old = classes_[i];
+        if (old == kRemoved) continue;
+        if (place(old) >= map.size())
+            throw std::invalid_argument("the map of classes has no entry for class " +
+                                        std::to_string(old));
+        if (map[place(old)] != old) *classes_.edit(i) = map[place(old)];
+    }
+}
+
+void Samples::set_classes(const std::int32_t* numbers, const std::int32_t* classes, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) {
+        if (class_of(numbers[i]) == kRemoved || classes[i] < 0)
+            throw std::invalid_argument("only stored rows can get another class");
+        *classes_.edit(place(numbers[i])) = classes[i];
+    }
+}
+
+}  // namespace evergrow

@@ -1,0 +1,137 @@
+// The training samples of a forest: standardised rows, the class of each and its id.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "arrays/aligned.hpp"
+#include "arrays/paged_array.hpp"
+#include "kernels/kernels.hpp"
+#include "samples/standardizer.hpp"
+
+namespace evergrow {
+
+enum class Precision : std::uint8_t { kFloat32, kFloat16 };
+
+// Padded, standardised rows in memory of the caller, which samples borrow and never write.
+template <class T>
+struct BorrowedRows {
+    std::shared_ptr<const T> memory;
+    std::size_t n_rows;
+};
+
+// Rows can be added and removed; the numbers of removed rows are used again. Copies are cheap: they
+// share the pages that neither has changed, so the forest before an update keeps its samples.
+class Samples {
+  public:
+    static constexpr std::int32_t kRemoved = -1;  // class of a removed row
+
+    // Rows in memory, or on pages of `source` if it is not null.
+    Samples(std::size_t n_features, Precision precision, std::shared_ptr<PageSource> source);
+    // Borrowed rows: row i lies at places[i], or at i without places. Class kRemoved marks a
+    // removed row. The memory is released with its last row. Rows that are added later lie on own
+    // pages.
+    template <class T>
+    Samples(std::size_t n_features, const BorrowedRows<T>& rows, const std::int32_t* places,
+            const std::int32_t* classes, const std::int64_t* ids, std::size_t n);
+
+    // Numbers for `n` new rows, to be filled with `write`.
+    std::vector<std::int32_t> add(std::size_t n);
+    // Adds borrowed rows and returns their numbers. Not for samples with a page source.
+    template <class T>
+    std::vector<std::int32_t> add_borrowed(const BorrowedRows<T>& rows, const std::int32_t* places,
+                                           const std::int32_t* classes, const std::int64_t* ids,
+                                           std::size_t n);
+    // From now on rows `numbers` are borrowed; the content must be the same. Memory that no row
+    // lies in any more is released as soon as no older copy of the samples uses it.
+    template <class T>
+    void borrow(const BorrowedRows<T>& rows, const std::int32_t* places,
+                const std::int32_t* numbers, std::size_t n);
+    // Fills rows `numbers`, which came from `add` on this object.
+    template <class T>
+    void write(const std::int32_t* numbers, const T* rows, const std::int32_t* classes,
+               const std::int64_t* ids, std::size_t n, const Standardizer& standardizer);
+    void remove(const std::int32_t* numbers, std::size_t n);
+    // With a page source: overwrites removed rows with zeros. Older copies lose them too.
+    void erase_removed();
+    // Replaces class c by map[c] in all rows.
+    void rename_classes(const std::vector<std::int32_t>& map);
+    // Gives rows other classes; they must not be removed ones.
+    void set_classes(const std::int32_t* numbers, const std::int32_t* classes, std::size_t n);
+
+    // A copy without removed rows, in memory of its exact size; borrowed rows stay borrowed.
+    // `number` receives the new number of every row.
+    Samples compacted(std::vector<std::int32_t>& number) const;
+
+    // Number of rows, removed ones included.
+    std::size_t size() const { return classes_.size(); }
+    std::size_t n_removed() const { return free_.size(); }
+    std::size_t n_features() const { return n_features_; }
+    std::size_t width() const { return width_; }
+    Precision precision() const { return precision_; }
+    // Whether centroids may refer to rows. Pages of a source can be overwritten, so they may not.
+    bool can_reference_rows() const { return source_ == nullptr; }
+    const std::shared_ptr<PageSource>& source() const { return source_; }
+    std::size_t n_bytes() const;
+    // By row the index of its lender in `lender_capacities`; kOwn for rows that are not borrowed
+    // and for removed rows.
+    static constexpr std::int32_t kOwn = -1;
+    std::vector<std::int32_t> lender_of_rows() const;
+    // The number of rows that the memory of each lender has space for.
+    std::vector<std::size_t> lender_capacities() const;
+    // Bytes of rows that are neither borrowed nor on pages of a source.
+    std::size_t n_own_bytes() const;
+
+    std::int32_t class_of(std::int32_t row) const { return classes_[place(row)]; }
+    std::int64_t id_of(std::int32_t row) const { return ids_[place(row)]; }
+    const float* full(std::int32_t row) const { return floats_.at(place(row)); }
+    const std::uint16_t* half(std::int32_t row) const { return halves_.at(place(row)); }
+
+    // The row in single precision: in place, or converted into `buffer`.
+    const float* read(std::int32_t row, float* buffer) const {
+        if (precision_ == Precision::kFloat32) return full(row);
+        kernels().widen(half(row), width_, buffer);
+        return buffer;
+    }
+
+    // Tells apart copies that share a file.
+    std::uint64_t version = 0;
+
+  private:
+    static std::size_t place(std::int32_t row) { return static_cast<std::size_t>(row); }
+
+    PagedArray<float>& rows_of(float) { return floats_; }
+    PagedArray<std::uint16_t>& rows_of(std::uint16_t) { return halves_; }
+    const PagedArray<float>& rows_of(float) const { return floats_; }
+    const PagedArray<std::uint16_t>& rows_of(std::uint16_t) const { return halves_; }
+    // Calls `visit` with a value of the type of the rows.
+    template <class Visit>
+    void with_type(Visit visit) const {
+        if (precision_ == Precision::kFloat32)
+            visit(float{});
+        else
+            visit(std::uint16_t{});
+    }
+    std::vector<std::int32_t> next_numbers(std::size_t n);
+    void release_unused();
+
+    std::size_t n_features_;
+    std::size_t width_;
+    Precision precision_;
+    std::shared_ptr<PageSource> source_;
+    // Lenders of rows. This second reference besides that of the pages makes sure that no borrowed
+    // page ever has a single owner, which would allow writing it.
+    std::vector<Lender> lenders_;
+    // A row of zeros. Where rows are borrowed, removed rows lie here and hold no lender's memory.
+    std::shared_ptr<const void> blank_;
+    PagedArray<float> floats_;
+    PagedArray<std::uint16_t> halves_;
+    PagedArray<std::int32_t> classes_;
+    PagedArray<std::int64_t> ids_;
+    std::vector<std::int32_t> free_;  // removed rows, highest number first
+    AlignedVector<float> scaled_;     // buffer
+};
+
+}  // namespace evergrow

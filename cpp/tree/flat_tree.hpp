@@ -1,0 +1,42 @@
+// A tree as the plain arrays of a model file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "arrays/aligned.hpp"
+#include "samples/samples.hpp"
+#include "tree/tree.hpp"
+
+namespace evergrow {
+
+struct FlatTree {
+    // Nodes. The root is 0; the right child is left + 1, and children come after their parent.
+    std::vector<std::int32_t> left;                           // kLeaf at a leaf
+    std::vector<std::int32_t> centroid_begin, centroid_size;  // of a splitting node
+    std::vector<std::int32_t> count_begin, count_size;        // of a leaf
+    std::vector<std::int32_t> row_begin, row_size;            // of every node
+
+    // Centroids of all splitting nodes; see tree/split.hpp.
+    std::vector<std::int32_t> centroid_class;
+    std::vector<std::int32_t> centroid_source;  // codes of CentroidSource
+    std::vector<float> half_norm;               // offsets
+    std::vector<std::uint8_t> side;
+    AlignedVector<std::uint16_t> halves;  // slots of `width` numbers
+
+    // Class counts of all leaves.
+    std::vector<std::int32_t> count_class, count;
+
+    // Training rows: those of a node are consecutive, and sorted by class within a leaf. Empty in a
+    // tree for inference only.
+    std::vector<std::int32_t> rows;
+};
+
+FlatTree flatten(const Tree& tree);
+
+// Throws std::invalid_argument unless every index is within its array and no leaf holds more rows
+// than it counts: a file may contain anything.
+Tree unflatten(const FlatTree& flat, SplitKind kind, std::size_t n_classes, const Samples& samples);
+
+}  // namespace evergrow

@@ -1,8 +1,0 @@
-// Incrementally grow tree (IGT): leaves that received samples may split; the splits there are stay.
-#include "strategy.hpp"
-
-namespace evergrow {
-
-const Strategy kIncrementallyGrowTree{"igt", true, false, nullptr};
-
-}  // namespace evergrow

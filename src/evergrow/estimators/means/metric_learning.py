@@ -1,0 +1,244 @@
+"""Metric learning for class means: NCMML [Mensink2013].
+
+The projection W maximises the mean log softmax of ``-|W(x - mu_c)|^2 / 2``; the class means are
+fixed in input space. Learning uses coordinates in which the classes have variance one in every
+direction, so that the unit of the features has no effect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import LinAlgError, eigh
+from scipy.special import logsumexp
+
+from evergrow.estimators.means.distances import shrunk_covariance
+from evergrow.estimators.sums.accumulation import add_examples
+from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.foundation.blocks import float_blocks
+from evergrow.foundation.progress import progress_bar
+from evergrow.storage.shards import choose_rows
+
+Floats = npt.NDArray[Any]
+Codes = npt.NDArray[np.int32]
+
+# Scales to try at the start: whitened classes are mostly so far apart that nothing is uncertain.
+_SCALES = 2.0 ** np.arange(-4.0, 2.0, 0.5)
+# The constants of Adam, as in Kingma and Ba (2015).
+_MEMORY, _SQUARES_MEMORY, _TINY = 0.9, 0.999, 1e-12
+
+
+@dataclass(frozen=True)
+class MetricRequest:
+    """The parameters of one call."""
+
+    n_components: int
+    shrinkage: float
+    learning_rate: float
+    batch_size: int
+    max_iter: int
+    tol: float
+    validation_fraction: float
+    n_iter_no_change: int
+    verbose: int
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMetric:
+    """A learnt projection, and the likelihood after each epoch."""
+
+    components: npt.NDArray[np.float64]
+    log_likelihoods: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Data:
+    """Rows with their class columns and weights; the mean weight is one."""
+
+    rows: Floats
+    codes: Codes
+    weights: Floats
+
+    def at(self, index: npt.NDArray[Any] | slice) -> _Data:
+        return _Data(self.rows[index], self.codes[index], self.weights[index])
+
+
+def log_likelihood(
+    projection: Floats, means: Floats, rows: Floats, codes: Codes, weights: Floats
+) -> float:
+    """Return the weighted mean log softmax of ``-|W(x - mu)|^2 / 2`` at the true classes."""
+    scores = _scores(rows @ projection.T, means @ projection.T)
+    true = scores[np.arange(len(codes)), codes]
+    # Summed in double precision, because the mean is over many examples.
+    terms = (true - logsumexp(scores, axis=1)).astype(np.float64)
+    return float(weights @ terms / weights.sum())
+
+
+def gradient(
+    projection: Floats, means: Floats, rows: Floats, codes: Codes, weights: Floats
+) -> Floats:
+    """Return the gradient of the weighted sum of log softmax with respect to W.
+
+    With residuals ``R = softmax - Y``, whose rows sum to zero, the term ``x_i x_i'`` cancels in the
+    sum over examples and classes of ``R_ic W (x_i - mu_c)(x_i - mu_c)'``. The rest is a few matrix
+    products.
+    """
+    projected, projected_means = rows @ projection.T, means @ projection.T
+    residuals = _scores(projected, projected_means)
+    residuals -= residuals.max(axis=1, keepdims=True)
+    np.exp(residuals, out=residuals)
+    residuals /= residuals.sum(axis=1, keepdims=True)
+    residuals[np.arange(len(codes)), codes] -= 1
+    residuals *= weights[:, None]
+    by_class = residuals.sum(axis=0)[:, None]
+    step: Floats = projected_means.T @ (by_class * means - residuals.T @ rows)
+    step -= projected.T @ (residuals @ means)
+    return step
+
+
+def _scores(projected: Floats, projected_means: Floats) -> Floats:
+    lengths = np.einsum("ij,ij->i", projected_means, projected_means)
+    return cast("Floats", projected @ projected_means.T - lengths / 2)
+
+
+def learn_metric(
+    X: npt.NDArray[Any],
+    codes: Codes,
+    weights: npt.NDArray[np.float64],
+    request: MetricRequest,
+    random: np.random.RandomState,
+) -> FittedMetric:
+    """Learn a projection from examples; class means are those of the training examples."""
+    held_out = _held_out(codes, request.validation_fraction, random)
+    if not held_out.any():
+        # Too few to hold any out: the training examples also decide when to stop.
+        learnt_from = np.ones(len(codes), dtype=bool)
+        held_out = learnt_from
+    else:
+        learnt_from = ~held_out
+    moments = _moments(choose_rows(X, learnt_from), codes[learnt_from], weights[learnt_from])
+    centre, basis = _discriminants(moments, request.shrinkage)
+    means = ((moments.means - centre) @ basis.T).astype(np.float32)
+    # Training examples first, so that both parts are views of one copy.
+    order = np.argsort(~learnt_from, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    rows = np.empty(X.shape, dtype=np.float32)
+    for part, block in float_blocks(X):
+        rows[place[part]] = (block - centre) @ basis.T
+    data = _Data(rows, codes[order], (weights / weights.mean()).astype(np.float32)[order])
+    n_learnt_from = int(learnt_from.sum())
+    training = data.at(slice(n_learnt_from))
+    validation = training if held_out is learnt_from else data.at(slice(n_learnt_from, None))
+    projection, likelihoods = _ascend(means, training, validation, request, random)
+    return FittedMetric(projection.astype(np.float64) @ basis, np.array(likelihoods))
+
+
+def _held_out(codes: Codes, share: float, random: np.random.RandomState) -> npt.NDArray[np.bool_]:
+    """Draw validation examples: the same share of each class, and never all of a class."""
+    shuffled = random.permutation(len(codes))
+    by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    # Every n-th example in the order of the classes.
+    steps = np.floor(np.arange(1, len(codes) + 1) * share)
+    held_out = np.zeros(len(codes), dtype=bool)
+    held_out[by_class] = np.diff(steps, prepend=0.0) > 0
+    left = np.bincount(codes[~held_out], minlength=int(codes.max()) + 1)
+    held_out[left[codes] == 0] = False
+    return held_out
+
+
+def _moments(X: npt.NDArray[Any], codes: Codes, weights: npt.NDArray[np.float64]) -> Moments:
+    none = Moments.none(X.shape[1], int(codes.max()) + 1, gram=True)
+    return add_examples(none, Batch(X, codes, weights))[0]
+
+
+def _discriminants(moments: Moments, shrinkage: float) -> tuple[Floats, Floats]:
+    """Return the centre and Fisher's discriminants, sorted by how well they separate means.
+
+    Along each of them the variance within classes is one.
+    """
+    centre = moments.sums.sum(axis=0) / moments.weight
+    centred = np.sqrt(moments.class_weights[:, None]) * (moments.means - centre)
+    within = shrunk_covariance(moments, shrinkage)
+    try:
+        _, vectors = eigh(centred.T @ centred / moments.weight, within)
+    except LinAlgError as error:
+        raise ValueError(
+            f"the covariance within classes is singular: set shrinkage above {shrinkage:g}"
+        ) from error
+    return centre, np.ascontiguousarray(vectors[:, ::-1].T)
+
+
+def _ascend(
+    means: Floats,
+    training: _Data,
+    validation: _Data,
+    request: MetricRequest,
+    random: np.random.RandomState,
+) -> tuple[Floats, list[float]]:
+    """Run Adam; after an epoch without improvement, go back to the best and halve the step."""
+
+    def held_out_likelihood(projection: Floats) -> float:
+        return log_likelihood(
+            projection, means, validation.rows, validation.codes, validation.weights
+        )
+
+    projection = np.eye(request.n_components, training.rows.shape[1], dtype=np.float32)
+    scale = max(_SCALES, key=lambda length: held_out_likelihood(np.float32(length) * projection))
+    best = np.float32(scale) * projection
+    best_likelihood = held_out_likelihood(best)
+    step = request.learning_rate * scale / np.sqrt(training.rows.shape[1])
+    likelihoods: list[float] = []
+    n_idle = 0
+    adam = _Adam(best)
+    with progress_bar("learning a metric", request.max_iter, request.verbose) as progress:
+        while len(likelihoods) < request.max_iter and n_idle < request.n_iter_no_change:
+            _epoch(adam, means, training, step, request.batch_size, random)
+            likelihood = held_out_likelihood(adam.projection)
+            likelihoods.append(likelihood)
+            n_idle = 0 if likelihood > best_likelihood + request.tol else n_idle + 1
+            if likelihood > best_likelihood:
+                best, best_likelihood = adam.projection.copy(), likelihood
+            if n_idle:
+                step /= 2
+                adam = _Adam(best)
+            if progress is not None:
+                progress(len(likelihoods))
+    return best, likelihoods
+
+
+def _epoch(
+    adam: _Adam,
+    means: Floats,
+    training: _Data,
+    step: float,
+    batch_size: int,
+    random: np.random.RandomState,
+) -> None:
+    order = random.permutation(len(training.codes))
+    for first in range(0, len(order), batch_size):
+        batch = training.at(order[first : first + batch_size])
+        ascent = gradient(adam.projection, means, batch.rows, batch.codes, batch.weights)
+        adam.ascend(ascent / len(batch.codes), step)
+
+
+class _Adam:
+    """Adam (Kingma and Ba, 2015): steps of about equal length in every coordinate."""
+
+    def __init__(self, start: Floats) -> None:
+        self.projection = start.copy()
+        self._mean = np.zeros_like(start)
+        self._squares = np.zeros_like(start)
+        self._n_steps = 0
+
+    def ascend(self, ascent: Floats, step: float) -> None:
+        """Take one step along the gradient."""
+        self._n_steps += 1
+        self._mean += (1 - _MEMORY) * (ascent - self._mean)
+        self._squares += (1 - _SQUARES_MEMORY) * (ascent**2 - self._squares)
+        mean = self._mean / (1 - _MEMORY**self._n_steps)
+        squares = self._squares / (1 - _SQUARES_MEMORY**self._n_steps)
+        self.projection += np.float32(step) * mean / (np.sqrt(squares) + _TINY)

@@ -1,0 +1,342 @@
+"""A learnt metric for class means, as a scikit-learn transformer [Mensink2013]."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from evergrow.estimators.classifier.learner import (
+    check_targets,
+    checked_examples,
+    checked_rows,
+    snapshot,
+    swap_learnt,
+)
+from evergrow.estimators.classifier.persistence import ModelContent, SaveMixin
+from evergrow.estimators.means.metric_learning import FittedMetric, MetricRequest, learn_metric
+from evergrow.estimators.sums.accumulation import check_magnitude, check_weights
+from evergrow.foundation.blocks import float_blocks
+from evergrow.foundation.engine import Arrays, current_engine
+from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.labels import ClassList, check_label_types
+from evergrow.foundation.params import (
+    Flag,
+    Integer,
+    Nothing,
+    Number,
+    RandomState,
+    Rule,
+    check_parameters,
+)
+from evergrow.foundation.turns import one_at_a_time
+from evergrow.storage.modelfile import (
+    Build,
+    check_array,
+    check_saveable,
+    common_header,
+    feature_names,
+    parameters_of,
+    plain_parameters,
+)
+from evergrow.storage.shards.parts import RowPart, row_parts, run_and_stack
+
+Floats = npt.NDArray[np.float64]
+
+# More components add time but hardly any accuracy, whatever the number of features.
+_MOST_COMPONENTS = 512
+# Features are at most this large, so that projections stay finite.
+_LARGEST = 1e140
+
+
+class NCMMetric(
+    SaveMixin,
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """Linear projection that brings examples near the mean of their class.
+
+    It maximises the likelihood of the true classes if the probability of a class is proportional to
+    ``exp(-d^2 / 2)``, where ``d`` is the distance from its mean after the projection (NCMML,
+    [Mensink2013]). Learning starts from Fisher's discriminants and takes mini-batch steps until the
+    likelihood of held-out examples stops improving.
+
+    Use it as ``NCMClassifier(metric=NCMMetric())`` or in a pipeline before any other estimator. A
+    metric that is learnt from few classes suits later classes less well.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        Dimensions after the projection; None for the number of features, at most 512. Fewer are
+        faster and a little less accurate.
+    shrinkage : float, default=0.5
+        How much the covariance within classes, from which learning starts, is shrunk towards its
+        diagonal, up to 1. Use more for few examples of many features.
+    learning_rate : float, default=0.01
+        Length of the first steps, relative to the entries of the projection. It is halved after
+        every epoch without improvement. Lower is slower and rarely better.
+    batch_size : int, default=256
+        Examples per step.
+    max_iter : int, default=100
+        Maximum number of epochs: passes through the examples.
+    tol : float, default=1e-3
+        Smallest gain in mean log-likelihood of the held-out examples that counts as improvement.
+    n_iter_no_change : int, default=3
+        Number of epochs in a row without improvement after which learning stops.
+    validation_fraction : float, default=0.1
+        Share of the examples that is held out to decide when to stop. With 0, or with too few
+        examples to hold one out, the training examples decide, which stops later.
+    random_state : int, RandomState or None, default=None
+        Seed of the order of the examples and of the held-out sample.
+    verbose : int, default=0
+        Show a progress bar when positive.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The projection.
+    n_iter_ : int
+        Number of epochs.
+    log_likelihoods_ : ndarray of shape (n_iterations,)
+        Mean log-likelihood of the held-out examples after each epoch; the projection is that of
+        the best epoch.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if the training data had any.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from evergrow import NCMMetric
+    >>> X, y = load_digits(return_X_y=True)
+    >>> metric = NCMMetric(10, random_state=0).fit(X, y)
+    >>> metric.transform(X).shape
+    (1797, 10)
+    """
+
+    _rules: ClassVar[dict[str, list[Rule]]] = {
+        "n_components": [Nothing(), Integer(1, 1 << 20)],
+        "shrinkage": [Number(0.0, 1.0, open_low=True)],
+        "learning_rate": [Number(0.0, 1e6, open_low=True)],
+        "batch_size": [Integer(1, 1 << 28)],
+        "max_iter": [Integer(1, 1 << 30)],
+        "tol": [Number(0.0)],
+        "n_iter_no_change": [Integer(1, 1 << 30)],
+        "validation_fraction": [Number(0.0, 0.5)],
+        "random_state": [Nothing(), RandomState()],
+        "verbose": [Integer(0), Flag()],
+    }
+
+    components_: Floats
+    log_likelihoods_: Floats
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        shrinkage: float = 0.5,
+        learning_rate: float = 0.01,
+        batch_size: int = 256,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        n_iter_no_change: int = 3,
+        validation_fraction: float = 0.1,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.shrinkage = shrinkage
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @one_at_a_time
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Learn the projection from examples and their classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features. Learning reads them many times in random order, so it keeps a copy in single
+            precision, also of :class:`evergrow.Shards`. If that is too large for memory, learn
+            from some rows: ``shards.choose(rows)``.
+        y : array-like of shape (n_samples,)
+            Classes: integers or strings.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights in class means, gradient and likelihood; None for 1. Examples of weight 0 are
+            ignored.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator. If learning fails or is interrupted, it stays as it was.
+
+        Examples
+        --------
+        >>> from evergrow import NCMMetric
+        >>> X = [[0, 0], [0, 9], [1, 0], [1, 9]]
+        >>> W = NCMMetric(1, random_state=0).fit(X, ["a", "a", "b", "b"]).components_
+        >>> bool(abs(W[0, 0]) > abs(W[0, 1]))
+        True
+        """
+        check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
+        check_label_types(y)
+        # Validation sets attributes of the estimator it is given, so it gets a clone.
+        learner = clone(self)
+        checked, labels = checked_examples(learner, X, y)
+        check_targets(labels)
+        checked, labels, weights = check_weights(checked, labels, sample_weight)
+        check_magnitude(checked)
+        _, codes = ClassList.of(labels)
+        random = check_random_state(self.random_state)
+        fitted = learn_metric(checked, codes, weights, self._request(checked.shape[1]), random)
+        self._become(fitted, getattr(learner, "feature_names_in_", None))
+        return self
+
+    def _request(self, n_features: int) -> MetricRequest:
+        n_components = self.n_components
+        if n_components is None:
+            n_components = min(n_features, _MOST_COMPONENTS)
+        elif n_components > n_features:
+            raise ValueError(
+                f"n_components must be at most the number of features, {n_features}, "
+                f"got {n_components}"
+            )
+        return MetricRequest(
+            n_components=int(n_components),
+            shrinkage=float(self.shrinkage),
+            learning_rate=float(self.learning_rate),
+            batch_size=int(self.batch_size),
+            max_iter=int(self.max_iter),
+            tol=float(self.tol),
+            validation_fraction=float(self.validation_fraction),
+            n_iter_no_change=int(self.n_iter_no_change),
+            verbose=int(self.verbose),
+        )
+
+    def _become(self, fitted: FittedMetric, names: npt.NDArray[Any] | None) -> None:
+        # Copies of classifiers share these arrays.
+        for array in (fitted.components, fitted.log_likelihoods):
+            array.setflags(write=False)
+        swap_learnt(
+            self,
+            {
+                "components_": fitted.components,
+                "log_likelihoods_": fitted.log_likelihoods,
+                "n_iter_": len(fitted.log_likelihoods),
+                "n_features_in_": fitted.components.shape[1],
+                "feature_names_in_": names,
+            },
+        )
+
+    def transform(self, X: npt.ArrayLike) -> Floats:
+        """Project examples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features as in :meth:`fit`.
+
+        Returns
+        -------
+        projected : ndarray of shape (n_samples, n_components)
+            ``X @ components_.T``.
+
+        Examples
+        --------
+        >>> from evergrow import NCMMetric
+        >>> metric = NCMMetric(1, random_state=0).fit([[0, 0], [0, 9], [1, 0]], [0, 0, 1])
+        >>> metric.transform([[1, 1], [2, 2]]).shape
+        (2, 1)
+        """
+        reader = snapshot(self)
+        check_is_fitted(reader, "components_")
+        checked = checked_rows(reader, X, reset=False)
+        return _project(checked, reader.components_)
+
+    def _to_file(self) -> ModelContent:
+        reader = snapshot(self)
+        check_is_fitted(reader, "components_")
+        # A file with invalid parameters could not be loaded.
+        check_parameters({name: getattr(reader, name) for name in self._rules}, self._rules)
+        check_saveable(type(self))
+        header = common_header(reader, plain_parameters(reader.get_params(deep=False)), None)
+        tensors = {"components": reader.components_, "log_likelihoods": reader.log_likelihoods_}
+        return header, tensors
+
+    @classmethod
+    def _from_parameters(cls, parameters: dict[str, Any]) -> Self:
+        """Return a metric with parameters from a file; a ``ValueError`` if one is not valid."""
+        check_parameters({**cls().get_params(), **parameters}, cls._rules)
+        return cls(**parameters)
+
+    @classmethod
+    def _from_file(
+        cls,
+        header: dict[str, Any],
+        tensors: dict[str, npt.NDArray[Any]],
+        build: Build,  # noqa: ARG003
+    ) -> Self:
+        metric = cls._from_parameters(parameters_of(header))
+        shape = (None, None)
+        components = check_array(tensors.get("components"), "components", np.float64, shape)
+        found = tensors.get("log_likelihoods")
+        likelihoods = check_array(found, "log_likelihoods", np.float64, (None,))
+        if not components.size or not likelihoods.size:
+            raise ModelFileError("the model file is inconsistent: its metric is empty")
+        if np.abs(components).max() > _LARGEST:
+            raise ModelFileError("the model file is inconsistent: its metric is too large")
+        metric._become(
+            FittedMetric(components, likelihoods), feature_names(header, components.shape[1])
+        )
+        return metric
+
+    @property
+    def _n_features_out(self) -> int:
+        """Number of output features, which scikit-learn names by number."""
+        return len(self.components_)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that ``fit`` needs classes."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def _project(X: npt.NDArray[Any], components: Floats) -> Floats:
+    """Return ``X @ components.T``, a block of rows at a time, by the engine in use if any."""
+    engine = current_engine()
+    parts = [] if engine is None else row_parts(X)
+    if engine is not None and len(parts) > 1:
+        return run_and_stack(engine, parts, project_part, X, (components,), what="projecting")
+    return _project_blocks(X, components)
+
+
+def project_part(part: RowPart, matrix: npt.NDArray[Any] | None, components: Floats) -> Arrays:
+    """Project some rows."""
+    return {"rows": _project_blocks(part.read(matrix), components)}
+
+
+def _project_blocks(X: npt.NDArray[Any], components: Floats) -> Floats:
+    found = np.empty((X.shape[0], len(components)))
+    for rows, block in float_blocks(X):
+        found[rows] = block @ components.T
+    return found

@@ -1,0 +1,279 @@
+"""Weighted examples added to sums, in one pass over blocks of rows.
+
+With an engine in use, large inputs are cut into parts. The sums of each part are computed as a task
+and added up in pairs. They consist of the Gram matrix, the sums of the classes that occur, and the
+few rows that were picked, so their size does not depend on the number of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import _check_sample_weight
+
+from evergrow.estimators.sums.gram import pack, unpack
+from evergrow.estimators.sums.moments import FEW, Batch, Moments
+from evergrow.foundation.blocks import float_blocks
+from evergrow.foundation.engine import Arrays, Engine, Job, current_engine
+from evergrow.foundation.progress import progress_bar
+from evergrow.foundation.version import __version__
+from evergrow.storage.shards import choose_rows
+from evergrow.storage.shards.parts import RowPart, content_name, row_parts, rows_to_share
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int32]
+Places = npt.NDArray[np.int64]
+
+# Sums of squares of larger numbers would overflow.
+_LARGEST = 1e140
+_NO_PLACES: Places = np.zeros(0, dtype=np.int64)
+# Arrays with one row per class that occurs; ``columns`` lists these classes.
+_PER_CLASS = ("class_sums", "class_weights", "class_examples", "class_squares", "class_grams")
+
+
+def check_weights(
+    X: npt.NDArray[Any], y: npt.NDArray[Any], sample_weight: npt.ArrayLike | None
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Floats]:
+    """Return rows, labels and weights, without the rows of weight zero."""
+    if sample_weight is None:
+        return X, y, np.ones(X.shape[0])
+    checked = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    # A copy: few examples wait in the sums, and the caller may change the array meanwhile.
+    weights: Floats = np.array(checked)
+    if (weights > _LARGEST).any():
+        raise ValueError(f"sample_weight must be at most {_LARGEST:g}")
+    present = weights > 0
+    if not present.any():
+        raise ValueError("sample_weight must not be 0 for all samples")
+    if present.all():
+        return X, y, weights
+    return choose_rows(X, present), y[present], weights[present]
+
+
+def check_magnitude(X: npt.NDArray[Any]) -> None:
+    """Raise a ``ValueError`` for numbers whose sums of squares would overflow."""
+    for _, block in float_blocks(X):
+        _check_block(block)
+
+
+def _check_block(block: npt.NDArray[Any]) -> None:
+    if block.dtype == np.float64 and len(block) and np.abs(block).max() > _LARGEST:
+        raise ValueError(
+            f"Input X contains values too large to add up their squares, above {_LARGEST:g}."
+        )
+
+
+class RowMap(Protocol):
+    """A map from inputs to the features that are added up; picklable, because tasks need it."""
+
+    @property
+    def max_rows(self) -> int | None:
+        """Largest number of rows to map at once; None for any number."""
+
+    def __call__(self, block: npt.NDArray[Any]) -> Floats:
+        """Return new rows in double precision that share no memory with the block."""
+
+
+@dataclass(frozen=True)
+class _Identity:
+    """Inputs are added up as they are."""
+
+    max_rows: int | None = None
+
+    def __call__(self, block: npt.NDArray[Any]) -> Floats:
+        # A copy: few examples wait in the sums, and the caller may change the matrix meanwhile.
+        return np.array(block, dtype=np.float64, order="C")
+
+
+IDENTITY: RowMap = _Identity()
+
+
+class RowPicker:
+    """Collects the rows at some ascending places while blocks pass by.
+
+    >>> picker = RowPicker(np.array([1, 4]), np.zeros((6, 1)))
+    >>> picker.take(slice(0, 3), np.array([[5.0], [6.0], [7.0]]))
+    >>> picker.take(slice(3, 6), np.array([[8.0], [9.0], [9.5]]))
+    >>> picker.rows.ravel().tolist()
+    [6.0, 9.0]
+    """
+
+    def __init__(self, places: Places, X: npt.NDArray[Any]) -> None:
+        self._places = places
+        # The type that blocks have: single precision is kept, and is smaller to send.
+        is_single = X.dtype in (np.float16, np.float32)
+        dtype = np.float32 if is_single else np.float64
+        self.rows: npt.NDArray[Any] = np.empty((len(places), X.shape[1]), dtype=dtype)
+
+    def take(self, rows: slice, block: npt.NDArray[Any]) -> None:
+        """Copy the picked rows that lie in this block."""
+        first, last = np.searchsorted(self._places, (rows.start, rows.stop))
+        self.rows[first:last] = block[self._places[first:last] - rows.start]
+
+
+def iter_batches(
+    new: Batch,
+    row_map: RowMap = IDENTITY,
+    picker: RowPicker | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[Batch]:
+    """Yield examples as mapped features, a block of rows at a time.
+
+    Raises a ``ValueError`` at numbers that are too large, so that no separate check is needed.
+    """
+    for rows, block in float_blocks(new.rows, row_map.max_rows):
+        _check_block(block)
+        if picker is not None:
+            picker.take(rows, block)
+        yield Batch(row_map(block), new.codes[rows], new.weights[rows])
+        if progress is not None:
+            progress(rows.stop)
+
+
+def add_examples(
+    moments: Moments,
+    new: Batch,
+    row_map: RowMap = IDENTITY,
+    *,
+    places: Places = _NO_PLACES,
+    verbose: int = 0,
+) -> tuple[Moments, npt.NDArray[Any]]:
+    """Add examples to sums and return the inputs at some places, in one pass.
+
+    Parameters
+    ----------
+    moments : Moments
+        The sums; they know all classes of the examples.
+    new : Batch
+        The examples, rows of any type.
+    row_map : RowMap
+        From inputs to the features that are added up.
+    places : ndarray of int
+        Places of the inputs to return, ascending.
+    verbose : int
+        Show a progress bar when positive.
+
+    Raises
+    ------
+    ValueError
+        For numbers that are too large to add up.
+    """
+    engine, n_rows = current_engine(), new.rows.shape[0]
+    squared = moments.settled is not None or moments.class_settled is not None
+    parts = [] if engine is None or n_rows < FEW else row_parts(new.rows, squared=squared)
+    if engine is not None and len(parts) > 1:
+        return _add_parts(engine, parts, moments, new, row_map, places, verbose)
+    picker = RowPicker(places, new.rows)
+    if n_rows < FEW:
+        for few in iter_batches(new, row_map, picker):
+            moments = moments.add(few)
+        return moments, picker.rows
+    with progress_bar("adding examples", n_rows, verbose) as progress:
+        added = moments.add_all(iter_batches(new, row_map, picker, progress))
+    return added, picker.rows
+
+
+@dataclass(frozen=True)
+class _SumsRequest:
+    """Which sums a task computes."""
+
+    row_map: RowMap
+    n_features: int
+    gram: bool
+    per_class: bool
+
+
+def _add_parts(
+    engine: Engine,
+    parts: list[RowPart],
+    moments: Moments,
+    new: Batch,
+    row_map: RowMap,
+    places: Places,
+    verbose: int,
+) -> tuple[Moments, npt.NDArray[Any]]:
+    request = _SumsRequest(
+        row_map, moments.n_features, moments.settled is not None, moments.class_settled is not None
+    )
+    # Most examples have weight one, which need not be sent.
+    weights = None if (new.weights == 1.0).all() else new.weights
+    shared = [rows_to_share(new.rows), new.codes, weights, request]
+    edges = np.searchsorted(places, [part.last for part in parts])
+    places_of_parts = np.split(places, edges[:-1])
+    # Hashing all rows takes about as long as adding them up: only where results are kept.
+    inputs = (request, new.rows, new.codes, new.weights, places)
+    name = content_name("sums", __version__, *inputs) if engine.has_checkpoints else None
+    pairs = list(zip(parts, places_of_parts, strict=True))
+    job = Job(sum_part, pairs, shared, "adding examples", verbose, name=name)
+    found = engine.reduce(job, join_parts)
+    added = _moments_from_parts(found, request)
+    return moments.merged(added, found["columns"].tolist(), moments.n_classes), found["picked"]
+
+
+def sum_part(
+    part: tuple[RowPart, Places],
+    matrix: npt.NDArray[Any] | None,
+    codes: Codes,
+    weights: Floats | None,
+    request: _SumsRequest,
+) -> Arrays:
+    """Compute the sums over the examples of one part, and pick the inputs at some of its places."""
+    where, places = part
+    rows = where.read(matrix)
+    columns, own_codes = np.unique(codes[where.rows], return_inverse=True)
+    own_weights = np.ones(len(rows)) if weights is None else weights[where.rows]
+    none = Moments.none(
+        request.n_features, len(columns), gram=request.gram, per_class=request.per_class
+    )
+    picker = RowPicker(places - where.first, rows)
+    batch = Batch(rows, own_codes.reshape(-1).astype(np.int32), own_weights)
+    moments = none.add_all(iter_batches(batch, request.row_map, picker))
+    arrays: Arrays = {
+        "columns": columns.astype(np.int64),
+        "class_sums": moments.sums,
+        "class_weights": moments.class_weights,
+        "class_examples": moments.class_examples,
+        "class_squares": moments.class_squares,
+        "picked": picker.rows,
+    }
+    if moments.settled is not None:
+        arrays["gram"] = pack(moments.settled)
+    if moments.class_settled is not None:
+        arrays["class_grams"] = np.array([pack(gram) for gram in moments.class_settled])
+    return arrays
+
+
+def join_parts(first: Arrays, second: Arrays) -> Arrays:
+    """Add the sums over the examples of two parts."""
+    columns = np.union1d(first["columns"], second["columns"])
+    joined: Arrays = {
+        "columns": columns,
+        "picked": np.concatenate([first["picked"], second["picked"]]),
+    }
+    for name in _PER_CLASS:
+        if name in first:
+            total = np.zeros((len(columns), *first[name].shape[1:]), dtype=first[name].dtype)
+            for part in (first, second):
+                # Each class occurs once in a part.
+                total[np.searchsorted(columns, part["columns"])] += part[name]
+            joined[name] = total
+    if "gram" in first:
+        joined["gram"] = first["gram"] + second["gram"]
+    return joined
+
+
+def _moments_from_parts(found: Arrays, request: _SumsRequest) -> Moments:
+    grams, squares = found.get("class_grams"), found["class_squares"]
+    return Moments(
+        tuple(found["class_sums"]),
+        found["class_weights"],
+        found["class_examples"],
+        squares,
+        unpack(found["gram"], request.n_features) if request.gram else None,
+        None if grams is None else tuple(unpack(gram, request.n_features) for gram in grams),
+        float(squares.sum()),
+    )

@@ -1,0 +1,276 @@
+"""Learning by sums: what least squares and class means share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.estimators.classifier.predictor import ScoringClassifier
+from evergrow.estimators.sums.accumulation import check_weights
+from evergrow.estimators.sums.changes import check_forget_arguments
+from evergrow.estimators.sums.moments import Batch
+from evergrow.foundation.labels import ClassList, as_classes
+from evergrow.foundation.turns import one_at_a_time
+
+
+class SumsLearner(ScoringClassifier):
+    """A classifier that learns sums over examples.
+
+    Sums do not depend on the order of the examples, examples can be subtracted again, and sums of
+    different models add up. So learning, forgetting and merging are exact. Subclasses say how a
+    fitted value changes.
+    """
+
+    @abstractmethod
+    def _begin(self, labels: ClassList, new: Batch) -> Any:
+        """Return the fitted value for the first examples."""
+
+    @abstractmethod
+    def _extend(self, known: Any, labels: ClassList, new: Batch) -> Any:
+        """Add examples; ``labels`` are the classes known afterwards."""
+
+    @abstractmethod
+    def _forget(self, known: Any, gone: Batch) -> Any:
+        """Remove examples; a ``ValueError`` if they cannot have been learnt."""
+
+    @abstractmethod
+    def _forget_classes(self, known: Any, columns: list[int]) -> Any:
+        """Remove classes and their columns."""
+
+    @abstractmethod
+    def _rename(self, known: Any, names: Mapping[Any, Any]) -> Any:
+        """Give classes other names; classes with the same new name become one."""
+
+    @abstractmethod
+    def _merge(self, known: Any, other: Any) -> Any:
+        """Add all that another model has learnt."""
+
+    @abstractmethod
+    def _differences(self, known: Any, other: Any) -> list[str]:
+        """Return the reasons why two models cannot be merged."""
+
+    @abstractmethod
+    def _check_unchanged(self, known: Any, action: str) -> None:
+        """Raise a ``ValueError`` if the fitted value does not suit the current parameters."""
+
+    @one_at_a_time
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Train on examples and their classes, discarding what was learnt before.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features: floating point or integers of any size, in any memory order; a DataFrame;
+            a memory-mapped or read-only array; :class:`evergrow.Shards`, which are read once, a
+            block at a time.
+        y : array-like of shape (n_samples,)
+            Classes: integers or strings.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, at least 0; None for 1. A weight of 2 counts as two equal examples, a weight
+            of 0 as none.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator. If training fails or is interrupted, it stays as it was.
+
+        Examples
+        --------
+        >>> from evergrow import NCMClassifier
+        >>> X = [[0, 0], [0, 1], [9, 8], [9, 9]]
+        >>> NCMClassifier().fit(X, ["cat", "cat", "dog", "dog"]).predict([[8, 8]])
+        array(['dog'], dtype='<U3')
+        """
+        return self._start(X, y, None, sample_weight)
+
+    @one_at_a_time
+    def partial_fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        classes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Add examples of known and new classes.
+
+        Known classes keep their columns; new ones are appended, sorted within the call. The time
+        does not depend on how many examples were learnt before.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as in :meth:`fit`.
+        y : array-like of shape (n_samples,)
+            Classes, of the same kind (numbers or strings) as the known ones.
+        classes : array-like, default=None
+            Never needed. Classes that get a column now, before any of their examples is seen; they
+            are not predicted until then.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, as in :meth:`fit`.
+
+        Returns
+        -------
+        self : estimator
+            The updated estimator. If the update fails or is interrupted, it stays as it was.
+
+        Examples
+        --------
+        >>> from evergrow import RLSClassifier
+        >>> model = RLSClassifier(regularization=0.1, recoding=0.5)
+        >>> model = model.partial_fit([[0, 0], [9, 9]], ["b", "c"]).partial_fit([[0, 9]], ["a"])
+        >>> model.classes_, model.predict([[1, 9]])
+        (array(['b', 'c', 'a'], dtype='<U1'), array(['a'], dtype='<U1'))
+        """
+        if not self.__sklearn_is_fitted__():
+            return self._start(X, y, classes, sample_weight)
+        known = self._known("update")
+        X, y, weights = check_weights(*self._checked_more(X, y), sample_weight)
+        labels, codes = known.labels.extend_with(y, as_classes(classes))
+        return self._replace(self._extend(known, labels, Batch(X, codes, weights)))
+
+    @one_at_a_time
+    def forget(
+        self,
+        X: npt.ArrayLike | None = None,
+        y: npt.ArrayLike | None = None,
+        *,
+        classes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Remove examples or whole classes, as if they had never been learnt.
+
+        A class whose examples are all removed keeps its column and is no longer predicted. A class
+        that is removed loses its column; the other columns keep their order.
+
+        Parameters
+        ----------
+        X, y : array-like of shape (n_samples, n_features) and (n_samples,), default=None
+            Examples that were learnt, and their classes.
+        classes : array-like, default=None
+            Classes to remove. If the model keeps a Gram matrix, this needs
+            ``keep_class_statistics=True``, unless all examples of the class were forgotten before.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The weights that the examples were learnt with.
+
+        Returns
+        -------
+        self : estimator
+            The estimator, unchanged if anything failed. An error is raised for more examples of a
+            class than were learnt, and for examples that cannot have been learnt, as far as the
+            sums show it.
+
+        Examples
+        --------
+        >>> from evergrow import NCMClassifier
+        >>> means = NCMClassifier().fit([[0], [4], [5], [9]], ["a", "a", "b", "c"])
+        >>> means.forget([[4]], ["a"]).means_.ravel()
+        array([0., 5., 9.])
+        >>> means.forget(classes=["b"]).classes_
+        array(['a', 'c'], dtype='<U1')
+        """
+        known = self._known("forget")
+        check_forget_arguments(X, y, classes, sample_weight)
+        if X is not None and y is not None:
+            X, y, weights = check_weights(*self._checked_more(X, y), sample_weight)
+            present, inverse = ClassList.of(y)
+            columns = np.array(known.labels.columns_of(present.classes.tolist()), dtype=np.int32)
+            known = self._forget(known, Batch(X, columns[inverse], weights))
+        if classes is not None:
+            removed = sorted(set(known.labels.columns_of(as_classes(classes).tolist())))
+            known = self._forget_classes(known, removed)
+        return self._replace(known)
+
+    @one_at_a_time
+    def merge(self, other: Any) -> Self:
+        """Add all that another model has learnt, as if this one had seen its examples too.
+
+        Parameters
+        ----------
+        other : estimator
+            A fitted model of the same kind, with the same features and the same structural
+            parameters (metric, feature map, seed of random features). Its classes may differ. It
+            stays as it is.
+
+        Returns
+        -------
+        self : estimator
+            The merged estimator, unchanged if anything failed. Its columns stay; new classes of
+            the other are appended, sorted.
+
+        Examples
+        --------
+        >>> from evergrow import NCMClassifier
+        >>> here = NCMClassifier().fit([[0], [8]], ["cat", "dog"])
+        >>> there = NCMClassifier().fit([[2], [20]], ["cat", "ant"])
+        >>> here.merge(there).classes_, here.means_.ravel()
+        (array(['cat', 'dog', 'ant'], dtype='<U3'), array([ 1.,  8., 20.]))
+        """
+        known = self._known("merge")
+        reader = other._snapshot() if isinstance(other, SumsLearner) else None
+        if reader is None or not isinstance(getattr(reader, "_fitted", known), type(known)):
+            kind = type(self).__name__
+            raise TypeError(f"merge needs another {kind}, got {type(other).__name__}")
+        theirs = reader._known("merge")
+        differing = self._differences(known, theirs)
+        names = [list(getattr(model, "feature_names_in_", [])) for model in (self, reader)]
+        # A model without names may well have the same features.
+        if all(names) and names[0] != names[1]:
+            differing.append("the names of the features")
+        if differing:
+            raise ValueError(f"cannot merge models that differ in {', '.join(differing)}")
+        return self._replace(self._merge(known, theirs))
+
+    @one_at_a_time
+    def rename_classes(self, names: Mapping[Any, Any]) -> Self:
+        """Rename classes; classes that get the same name become one class.
+
+        Parameters
+        ----------
+        names : mapping
+            From old to new names. A class that gets the name of another one is joined with it; the
+            joint class has the first of their columns.
+
+        Returns
+        -------
+        self : estimator
+            The estimator, unchanged if anything failed.
+
+        Examples
+        --------
+        >>> from evergrow import NCMClassifier
+        >>> means = NCMClassifier().fit([[0], [5], [8]], ["a", "b", "c"])
+        >>> means.rename_classes({"a": "x", "c": "x"}).classes_, means.means_.ravel()
+        (array(['x', 'b'], dtype='<U1'), array([4., 5.]))
+        """
+        return self._replace(self._rename(self._known("rename"), names))
+
+    def _start(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        classes: npt.ArrayLike | None,
+        sample_weight: npt.ArrayLike | None,
+    ) -> Self:
+        self._check_parameters()
+        X, y, names = self._checked_first(X, y, min_samples=1)
+        X, y, weights = check_weights(X, y, sample_weight)
+        labels, codes = self._first_labels(y, classes)
+        self._become(self._begin(labels, Batch(X, codes, weights)), names)
+        return self
+
+    def _known(self, action: str) -> Any:
+        """Return the fitted value if this action can change it under the current parameters."""
+        self._check_parameters()
+        known = self._learnt(f"model to {action}")
+        self._check_unchanged(known, action)
+        return known
+
+    def _replace(self, fitted: Any) -> Self:
+        self._become(fitted, getattr(self, "feature_names_in_", None))
+        return self

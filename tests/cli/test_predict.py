@@ -1,0 +1,271 @@
+"""predict, evaluate and info: lines that programs can read, and what is wrong on standard error."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evergrow
+from evergrow import NCMForestClassifier, RLSClassifier
+from evergrow.vision import draw_confusion
+from tests.cli.conftest import Run
+from tests.vision.classifier.pictures import folder_of
+
+
+def test_predict_writes_a_line_per_image(run: Run, trained: Path, photos: Path) -> None:
+    result = run("predict", trained, photos)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    lines = [line.split("\t") for line in result.stdout.splitlines()]
+    assert [Path(image).parent.name for image, _, _ in lines] == ["green"] * 3 + ["red"] * 3
+    assert [label for _, label, _ in lines] == ["green"] * 3 + ["red"] * 3
+    assert all(0.5 < float(share) <= 1 for _, _, share in lines)
+
+
+def test_files_folders_and_patterns_are_taken(run: Run, trained: Path, photos: Path) -> None:
+    first = photos / "red" / "100.png"
+    result = run("predict", trained, first, photos / "green", f"{photos}/**/*1.png")
+    assert result.exit_code == 0
+    names = [Path(line.split("\t")[0]).name for line in result.stdout.splitlines()]
+    assert names == ["100.png", "100.png", "101.png", "102.png", "101.png", "101.png"]
+
+
+def test_json_is_an_object_per_line(run: Run, trained: Path, photos: Path) -> None:
+    result = run("predict", trained, photos / "red", "--json", "--top", 9)
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [entry["label"] for entry in found] == ["red"] * 3
+    assert [one["label"] for one in found[0]["top"]] == ["red", "green"]
+    assert sum(one["probability"] for one in found[0]["top"]) == pytest.approx(1)
+    assert set(found[0]) == {"image", "label", "top"}
+
+
+def test_csv_has_a_header_and_quotes(run: Run, trained: Path, photos: Path, tmp_path: Path) -> None:
+    name = 'a, "b"\nc 猫.png'
+    shutil.copy(photos / "red" / "100.png", tmp_path / name)
+    result = run("predict", trained, name, "--csv", "--top", 2)
+    header, row = csv.reader(io.StringIO(result.stdout, newline=""))
+    assert header == ["image", "label", "probability", "label_2", "probability_2"]
+    assert row[0] == name
+    assert row[1::2] == ["red", "green"]
+
+
+def test_control_characters_in_names_are_escaped(
+    run: Run, trained: Path, photos: Path, tmp_path: Path
+) -> None:
+    shutil.copy(photos / "red" / "100.png", tmp_path / "a\n\x1b[31m\tb.png")
+    result = run("predict", trained, "a\n\x1b[31m\tb.png")
+    assert result.stdout.split("\t")[0] == "a\\n\\x1b[31m\\tb.png"
+    assert len(result.stdout.splitlines()) == 1
+
+
+def test_a_name_that_is_no_text_is_answered(
+    run: Run, trained: Path, photos: Path, tmp_path: Path
+) -> None:
+    name = b"caf\xe9.png".decode("utf-8", "surrogateescape")
+    try:
+        shutil.copy(photos / "red" / "100.png", tmp_path / name)
+    except OSError:
+        pytest.skip("this file system takes only text for names")
+    result = run("predict", trained, ".", "--csv")
+    assert result.exit_code == 0
+    assert result.stdout_bytes.splitlines()[1].startswith(b"caf\xe9.png,red,")
+    assert "caf\\udce9.png" in run("predict", trained, ".").stdout
+
+
+def test_bad_images_are_named_and_the_others_answered(
+    run: Run, trained: Path, photos: Path, tmp_path: Path
+) -> None:
+    for i in range(7):
+        (tmp_path / f"bad\n{i}.jpg").write_text("no image")
+    result = run("predict", trained, ".", photos / "red")
+    assert result.exit_code == 1
+    assert len(result.stdout.splitlines()) == 3
+    lines = result.stderr.splitlines()
+    assert len(lines) == 7
+    assert all(line.startswith("Error: 'bad\\n") for line in lines)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows")
+def test_all_that_cannot_be_read_in_a_folder_is_named(
+    run: Run, trained: Path, photos: Path, tmp_path: Path
+) -> None:
+    shutil.copy(photos / "red" / "100.png", tmp_path / "good.png")
+    for i in range(7):
+        (tmp_path / f"gone{i}.jpg").symlink_to("nothing")
+    (tmp_path / "folder").symlink_to(photos)
+    result = run("predict", trained, ".")
+    assert result.exit_code == 1
+    assert len(result.stdout.splitlines()) == 1
+    lines = result.stderr.splitlines()
+    assert sum(line.endswith("a link to nothing") for line in lines) == 7
+    assert sum(line.startswith("Warning: ") for line in lines) == 1
+
+
+def test_only_bad_images_are_all_named(run: Run, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.jpg").write_text("no image")
+    result = run("predict", trained, "bad.jpg")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "'bad.jpg'" in result.stderr
+
+
+@pytest.mark.parametrize("what", ["nowhere", "*.gif", "empty"])
+def test_no_images_are_an_error(run: Run, trained: Path, tmp_path: Path, what: str) -> None:
+    (tmp_path / "empty").mkdir()
+    result = run("predict", trained, what)
+    assert result.exit_code == 1
+    assert what in result.stderr
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "add", "forget"])
+def test_a_model_that_takes_numbers_is_refused(run: Run, command: str) -> None:
+    NCMForestClassifier(2, min_samples_leaf=1).fit([[0], [1]], [0, 1]).save("forest.evergrow")
+    result = run(command, "forest.evergrow", ".")
+    assert result.exit_code == 1
+    assert "holds a NCMForestClassifier, which takes numbers, not images" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "add", "forget", "info"])
+@pytest.mark.parametrize("kind", ["damaged", "folder", "absent", "text"])
+def test_what_is_no_model_file_is_refused(
+    run: Run, model: Path, tmp_path: Path, command: str, kind: str
+) -> None:
+    content = bytearray(model.read_bytes())
+    content[-9] ^= 1
+    (tmp_path / "damaged").write_bytes(content)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "text").write_text("no model")
+    result = run(command, kind, *([] if command == "info" else ["."]))
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)
+    assert repr(kind) in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "damaged",
+        "folder",
+        "model.evergrow",
+        "text",
+    ]
+
+
+def test_evaluate_writes_accuracy_and_classes(run: Run, trained: Path, photos: Path) -> None:
+    result = run("evaluate", trained, photos)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
+        "accuracy\t1.0000\t6\t6",
+        "class\tgreen\t3\t3\t1.0000",
+        "class\tred\t3\t3\t1.0000",
+    ]
+
+
+def test_evaluate_counts_what_is_taken_for_what(run: Run, trained: Path, tmp_path: Path) -> None:
+    folder_of(tmp_path / "test", "red", "green", n=2)
+    (tmp_path / "test" / "green" / "1.png").rename(tmp_path / "test" / "red" / "9.png")
+    result = run("evaluate", trained, "test", "--json")
+    found = json.loads(result.stdout)
+    assert found["accuracy"] == 0.75
+    assert found["confusion"] == {"classes": ["green", "red"], "counts": [[1, 0], [1, 2]]}
+    red = {"class": "red", "images": 3, "right": 2, "rejected": 0, "accuracy": 2 / 3}
+    assert found["classes"][1] == red
+    assert found["n_rejected"] == 0
+    assert found["problems"] == []
+
+
+def test_evaluate_reports_what_it_cannot_judge(run: Run, trained: Path, tmp_path: Path) -> None:
+    folder_of(tmp_path / "test", "red", "blue", n=2)
+    (tmp_path / "test" / "red" / "bad.jpg").write_text("no image")
+    result = run("evaluate", trained, "test", "--json")
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)
+    assert found["unknown_classes"] == {"blue": 2}
+    assert found["n_images"] == 2
+    assert "bad.jpg" in found["problems"][0]["image"]
+    assert "the model does not know 'blue'" in result.stderr
+    assert "bad.jpg" in result.stderr
+
+
+def test_evaluate_needs_one_known_class(run: Run, trained: Path, tmp_path: Path) -> None:
+    folder_of(tmp_path / "test", "blue", n=1)
+    result = run("evaluate", trained, "test")
+    assert result.exit_code == 1
+    assert "the model knows none of the classes ['blue']" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["confusion.svg", "confusion.PNG"])
+def test_the_confusion_is_drawn(run: Run, trained: Path, photos: Path, name: str) -> None:
+    assert run("evaluate", trained, photos, "--confusion", name).exit_code == 0
+    content = Path(name).read_bytes()
+    assert content.startswith((b"<?xml", b"\x89PNG"))
+
+
+def test_a_picture_is_not_replaced_unless_forced(run: Run, trained: Path, photos: Path) -> None:
+    Path("c.svg").write_text("old")
+    result = run("evaluate", trained, photos, "--confusion", "c.svg")
+    assert result.exit_code == 1
+    assert "use --force to replace it" in result.stderr
+    assert Path("c.svg").read_text() == "old"
+    assert run("evaluate", trained, photos, "--confusion", "c.svg", "--force").exit_code == 0
+    assert Path("c.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_rejected_images_are_counted(
+    run: Run, trained: Path, photos: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reject_green(_: object, matrix: Any) -> Any:
+        return np.array(["unknown"] * 3 + ["red"] * 3)
+
+    monkeypatch.setattr(RLSClassifier, "predict", reject_green)
+    found = json.loads(run("evaluate", trained, photos, "--json").stdout)
+    assert (found["n_images"], found["n_right"], found["n_rejected"]) == (6, 3, 3)
+    assert [entry["rejected"] for entry in found["classes"]] == [3, 0]
+    assert found["confusion"]["counts"] == [[0, 0], [0, 3]]
+
+
+def test_the_title_counts_rejected_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+    monkeypatch.setattr(
+        "matplotlib.figure.Figure.savefig", lambda self, *_, **__: drawn.append(self.axes[0])
+    )
+    draw_confusion([[3, 1], [0, 2]], ["cat", "dog"], tmp_path / "c.svg", rejected=[0, 4])
+    (axes,) = drawn
+    assert axes.get_title() == "5 of 10 right"
+    assert [one.get_text() for one in axes.get_xticklabels()] == ["cat", "dog", "unknown"]
+    assert [one.get_text() for one in axes.get_yticklabels()] == ["cat", "dog"]
+
+
+def test_a_picture_of_another_kind_is_a_usage_error(run: Run, trained: Path) -> None:
+    result = run("evaluate", trained, ".", "--confusion", "picture.doc")
+    assert result.exit_code == 2
+    assert "must end in .svg or .png" in result.stderr
+
+
+def test_info_tells_what_is_in_a_model(run: Run, trained: Path) -> None:
+    result = run("info", trained)
+    assert result.exit_code == 0
+    lines = [line.split("\t") for line in result.stdout.splitlines()]
+    assert ["estimator", "ImageClassifier"] in lines
+    assert ["features", "hsl (BagOfWords)"] in lines
+    assert ["learner", "rls (RLSClassifier)"] in lines
+    assert lines[-2:] == [["class", "green", "6"], ["class", "red", "6"]]
+    found = json.loads(run("info", trained, "--json").stdout)
+    assert found["n_images"] == 12
+    assert found["size_bytes"] == trained.stat().st_size
+    assert found["library_version"] == evergrow.__version__
+    assert found["classes"][0] == {"class": "green", "images": 6}
+
+
+def test_info_reads_models_of_numbers_too(run: Run) -> None:
+    NCMForestClassifier(2, min_samples_leaf=1).fit([[0], [1]], [3, 4]).save("forest.evergrow")
+    found = json.loads(run("info", "forest.evergrow", "--json").stdout)
+    assert found["estimator"] == "NCMForestClassifier"
+    assert [entry["class"] for entry in found["classes"]] == [3, 4]
+    evergrow.NCMMetric(1, max_iter=1).fit(np.eye(3), [0, 1, 1]).save("metric.evergrow")
+    assert json.loads(run("info", "metric.evergrow", "--json").stdout)["classes"] is None
+    assert run("info", "metric.evergrow").exit_code == 0
