@@ -76,7 +76,8 @@ def learn_first(
 ) -> UpdateResult:
     """Grow a forest from scratch; ``few`` allows fewer samples than ``max_samples``."""
     missing = labels.fine == UNKNOWN
-    (fine,), guesses = _guess_missing([NewSamples(X, labels)], [missing], tree, request, X)
+    new = NewSamples(X, labels.coarse, labels.fine)
+    (fine,), guesses = _guess_missing([new], [missing], tree, request, X)
     classes = CodedLabels(labels.coarse, fine).finest
     used = _samples_to_train(classes, tree, request)
     stack = _grow_stack(X, tree, labels, seed, request) if request.method.is_stacked else None
@@ -114,9 +115,8 @@ def learn_more(
     labelled = np.unique(labels.coarse[~missing])
     stored = StoredSamples.of(known.forest, known.unconfirmed, tree)
     wanted = ~stored.is_confirmed & np.isin(stored.coarse, labelled)
-    (old, new), guesses = _guess_missing(
-        [stored, NewSamples(X, labels)], [wanted, missing], tree, request, X, known.forest
-    )
+    groups = [stored, NewSamples(X, labels.coarse, labels.fine)]
+    (old, new), guesses = _guess_missing(groups, [wanted, missing], tree, request, X, known.forest)
     forest, reports = known.forest, []
     for share, classes in _regrow_shares(labelled, known.tree, tree, request.refine_share):
         changed = wanted & np.isin(stored.coarse, classes)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evergrow.estimators.subcategory.guess.fine_classes import guess_fine
 from evergrow.estimators.subcategory.guess.guesser import Guesser
 from evergrow.estimators.subcategory.guess.report import GuessReport
-from evergrow.estimators.subcategory.labels.hierarchy import UNKNOWN, CodedLabels, LabelTree
+from evergrow.estimators.subcategory.labels.hierarchy import UNKNOWN, LabelTree
 from evergrow.estimators.subcategory.request import GuessRequest
 
 Classes = npt.NDArray[np.int32]
@@ -39,17 +39,8 @@ class NewSamples:
     """The samples of one call."""
 
     X: npt.NDArray[Any]
-    labels: CodedLabels
-
-    @property
-    def coarse(self) -> Classes:
-        """Coarse classes."""
-        return self.labels.coarse
-
-    @property
-    def fine(self) -> Classes:
-        """Fine classes, -1 where none was given."""
-        return self.labels.fine
+    coarse: Classes
+    fine: Classes
 
     def take(self, chosen: Mask) -> npt.NDArray[Any]:
         """Features of the chosen samples."""

@@ -142,17 +142,17 @@ default="ridge"
     """
     options = {"check": check, "n_jobs": n_jobs, "random_state": random_state, "verbose": verbose}
     check_parameters({"guesser": guesser, **options}, _RULES)
-    way = guesser_of(guesser)
+    chosen = guesser_of(guesser)
     rows = checked_rows(X)
     over, codes, above = checked_labels(rows, coarse, fine, parents)
-    factors = _factors(way, scale, rows)
-    groups = _groups(way, over, codes, _seed(random_state))
+    factors = _factors(chosen, scale, rows)
+    groups = _groups(chosen, over, codes, _seed(random_state))
     # Each thread works on one group; a single group gets all threads.
     inner = n_jobs if len(groups) == 1 else 1
 
     def work(group: _Group) -> tuple[Codes, Codes]:
         known = _scaled(rows[group.known], factors), codes[group.known]
-        fitted = _learn(way, *known, n_jobs=inner, seed=group.seed)
+        fitted = _learn(chosen, *known, n_jobs=inner, seed=group.seed)
         guessed = np.zeros(0, dtype=np.int32)
         if len(group.missing):
             guessed = fitted.guess(_scaled(rows[group.missing], factors))
@@ -166,7 +166,7 @@ default="ridge"
     for group, (guessed, tried) in zip(groups, results, strict=True):
         filled[group.missing] = guessed
         held_out[group.known] = tried
-    if way.discard:
+    if chosen.discard:
         for found in (filled, held_out):
             rest = np.flatnonzero(found >= 0)
             found[rest[above[found[rest]] != over[rest]]] = MISSING
@@ -214,29 +214,29 @@ def guess_within(
     """
     options = {"check": False, "n_jobs": n_jobs, "random_state": random_state, "verbose": 0}
     check_parameters({"guesser": guesser, **options}, _RULES)
-    way = guesser_of(guesser)
+    chosen = guesser_of(guesser)
     known, rows = checked_rows(known_X), checked_rows(X)
     if known.shape[1] != rows.shape[1]:
         raise ValueError(f"X has {rows.shape[1]} features, but known_X has {known.shape[1]}")
     codes = checked_codes(known_fine, "known_fine", len(known), 0)
-    factors = _factors(way, scale, known, rows)
+    factors = _factors(chosen, scale, known, rows)
     seed = _seed(random_state)
-    fitted = _learn(way, _scaled(known, factors), codes, n_jobs=n_jobs, seed=seed)
+    fitted = _learn(chosen, _scaled(known, factors), codes, n_jobs=n_jobs, seed=seed)
     return fitted.guess(_scaled(rows, factors))
 
 
 def _factors(
-    way: Guesser, scale: npt.ArrayLike | None, *samples: npt.NDArray[Any]
+    guesser: Guesser, scale: npt.ArrayLike | None, *samples: npt.NDArray[Any]
 ) -> npt.NDArray[np.float64] | None:
     """Factors of the features; None if they are not scaled."""
     n_features = samples[0].shape[1]
     given = None if scale is None else checked_scale(scale, n_features)
-    if not way.scaling:
+    if not guesser.scaling:
         return None
     if given is None:
         together = samples[0] if len(samples) == 1 else np.concatenate(samples)
         given = Standardization.of_each(together).scale
-    return given**way.scaling
+    return given**guesser.scaling
 
 
 def _scaled(rows: npt.NDArray[Any], factors: npt.NDArray[np.float64] | None) -> npt.NDArray[Any]:
@@ -247,11 +247,11 @@ def _seed(random_state: int | np.random.RandomState | None) -> int:
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
-def _groups(way: Guesser, coarse: Codes, fine: Codes, seed: int) -> list[_Group]:
+def _groups(guesser: Guesser, coarse: Codes, fine: Codes, seed: int) -> list[_Group]:
     """Groups with known samples: one for each coarse class, or a single one."""
     divided = np.unique(coarse[fine >= 0])
     member = np.isin(coarse, divided)
-    parts = [coarse == c for c in divided] if way.within else [member] * bool(len(divided))
+    parts = [coarse == c for c in divided] if guesser.within else [member] * bool(len(divided))
     return [
         _Group(np.flatnonzero(part & (fine >= 0)), np.flatnonzero(part & (fine < 0)), seed + k)
         for k, part in enumerate(parts)
@@ -259,11 +259,11 @@ def _groups(way: Guesser, coarse: Codes, fine: Codes, seed: int) -> list[_Group]
 
 
 def _learn(
-    way: Guesser, X: npt.NDArray[Any], fine: Codes, *, n_jobs: int | None, seed: int
+    guesser: Guesser, X: npt.NDArray[Any], fine: Codes, *, n_jobs: int | None, seed: int
 ) -> FittedGuesser:
     if (fine == fine[0]).all():
         return SingleClass(fine)
-    return way.learn(X, fine, n_jobs=n_jobs, seed=seed)
+    return guesser.learn(X, fine, n_jobs=n_jobs, seed=seed)
 
 
 def _run_groups(

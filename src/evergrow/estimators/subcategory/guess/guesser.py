@@ -21,7 +21,7 @@ class FittedGuesser(Protocol):
 
 
 class Guesser(Protocol):
-    """A way of guessing fine classes, with its options, as a value."""
+    """A method of guessing fine classes, with its options, as a value."""
 
     @property
     def within(self) -> bool:

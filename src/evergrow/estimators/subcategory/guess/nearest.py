@@ -48,14 +48,7 @@ class NearestGuesser:
     discard: bool = False
     scaling: float = 0.0
 
-    def learn(
-        self,
-        X: npt.NDArray[Any],
-        fine: Codes,
-        *,
-        n_jobs: int | None,  # noqa: ARG002
-        seed: int,  # noqa: ARG002
-    ) -> FittedNearest:
+    def learn(self, X: npt.NDArray[Any], fine: Codes, **_: Any) -> FittedNearest:
         """Store samples whose fine class is known."""
         return FittedNearest(X, fine)
 

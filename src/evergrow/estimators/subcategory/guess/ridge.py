@@ -47,14 +47,7 @@ class RidgeGuesser:
     # No guess can contradict the coarse class.
     discard: ClassVar[bool] = False
 
-    def learn(
-        self,
-        X: npt.NDArray[Any],
-        fine: Codes,
-        *,
-        n_jobs: int | None,  # noqa: ARG002
-        seed: int,  # noqa: ARG002
-    ) -> RidgeRegression:
+    def learn(self, X: npt.NDArray[Any], fine: Codes, **_: Any) -> RidgeRegression:
         """Fit the regression to samples whose fine class is known."""
         return RidgeRegression.of(np.asarray(X, dtype=np.float64), fine)
 
