@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
 from evergrow import SubcategoryForestClassifier
+from evergrow.estimators.subcategory.methods import METHODS
 
 N_FEATURES = 5
 
@@ -16,6 +18,12 @@ Array = np.ndarray[Any, Any]
 
 # Fine classes 0..11, four coarse classes of three each.
 HIERARCHY = {f: f // 3 for f in range(12)}
+
+UPDATABLE = [name for name, method in METHODS.items() if not method.is_stacked]
+REFINABLE = [name for name in UPDATABLE if METHODS[name].can_refine]
+every_method = pytest.mark.parametrize("method", METHODS)
+updatable = pytest.mark.parametrize("method", UPDATABLE)
+refinable = pytest.mark.parametrize("method", REFINABLE)
 
 _RANDOM = np.random.default_rng(7)
 _COARSE_CENTRES = 8 * _RANDOM.normal(size=(4, N_FEATURES))

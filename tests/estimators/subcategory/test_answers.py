@@ -16,8 +16,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evergrow
 from evergrow import SubcategoryForestClassifier
-from evergrow.estimators.subcategory.methods import METHODS
-from tests.estimators.subcategory.levels import Array, coarse_only, hidden, samples, small
+from tests.estimators.subcategory.levels import (
+    Array,
+    coarse_only,
+    every_method,
+    hidden,
+    samples,
+    small,
+)
 
 _FLAT = "it gives flat labels, which do not say what belongs to what"
 _NAMED = "partial_fit takes a hierarchy where others take classes"
@@ -120,7 +126,7 @@ def test_strings_and_numbers_in_one_answer_are_objects() -> None:
     assert forest.predict(X).dtype == np.int64
 
 
-@pytest.mark.parametrize("method", METHODS)
+@every_method
 def test_blocks_of_rows_make_no_difference(method: str) -> None:
     X, Y = samples(200)
     forest = small(method).fit(X, hidden(Y))

@@ -1,4 +1,4 @@
-"""Forests of coarse and fine classes that are trained, extended, refined and made to forget."""
+"""Forests of coarse and fine classes that are trained, updated and refined."""
 
 from __future__ import annotations
 
@@ -14,22 +14,20 @@ from sklearn.datasets import load_digits
 import evergrow
 from evergrow import IGT
 from evergrow.estimators import RidgeGuesser
-from evergrow.estimators.subcategory.methods import METHODS
 from tests.budget import budget
 from tests.estimators.subcategory.levels import (
     HIERARCHY,
+    REFINABLE,
+    UPDATABLE,
     check_consistent,
     coarse_only,
+    every_method,
     hidden,
+    refinable,
     samples,
     small,
+    updatable,
 )
-
-UPDATABLE = [name for name, method in METHODS.items() if not method.is_stacked]
-REFINABLE = [name for name in UPDATABLE if METHODS[name].can_refine]
-every_method = pytest.mark.parametrize("method", METHODS)
-updatable = pytest.mark.parametrize("method", UPDATABLE)
-refinable = pytest.mark.parametrize("method", REFINABLE)
 
 
 @every_method
@@ -297,30 +295,6 @@ def test_a_failed_update_leaves_the_file_of_the_samples_usable(
     np.testing.assert_array_equal(plain.refine([0], [1]).predict(X), forest.predict(X))
 
 
-@updatable
-def test_saving_and_loading_between_updates_changes_nothing(method: str, tmp_path: Path) -> None:
-    X, Y = samples(120)
-    forest = small(method, keep_per_class=8).fit(X, hidden(Y))
-    more, Y_more = samples(90, seed=2)
-    path = tmp_path / "forest.evergrow"
-    for k in range(0, 90, 30):
-        forest.save(path)
-        loaded = evergrow.load(path)
-        for model in (forest, loaded):
-            model.partial_fit(more[k : k + 30], hidden(Y_more[k : k + 30]))
-            if method in REFINABLE:
-                ids = model._fitted.unconfirmed.ids[:3]
-                owners = model._fitted.unconfirmed.coarse[:3]
-                names = model.coarse_classes_[
-                    np.searchsorted(model._fitted.tree.coarse_ids, owners)
-                ]
-                model.refine(ids, 3 * names + 1)
-        np.testing.assert_array_equal(loaded.predict_proba(more), forest.predict_proba(more))
-        assert loaded.guesses()[0].tolist() == forest.guesses()[0].tolist()
-        assert loaded.guesses()[1].tolist() == forest.guesses()[1].tolist()
-        forest = loaded
-
-
 @every_method
 def test_the_number_of_threads_does_not_matter(method: str) -> None:
     X, Y = samples(200)
@@ -335,60 +309,6 @@ def test_the_number_of_threads_does_not_matter(method: str) -> None:
         for forest in (one, two):
             forest.refine([0, 1, 2], [0, 1, 2])
         np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
-
-
-@updatable
-def test_classes_and_samples_are_forgotten(method: str) -> None:
-    X, Y = samples(300)
-    forest = small(method).fit(X, hidden(Y))
-    gone = forest.stored_ids_[:10]
-    forest.forget(classes=[4], coarse=[2], samples=gone)
-    check_consistent(forest)
-    assert forest.classes_.tolist() == [0, 1, 2, 3, 5, 9, 10, 11]
-    assert forest.coarse_classes_.tolist() == [0, 1, 3]
-    assert not np.isin(gone, forest.stored_ids_).any()
-    assert forest.score(*samples(100, [0, 1, 2, 3, 5, 9, 10, 11], seed=4)) > 0.8
-    forest.partial_fit(*samples(60, [4, 6, 7], seed=8))
-    assert forest.classes_.tolist() == [0, 1, 2, 3, 5, 9, 10, 11, 4, 6, 7]
-    check_consistent(forest)
-
-
-@pytest.mark.parametrize("n", [300, 40])
-def test_samples_that_were_only_guessed_to_be_of_a_forgotten_class_stay(n: int) -> None:
-    X, Y = samples(n)
-    forest = small().fit(X, hidden(Y))
-    ids, guessed = forest.guesses()
-    wrong = ids[guessed == 4]
-    assert len(wrong) > 0
-    forest.forget(classes=[4])
-    check_consistent(forest)
-    assert np.isin(ids, forest.stored_ids_).all()
-    left, labels = forest.guesses()
-    assert set(labels[np.isin(left, wrong)]) <= {3, 5}
-
-
-def test_a_coarse_class_that_lost_its_fine_ones_is_predicted_as_itself_again() -> None:
-    X, Y = samples(300)
-    Y = np.column_stack([Y[:, 0] + 100, Y[:, 1]])
-    forest = small().fit(X, hidden(Y))
-    forest.forget(classes=[3, 4, 5])
-    check_consistent(forest)
-    assert forest.classes_.tolist() == [0, 1, 2, 6, 7, 8, 9, 10, 11, 101]
-    assert (forest.predict(X[Y[:, 0] == 101]) == 101).mean() > 0.9
-
-
-def test_few_samples_can_be_refined_and_forgotten() -> None:
-    X, Y = samples(30)
-    forest = small().fit(X, hidden(Y))
-    ids = forest._fitted.unconfirmed.ids[:3]
-    forest.refine(ids, Y[ids, 1])
-    check_consistent(forest)
-    assert not np.isin(ids, forest.guesses()[0]).any()
-    forest.forget(classes=[4], samples=[0])
-    check_consistent(forest)
-    forest.partial_fit(*samples(100, seed=3))
-    check_consistent(forest)
-    assert forest.score(*samples(100, seed=4)) > 0.8
 
 
 @pytest.mark.parametrize(

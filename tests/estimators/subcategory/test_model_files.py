@@ -11,13 +11,19 @@ import pytest
 import evergrow
 from evergrow import ModelFileError
 from evergrow.estimators import ForestGuesser, NearestGuesser
-from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.storage.files import read_model, write_model
-from tests.estimators.subcategory.levels import hidden, samples, small
+from tests.estimators.subcategory.levels import (
+    REFINABLE,
+    every_method,
+    hidden,
+    samples,
+    small,
+    updatable,
+)
 
 
 @pytest.mark.parametrize("inference_only", [False, True])
-@pytest.mark.parametrize("method", METHODS)
+@every_method
 def test_a_loaded_forest_answers_bit_for_bit_the_same(
     method: str, inference_only: bool, tmp_path: Path
 ) -> None:
@@ -32,6 +38,30 @@ def test_a_loaded_forest_answers_bit_for_bit_the_same(
     assert loaded.classes_.tolist() == forest.classes_.tolist()
     assert loaded.coarse_classes_.dtype == forest.coarse_classes_.dtype
     assert loaded.hierarchy_ == forest.hierarchy_
+
+
+@updatable
+def test_saving_and_loading_between_updates_changes_nothing(method: str, tmp_path: Path) -> None:
+    X, Y = samples(120)
+    forest = small(method, keep_per_class=8).fit(X, hidden(Y))
+    more, Y_more = samples(90, seed=2)
+    path = tmp_path / "forest.evergrow"
+    for k in range(0, 90, 30):
+        forest.save(path)
+        loaded = evergrow.load(path)
+        for model in (forest, loaded):
+            model.partial_fit(more[k : k + 30], hidden(Y_more[k : k + 30]))
+            if method in REFINABLE:
+                ids = model._fitted.unconfirmed.ids[:3]
+                owners = model._fitted.unconfirmed.coarse[:3]
+                names = model.coarse_classes_[
+                    np.searchsorted(model._fitted.tree.coarse_ids, owners)
+                ]
+                model.refine(ids, 3 * names + 1)
+        np.testing.assert_array_equal(loaded.predict_proba(more), forest.predict_proba(more))
+        assert loaded.guesses()[0].tolist() == forest.guesses()[0].tolist()
+        assert loaded.guesses()[1].tolist() == forest.guesses()[1].tolist()
+        forest = loaded
 
 
 def test_a_file_for_inference_only_cannot_be_refined_or_updated(tmp_path: Path) -> None:

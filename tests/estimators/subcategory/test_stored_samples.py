@@ -1,4 +1,4 @@
-"""Which samples a forest stores and which are evicted; samples on disk stay there."""
+"""Which samples and classes a forest stores, evicts and forgets; samples on disk stay there."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tests.estimators.subcategory.levels import (
     samples,
     small,
     stored_counts,
+    updatable,
 )
 
 
@@ -87,3 +88,57 @@ def test_samples_that_are_trained_on_stay_on_disk(tmp_path: Path) -> None:
     chosen = changes._choose(shards, used)  # type: ignore[arg-type]
     assert isinstance(chosen, ChosenRows)
     np.testing.assert_array_equal(np.asarray(chosen), X[used])
+
+
+@updatable
+def test_classes_and_samples_are_forgotten(method: str) -> None:
+    X, Y = samples(300)
+    forest = small(method).fit(X, hidden(Y))
+    gone = forest.stored_ids_[:10]
+    forest.forget(classes=[4], coarse=[2], samples=gone)
+    check_consistent(forest)
+    assert forest.classes_.tolist() == [0, 1, 2, 3, 5, 9, 10, 11]
+    assert forest.coarse_classes_.tolist() == [0, 1, 3]
+    assert not np.isin(gone, forest.stored_ids_).any()
+    assert forest.score(*samples(100, [0, 1, 2, 3, 5, 9, 10, 11], seed=4)) > 0.8
+    forest.partial_fit(*samples(60, [4, 6, 7], seed=8))
+    assert forest.classes_.tolist() == [0, 1, 2, 3, 5, 9, 10, 11, 4, 6, 7]
+    check_consistent(forest)
+
+
+@pytest.mark.parametrize("n", [300, 40])
+def test_samples_that_were_only_guessed_to_be_of_a_forgotten_class_stay(n: int) -> None:
+    X, Y = samples(n)
+    forest = small().fit(X, hidden(Y))
+    ids, guessed = forest.guesses()
+    wrong = ids[guessed == 4]
+    assert len(wrong) > 0
+    forest.forget(classes=[4])
+    check_consistent(forest)
+    assert np.isin(ids, forest.stored_ids_).all()
+    left, labels = forest.guesses()
+    assert set(labels[np.isin(left, wrong)]) <= {3, 5}
+
+
+def test_a_coarse_class_that_lost_its_fine_ones_is_predicted_as_itself_again() -> None:
+    X, Y = samples(300)
+    Y = np.column_stack([Y[:, 0] + 100, Y[:, 1]])
+    forest = small().fit(X, hidden(Y))
+    forest.forget(classes=[3, 4, 5])
+    check_consistent(forest)
+    assert forest.classes_.tolist() == [0, 1, 2, 6, 7, 8, 9, 10, 11, 101]
+    assert (forest.predict(X[Y[:, 0] == 101]) == 101).mean() > 0.9
+
+
+def test_few_samples_can_be_refined_and_forgotten() -> None:
+    X, Y = samples(30)
+    forest = small().fit(X, hidden(Y))
+    ids = forest._fitted.unconfirmed.ids[:3]
+    forest.refine(ids, Y[ids, 1])
+    check_consistent(forest)
+    assert not np.isin(ids, forest.guesses()[0]).any()
+    forest.forget(classes=[4], samples=[0])
+    check_consistent(forest)
+    forest.partial_fit(*samples(100, seed=3))
+    check_consistent(forest)
+    assert forest.score(*samples(100, seed=4)) > 0.8
