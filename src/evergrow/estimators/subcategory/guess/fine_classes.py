@@ -144,14 +144,14 @@ default="ridge"
     check_parameters({"guesser": guesser, **options}, _RULES)
     chosen = guesser_of(guesser)
     rows = checked_rows(X)
-    over, codes, above = checked_labels(rows, coarse, fine, parents)
+    coarse_codes, fine_codes, parent_codes = checked_labels(rows, coarse, fine, parents)
     factors = _factors(chosen, scale, rows)
-    groups = _groups(chosen, over, codes, _seed(random_state))
+    groups = _groups(chosen, coarse_codes, fine_codes, _seed(random_state))
     # Each thread works on one group; a single group gets all threads.
     inner = n_jobs if len(groups) == 1 else 1
 
     def work(group: _Group) -> tuple[Codes, Codes]:
-        known = _scaled(rows[group.known], factors), codes[group.known]
+        known = _scaled(rows[group.known], factors), fine_codes[group.known]
         fitted = _learn(chosen, *known, n_jobs=inner, seed=group.seed)
         guessed = np.zeros(0, dtype=np.int32)
         if len(group.missing):
@@ -161,7 +161,7 @@ default="ridge"
         folds = leave_one_of_each_out(known[1], np.random.default_rng(group.seed))
         return guessed, fitted.held_out(folds)
 
-    filled, held_out = codes.copy(), np.full(len(codes), MISSING, dtype=np.int32)
+    filled, held_out = fine_codes.copy(), np.full(len(fine_codes), MISSING, dtype=np.int32)
     results = _run_groups(work, groups, n_jobs, verbose)
     for group, (guessed, tried) in zip(groups, results, strict=True):
         filled[group.missing] = guessed
@@ -169,9 +169,11 @@ default="ridge"
     if chosen.discard:
         for found in (filled, held_out):
             rest = np.flatnonzero(found >= 0)
-            found[rest[above[found[rest]] != over[rest]]] = MISSING
-    is_guess = (codes < 0) & (filled >= 0)
-    return Guesses(filled, is_guess, _report(over, codes, above, is_guess, held_out))
+            found[rest[parent_codes[found[rest]] != coarse_codes[rest]]] = MISSING
+    is_guess = (fine_codes < 0) & (filled >= 0)
+    return Guesses(
+        filled, is_guess, _report(coarse_codes, fine_codes, parent_codes, is_guess, held_out)
+    )
 
 
 def guess_within(
