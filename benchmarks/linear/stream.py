@@ -15,7 +15,7 @@ from benchmarks.data import Array, Split, image_features, mixture
 from benchmarks.measure import THREADS, Figure, report, show_table
 from evergrow import NCMClassifier, NCMForestClassifier, RLSClassifier
 from evergrow.research import ClassStream, Retrained
-from evergrow.research.comparison.river_learner import RiverLearner, softmax
+from evergrow.research.comparison.learners import RiverLearner, softmax
 
 
 def run(quick: bool) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evergrow.research import mixture
-from evergrow.research.comparison import comparing
+from evergrow.research.comparison import comparison
 from tests.cli.conftest import Run
 
 FEW = ["--only", "lda", "--only", "ridge"]
@@ -139,7 +139,7 @@ def test_it_fails_if_every_learner_does(
     def fail(*_: Any, **__: Any) -> Any:
         raise RuntimeError("no luck")
 
-    monkeypatch.setattr(comparing, "measure", fail)
+    monkeypatch.setattr(comparison, "measure", fail)
     result = run("compare", saved(tmp_path / "f.npz"), *FEW)
     assert result.exit_code == 1
     assert "streaming LDA: " in result.stdout
@@ -180,19 +180,19 @@ def test_an_interrupted_comparison_goes_on_with_the_next_learner(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = saved(tmp_path / "f.npz")
-    real = comparing.measure
+    real = comparison.measure
 
-    def interrupt(contender: Any, *arguments: Any, **options: Any) -> Any:
-        if contender.name == "ridge":
+    def interrupt(learner: Any, *arguments: Any, **options: Any) -> Any:
+        if learner.name == "ridge":
             raise KeyboardInterrupt
-        return real(contender, *arguments, **options)
+        return real(learner, *arguments, **options)
 
     with monkeypatch.context() as patched:
-        patched.setattr(comparing, "measure", interrupt)
+        patched.setattr(comparison, "measure", interrupt)
         assert run("compare", path, *FEW).exit_code == 130
     seen = []
     monkeypatch.setattr(
-        comparing, "measure", lambda each, *a, **o: seen.append(each.name) or real(each, *a, **o)
+        comparison, "measure", lambda each, *a, **o: seen.append(each.name) or real(each, *a, **o)
     )
     assert run("compare", path, *FEW).exit_code == 0
     assert seen == ["ridge"]

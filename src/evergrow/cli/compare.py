@@ -113,12 +113,12 @@ def compare(
     from evergrow.research.datasets import load_dataset
     from evergrow.research.experiments.runner import check_folder
 
-    contenders = choose(only, skip)
+    learners = choose(only, skip)
     check_folder(out)
     found = compare_learners(
         load_dataset(features, path=path, **({} if labels is None else {"labels": labels})),
         out,
-        contenders=contenders,
+        learners=learners,
         initial=initial,
         chunk=chunk,
         seed=seed,
@@ -137,10 +137,10 @@ def compare(
 
 
 def _list(ctx: click.Context) -> None:
-    from evergrow.research.comparison import CONTENDERS
+    from evergrow.research.comparison import LEARNERS
 
-    for contender in CONTENDERS:
-        click.echo(f"{contender.name:22} {contender.family:24} {contender.title}")
+    for learner in LEARNERS:
+        click.echo(f"{learner.name:22} {learner.family:24} {learner.title}")
     ctx.exit()
 
 
@@ -166,7 +166,7 @@ def _write(found: Comparison) -> None:
     _write_notes([*found.standings, *found.on_sample])
     for advice in found.advice:
         choice = advice.choice
-        name = "" if choice is None else f"{choice.contender.title}, {choice.contender.recipe.code}"
+        name = "" if choice is None else f"{choice.learner.title}, {choice.learner.factory.code}"
         click.echo(f"{advice.need}: {name}" if name else f"{advice.need}:")
         click.echo(f"  {advice.reason}")
     for remark in found.remarks:
@@ -176,22 +176,22 @@ def _write(found: Comparison) -> None:
 def _table(title: str, standings: Sequence[Standing]) -> Table:
     from rich.table import Table
 
-    from evergrow.research.comparison.columns import SHOWN
+    from evergrow.research.comparison.table import SHOWN_COLUMNS
 
     table = Table(title=title, title_justify="left")
     table.add_column("learner")
-    for column in SHOWN:
+    for column in SHOWN_COLUMNS:
         table.add_column(column.heading, justify="left" if column.name == "way" else "right")
     for standing in standings:
-        table.add_row(standing.contender.title, *(column.shown(standing) for column in SHOWN))
+        table.add_row(standing.learner.title, *(column.text(standing) for column in SHOWN_COLUMNS))
     return table
 
 
 def _write_notes(standings: Sequence[Standing]) -> None:
     from evergrow.foundation.naming import printable
-    from evergrow.research.comparison.columns import said_of
+    from evergrow.research.comparison.table import notes_on
 
-    said = dict.fromkeys((each.contender.title, said_of(each)) for each in standings)
+    said = dict.fromkeys((each.learner.title, notes_on(each)) for each in standings)
     for title, note in said:
         if note:
             click.echo(printable(f"{title}: {note}"))

@@ -2,17 +2,17 @@
 
 import math
 
-from evergrow.research import Contender, Estimator, Result, Standing
+from evergrow.research import ComparedLearner, Estimator, Result, Standing
 from evergrow.research.comparison.result import Point
 
 # Test samples of each class; many, so that classes and not samples decide what is chance.
 N_SAMPLES = 1000
 
 
-def contender(name="lda", **changes):
-    recipe = Estimator("evergrow", "NCMClassifier", {"metric": "mahalanobis"})
-    settings = {"family": "means and least squares", "recipe": recipe, **changes}
-    return Contender(name, f"the {name}", **settings)
+def learner(name="lda", **changes):
+    factory = Estimator("evergrow", "NCMClassifier", {"metric": "mahalanobis"})
+    settings = {"family": "means and least squares", "factory": factory, **changes}
+    return ComparedLearner(name, f"the {name}", **settings)
 
 
 def result(**changes):
@@ -57,7 +57,7 @@ def answered(name, by_class, *, seconds=1.0, n_bytes=10_000, newest=None, **chan
         n_bytes=n_bytes,
         model_bytes=n_bytes,
     )
-    return Standing(contender(name, **changes), (found,), (2, 6, n))
+    return Standing(learner(name, **changes), (found,), (2, 6, n))
 
 
 def standing(name, accuracy, *, spread=0.0, **changes):
@@ -68,4 +68,4 @@ def standing(name, accuracy, *, spread=0.0, **changes):
 
 def stopped(name, **changes):
     found = result(points=(Point(2, 0.9, 0.9, 0.9),), stopped_at=2, time_limit=5.0)
-    return Standing(contender(name, **changes), (found,), (2, 6, 10))
+    return Standing(learner(name, **changes), (found,), (2, 6, 10))

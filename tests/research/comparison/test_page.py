@@ -10,8 +10,8 @@ import pytest
 
 from evergrow.research import Dataset, Facts, choose, compare, mixture, recommend
 from evergrow.research.comparison.charts import accuracy_chart, cost_chart, memory_chart
-from evergrow.research.comparison.comparing import Comparison
-from evergrow.research.comparison.page import page
+from evergrow.research.comparison.comparison import Comparison
+from evergrow.research.comparison.page import render_page
 from evergrow.research.comparison.svg import Axis, spread
 from tests.research.comparison.made_up import standing, stopped
 
@@ -70,13 +70,13 @@ def found():
 
 
 def test_the_page_is_well_formed_with_three_plots(found):
-    tags = parsed(page(found)).tags
+    tags = parsed(render_page(found)).tags
     assert tags.count("figure") == 3
     assert tags.count("table") == 2
 
 
 def test_names_are_no_markup(found):
-    text = page(found)
+    text = render_page(found)
     assert "script" not in parsed(text).tags
     assert "&lt;script&gt;" in text
 
@@ -85,13 +85,13 @@ def test_labels_and_errors_are_no_markup(tmp_path):
     plain = mixture(4, 6, n_train=8, n_test=6)
     labels = np.array([f"{EVIL}{i}" for i in range(4)])
     data = Dataset(EVIL, plain.X_train, labels[plain.y_train], plain.X_test, labels[plain.y_test])
-    compare(data, tmp_path, contenders=choose(only=["lda", "ridge", "sgd"]))
+    compare(data, tmp_path, learners=choose(only=["lda", "ridge", "sgd"]))
     text = (tmp_path / "comparison.html").read_text(encoding="utf-8")
     assert "script" not in parsed(text).tags
 
 
 def test_nothing_is_fetched_from_elsewhere(found):
-    text = page(found)
+    text = render_page(found)
     names = {name for name, _ in parsed(text).attributes}
     assert not names & {"src", "href", "xlink:href", "data", "action", "onload"}
     assert not re.search(r"https?:|//|@import|url\(", text)
@@ -99,28 +99,28 @@ def test_nothing_is_fetched_from_elsewhere(found):
 
 
 def test_it_is_made_for_phones_and_for_the_dark(found):
-    text = page(found)
+    text = render_page(found)
     assert 'name="viewport"' in text
     assert "prefers-color-scheme: dark" in text
 
 
 def test_a_learner_that_was_stopped_is_said_to_be(found):
-    assert "stopped after 5 s: 90.0 % at 2 classes" in page(found)
+    assert "stopped after 5 s: 90.0 % at 2 classes" in render_page(found)
 
 
 def test_the_recommendation_stands_on_the_page(found):
-    text = page(found)
+    text = render_page(found)
     assert found.advice[0].reason in text
     assert "a &amp; b" in text
 
 
 def test_without_a_subsample_there_is_one_table(found):
-    assert parsed(page(replace(found, sample_facts=None))).tags.count("table") == 1
+    assert parsed(render_page(replace(found, sample_facts=None))).tags.count("table") == 1
 
 
 def test_without_learners_on_all_data_there_are_no_plots(found):
     empty = replace(found, standings=(), advice=tuple(recommend([])))
-    tags = parsed(page(empty)).tags
+    tags = parsed(render_page(empty)).tags
     assert tags.count("figure") == 0
     assert tags.count("table") == 1
 
@@ -128,9 +128,9 @@ def test_without_learners_on_all_data_there_are_no_plots(found):
 def test_without_updates_their_cost_is_not_plotted(found):
     alone = (standing("alone", 0.9, seconds=float("nan")),)
     stream = {**found.record["stream"], "initial": 10}
-    text = page(replace(found, standings=alone, record={**found.record, "stream": stream}))
+    text = render_page(replace(found, standings=alone, record={**found.record, "stream": stream}))
     assert parsed(text).tags.count("figure") == 2
-    assert "Learners were shown all of them at once." in text
+    assert "Learners got all of them at once." in text
 
 
 @pytest.mark.parametrize("n", [0, 1, 20])

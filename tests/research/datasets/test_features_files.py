@@ -162,13 +162,13 @@ BAD_ARRAYS = {
     "infinite": (four(X_test=np.full((4, 3), np.inf)), "'X_test' .* row 0, feature 0"),
     "too large for float32": (
         four(X_train=X * 1e300),
-        "no finite float32 number in row 0, feature 1",
+        "not a finite float32 number in row 0, feature 1",
     ),
     "fewer labels": (four(y_train=Y[:-1]), "8 samples and .* 7 labels"),
-    "missing label": (four(y_train=np.where(Y == 5, np.nan, 7.0)), "no label in row 0"),
-    "empty label": (four(y_train=np.array(["a", ""] * 4)), "no label in row 1"),
-    "blank label": (four(y_train=np.array(["a", " "] * 4)), "no label in row 1"),
-    "half a label": (four(y_train=Y + 0.5), "no label in row 0.*whole numbers or strings"),
+    "missing label": (four(y_train=np.where(Y == 5, np.nan, 7.0)), "an invalid label in row 0"),
+    "empty label": (four(y_train=np.array(["a", ""] * 4)), "an invalid label in row 1"),
+    "blank label": (four(y_train=np.array(["a", " "] * 4)), "an invalid label in row 1"),
+    "half a label": (four(y_train=Y + 0.5), "an invalid label in row 0.*whole numbers or strings"),
     "complex": (four(X_train=X * 1j), "'X_train' .* complex128"),
     "text": (four(X_train=X.astype(str)), "'X_train' .* must hold numbers"),
     "flat": (four(X_train=Y), r"'X_train' .* got shape \(8,\)"),
@@ -182,10 +182,10 @@ BAD_ARRAYS = {
     "nothing of it": ({"a": X}, "lacks X, y: .* it holds 'a'"),
     "a test set beside X and y": (
         {"X": X, "y": Y, "X_test": X[::2], "y_test": Y[::2]},
-        "holds X, y beside X_test, y_test, .* either X_train",
+        "holds both X, y and X_test, y_test: .* either X_train",
     ),
-    "both layouts": (four(X=X, y=Y), "holds X, y beside X_train"),
-    "a split of what is divided": (four(split=np.array(["train"] * 8)), "holds split beside"),
+    "both layouts": (four(X=X, y=Y), "holds both X, y and X_train"),
+    "a split of what is divided": (four(split=np.array(["train"] * 8)), "holds both split and"),
     "a test set alone": ({"X_test": X, "y_test": Y}, "lacks X_train, y_train"),
     "other split": (
         {"X": X, "y": Y, "split": np.array(["train", "val"] * 4)},
@@ -296,7 +296,7 @@ def test_pickled_objects_are_never_run(tmp_path: Path, monkeypatch: pytest.Monke
 def test_more_memory_than_allowed_is_refused(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "bomb.npz", X=np.zeros((1000, 1000), np.uint8), y=np.zeros(1000))
     assert (tmp_path / "bomb.npz").stat().st_size < 10_000
-    with pytest.raises(DatasetError, match=r"takes 4000000 bytes .* raise max_bytes"):
+    with pytest.raises(DatasetError, match=r"needs 4000000 bytes .* increase max_bytes"):
         load_dataset(tmp_path / "bomb.npz", max_bytes=2_000_000)
 
 
@@ -327,15 +327,15 @@ def test_an_archive_packed_in_another_way_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_LZMA) as archive:
         for name in ("X", "y"):
             archive.writestr(f"{name}.npy", b"\0" * 100)
-    with pytest.raises(DatasetError, match="a way that NumPy does not use"):
+    with pytest.raises(DatasetError, match="a compression that NumPy does not use"):
         load_dataset(tmp_path / "a.npz")
 
 
 def test_options_that_have_no_use_are_refused(tmp_path: Path) -> None:
     path = saved(tmp_path, **four())
-    with pytest.raises(ValueError, match="test_share has no use"):
+    with pytest.raises(ValueError, match="test_share cannot be used"):
         load_dataset(path, test_share=0.5)
-    with pytest.raises(ValueError, match="labels has no use"):
+    with pytest.raises(ValueError, match="labels cannot be used"):
         load_dataset(path, labels=path)
     np.save(tmp_path / "x.npy", X)
     with pytest.raises(DatasetError, match=r"has no labels: labels must name"):

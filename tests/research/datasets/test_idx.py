@@ -39,13 +39,13 @@ def test_another_name_can_be_given(tmp_path: Path) -> None:
 IMAGES = idx(np.zeros((12, 4, 3)))
 HUGE = struct.pack(">4B3I", 0, 0, 8, 3, 2**32 - 1, 2**32 - 1, 2**32 - 1)
 REFUSED = {
-    "magic number": (b"\x00\x00\x08\x01" + IMAGES[4:], "begins with 00000801, not 00000803"),
-    "type": (b"\x00\x00\x0d\x03" + IMAGES[4:], "begins with 00000d03"),
-    "nothing": (b"", "begins with nothing"),
-    "half a header": (IMAGES[:9], "cut off"),
-    "half of the values": (IMAGES[:-50], "cut off"),
-    "huge": (HUGE + b"1", "cut off: its header claims"),
-    "more than it says": (IMAGES + b"1", "goes on after the 144 values"),
+    "magic number": (b"\x00\x00\x08\x01" + IMAGES[4:], "starts with 00000801, not 00000803"),
+    "type": (b"\x00\x00\x0d\x03" + IMAGES[4:], "starts with 00000d03"),
+    "nothing": (b"", "starts with nothing"),
+    "half a header": (IMAGES[:9], "truncated"),
+    "half of the values": (IMAGES[:-50], "truncated"),
+    "huge": (HUGE + b"1", "truncated: its header declares"),
+    "more than it says": (IMAGES + b"1", "continues after the 144 values"),
     "fewer images": (idx(np.zeros((11, 4, 3))), "11 samples and .* 12 labels"),
     "other size": (idx(np.zeros((12, 5, 5))), "differ in size"),
 }
@@ -70,7 +70,7 @@ def test_a_damaged_gzip_file_is_refused(tmp_path: Path) -> None:
     for content in (whole[:-9], whole[:-8] + b"12345678", whole[:12] + b"\xff" + whole[13:]):
         path.write_bytes(content)
         with pytest.raises(
-            DatasetError, match=r"train-labels-idx1-ubyte\.gz' is (damaged|cut off)"
+            DatasetError, match=r"train-labels-idx1-ubyte\.gz' is (damaged|truncated)"
         ):
             load_dataset("mnist", path=tmp_path)
 
@@ -79,13 +79,13 @@ def test_a_gzip_file_is_not_unpacked_beyond_what_its_header_claims(tmp_path: Pat
     mnist(tmp_path, suffix=".gz")
     path = tmp_path / "train-images-idx3-ubyte.gz"
     path.write_bytes(gzip.compress(IMAGES + bytes(50_000_000), compresslevel=1))
-    with pytest.raises(DatasetError, match="goes on after"):
+    with pytest.raises(DatasetError, match="continues after"):
         load_dataset("mnist", path=tmp_path)
 
 
 def test_more_memory_than_allowed_is_refused(tmp_path: Path) -> None:
     mnist(tmp_path)
-    with pytest.raises(DatasetError, match="raise max_bytes"):
+    with pytest.raises(DatasetError, match="increase max_bytes"):
         load_dataset("mnist", path=tmp_path, max_bytes=300)
 
 

@@ -45,7 +45,7 @@ def test_folders_called_train_and_test_say_what_is_for_testing(tmp_path: Path) -
     data = load_dataset(tmp_path)
     assert names(tmp_path, data.X_train) == ["train/cat/1.png", "train/dog/2.png"]
     assert names(tmp_path, data.X_test) == ["test/cat/3.png", "test/dog/4.png"]
-    with pytest.raises(ValueError, match="test_share has no use"):
+    with pytest.raises(ValueError, match="test_share cannot be used"):
         load_dataset(tmp_path, test_share=0.5)
 
 
@@ -56,7 +56,7 @@ def test_a_class_called_train_is_a_class(tmp_path: Path) -> None:
 
 def test_other_folders_beside_train_and_test_are_named(tmp_path: Path) -> None:
     put(tmp_path, "train/a/1.png", "test/a/1.png", "val/a/1.png")
-    with pytest.warns(DatasetWarning, match="others, which are not: 'val'") as said:
+    with pytest.warns(DatasetWarning, match="other folders are not read: 'val'") as said:
         load_dataset(tmp_path)
     assert said[0].filename == __file__
 

@@ -54,7 +54,7 @@ def test_spirals_are_arms_of_one_spiral() -> None:
         ("mixture", {"distance": -1.0}, "distance must be"),
         ("mixture", {"n_features": 0}, "n_features must be"),
         ("digits", {"path": "x"}, "'digits' needs no file"),
-        ("mnist", {}, "path must say where"),
+        ("mnist", {}, "path must name their"),
     ],
 )
 def test_wrong_values_are_refused(name: str, options: dict[str, Any], message: str) -> None:
@@ -64,13 +64,13 @@ def test_wrong_values_are_refused(name: str, options: dict[str, Any], message: s
 
 def test_an_option_of_another_source_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        TypeError, match="'spirals' takes no option 'n_features'; it takes n_classes"
+        TypeError, match="'spirals' has no option 'n_features'; its options are n_classes"
     ):
         load_dataset("spirals", n_features=3)
-    with pytest.raises(TypeError, match="'digits' takes no option"):
+    with pytest.raises(TypeError, match="'digits' has no option"):
         load_dataset("digits", n_classes=3)
     with pytest.raises(
-        TypeError, match="'features' takes no option 'verbose'; it takes labels, max"
+        TypeError, match="'features' has no option 'verbose'; its options are labels, max"
     ):
         load_dataset(saved(tmp_path), verbose=1)
 
@@ -96,7 +96,7 @@ def test_sources_that_are_none_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"cannot read 'nowhere.npz': no such file"):
         load_dataset("nowhere.npz")
     archive = pack({}, tmp_path / "a.tar.gz")
-    with pytest.raises(DatasetError, match=r"given as path, and the name, one of .*'mnist'"):
+    with pytest.raises(DatasetError, match=r"as path, and its name, one of .*'mnist'"):
         load_dataset(archive)
     with pytest.raises(ValueError, match="with path, source must be one of"):
         load_dataset("imagenet", path=tmp_path)
@@ -156,7 +156,7 @@ def test_hashes_that_are_none_are_refused(tmp_path: Path) -> None:
     path = saved(tmp_path)
     with pytest.raises(ValueError, match="64 hexadecimal digits, got 'abc'"):
         load_dataset(path, sha256="abc")
-    with pytest.raises(ValueError, match=r"not read: \['other'\]; these are: \['data.npz'\]"):
+    with pytest.raises(ValueError, match=r"not read: \['other'\]; the files are: \['data.npz'\]"):
         load_dataset(path, sha256={"other": "0" * 64})
 
 

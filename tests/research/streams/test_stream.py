@@ -71,7 +71,7 @@ def test_it_is_measured_where_asked():
         ({"initial": 2, "chunk": 0}, "chunk must be an integer of at least 1"),
         ({"initial": 6}, "begins with 6 classes, but there are only 5"),
         ({"initial": 2, "n_classes": 9}, "asks for 9 classes, the data have 5"),
-        ({"initial": 1, "order": ["ant", "yak"]}, "data lack: .*yak"),
+        ({"initial": 1, "order": ["ant", "yak"]}, "not in the data: .*yak"),
         ({"initial": 1, "order": ["ant", "ant"]}, "names a class twice"),
         ({"initial": 1, "order": "random"}, "order must be 'shuffled', 'sorted' or"),
         ({"initial": 2, "measure_at": [1]}, "asks for \\[1\\] classes"),

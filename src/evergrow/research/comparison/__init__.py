@@ -1,27 +1,33 @@
-"""All our learners and others' on somebody's own features, and which of them to take."""
+"""Compare incremental learners on a user's features and recommend one.
 
-from evergrow.research.comparison.comparing import Comparison, compare
-from evergrow.research.comparison.contender import Contender, Estimator
-from evergrow.research.comparison.contenders import CONTENDERS, choose
-from evergrow.research.comparison.measuring import measure
-from evergrow.research.comparison.plan import Facts, Plan, make_plan
-from evergrow.research.comparison.recommending import Advice, recommend, remarks_on
+``compare`` trains each learner of ``learners`` on the stream that ``setup`` chooses.
+``measurement`` runs one learner and returns a ``Result``; a ``Standing`` summarises a learner over
+all class orders. ``recommendation`` turns standings into advice. ``table``, ``charts`` and ``page``
+present them, and ``files`` writes the page, the CSV table and the JSON record. Start reading with
+``comparison``.
+"""
+
+from evergrow.research.comparison.comparison import Comparison, compare
+from evergrow.research.comparison.learners import LEARNERS, ComparedLearner, Estimator, choose
+from evergrow.research.comparison.measurement import measure
+from evergrow.research.comparison.recommendation import Advice, recommend, remarks_on
 from evergrow.research.comparison.result import Result, Standing, difference
+from evergrow.research.comparison.setup import ComparisonSetup, Facts, make_setup
 
 __all__ = [
-    "CONTENDERS",
+    "LEARNERS",
     "Advice",
+    "ComparedLearner",
     "Comparison",
-    "Contender",
+    "ComparisonSetup",
     "Estimator",
     "Facts",
-    "Plan",
     "Result",
     "Standing",
     "choose",
     "compare",
     "difference",
-    "make_plan",
+    "make_setup",
     "measure",
     "recommend",
     "remarks_on",

@@ -1,10 +1,11 @@
-"""The plots of a comparison."""
+"""The plots of a comparison, as SVG."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
+from evergrow.research.comparison.formats import duration, percent, size
 from evergrow.research.comparison.result import Standing
 from evergrow.research.comparison.svg import (
     Axis,
@@ -17,12 +18,9 @@ from evergrow.research.comparison.svg import (
     svg,
     text,
 )
-from evergrow.research.comparison.wording import duration, percent, size
-
-__all__ = ["FAMILY_STYLES", "accuracy_chart", "cost_chart", "memory_chart"]
 
 _WIDTH = 800.0
-# Colour and shape of each family: who does not see the one sees the other.
+# Colour and shape of each family: the shape helps readers who cannot see the colour.
 FAMILY_STYLES = {
     "forests": ("f0", "circle"),
     "means and least squares": ("f1", "square"),
@@ -32,7 +30,7 @@ FAMILY_STYLES = {
 
 
 def accuracy_chart(standings: Sequence[Standing], numbers: Sequence[int]) -> str:
-    """Class mean over the number of classes known; lines bear the learners' numbers and names."""
+    """Plot the class mean by number of known classes; lines have numbers and names."""
     numbered = [
         (number, each) for number, each in zip(numbers, standings, strict=True) if each.curve
     ]
@@ -44,8 +42,8 @@ def accuracy_chart(standings: Sequence[Standing], numbers: Sequence[int]) -> str
     frame = Frame(
         x,
         y,
-        "classes known",
-        "class mean over them",
+        "known classes",
+        "class mean",
         [f"{tick:g}" for tick in x.ticks],
         [f"{100 * tick:.0f} %" for tick in y.ticks],
     )
@@ -53,21 +51,21 @@ def accuracy_chart(standings: Sequence[Standing], numbers: Sequence[int]) -> str
     ends = [(x.place(each.curve[-1][0]), y.place(each.curve[-1][1])) for each in shown]
     labels = spread([place for _, place in ends], 15.5, 30, height - 40)
     for (number, each), (end_x, end_y), label_y in zip(numbered, ends, labels, strict=True):
-        kind, shape = FAMILY_STYLES[each.contender.family]
+        kind, shape = FAMILY_STYLES[each.learner.family]
         places = [(x.place(n), y.place(a)) for n, a in each.curve]
         parts.append(path(places, f"curve {kind}"))
         parts += [
-            mark(shape, *place, 3.2, f"dot {kind}", f"{each.contender.title}: {percent(a)} at {n}")
+            mark(shape, *place, 3.2, f"dot {kind}", f"{each.learner.title}: {percent(a)} at {n}")
             for place, (n, a) in zip(places, each.curve, strict=True)
         ]
         parts.append(path([(end_x + 5, end_y), (right + 14, label_y)], "leader"))
-        said = f"{percent(each.curve[-1][1])} \N{MIDDLE DOT} {number} {each.contender.title}"
-        parts.append(text(right + 18, label_y + 4, said, f"label {kind}"))
-    return svg(_WIDTH, height, "Class mean over the number of classes known", parts)
+        label = f"{percent(each.curve[-1][1])} \N{MIDDLE DOT} {number} {each.learner.title}"
+        parts.append(text(right + 18, label_y + 4, label, f"label {kind}"))
+    return svg(_WIDTH, height, "Class mean by number of known classes", parts)
 
 
 def cost_chart(standings: Sequence[Standing], numbers: Sequence[int]) -> str:
-    """Class mean over seconds per update; learners go by their numbers in the table."""
+    """Plot the class mean by seconds per update; learners have their numbers in the table."""
     height = 420.0
     shown = [
         (number, each)
@@ -79,27 +77,27 @@ def cost_chart(standings: Sequence[Standing], numbers: Sequence[int]) -> str:
     frame = Frame(
         x,
         y,
-        "seconds per update (of those trained anew: per training)",
-        "class mean in the end",
+        "seconds per update (or per retraining)",
+        "final class mean",
         [duration(tick) for tick in x.ticks],
         [f"{100 * tick:.0f} %" for tick in y.ticks],
     )
     parts = frame.draw()
     for (number, each), (at_x, at_y) in zip(shown, _apart(shown, x, y), strict=True):
-        kind, shape = FAMILY_STYLES[each.contender.family]
-        hollow = "" if each.contender.way == "grows" else " hollow"
-        title = f"{each.contender.title}: {percent(each.class_mean)}, {duration(each.seconds)}"
+        kind, shape = FAMILY_STYLES[each.learner.family]
+        hollow = "" if each.learner.way == "grows" else " hollow"
+        title = f"{each.learner.title}: {percent(each.class_mean)}, {duration(each.seconds)}"
         true_x, true_y = x.place(each.seconds), y.place(each.class_mean)
         if math.hypot(at_x - true_x, at_y - true_y) > 1:
             parts.append(line(true_x, true_y, at_x, at_y, "leader"))
             parts.append(circle(true_x, true_y, 2, f"dot {kind}"))
         parts.append(mark(shape, at_x, at_y, 11, f"point {kind}{hollow}", title))
         parts.append(text(at_x, at_y + 4.5, str(number), f"number{hollow}", anchor="middle"))
-    return svg(_WIDTH, height, "Class mean over seconds per update", parts)
+    return svg(_WIDTH, height, "Class mean by seconds per update", parts)
 
 
 def _apart(shown: Sequence[tuple[int, Standing]], x: Axis, y: Axis) -> list[tuple[float, float]]:
-    """Places of marks, each moved up or down until it covers no other."""
+    """Return the places of marks, moved up or down so that they do not overlap."""
     found: list[tuple[float, float]] = []
     for _, each in shown:
         at_x, at_y = x.place(each.seconds), y.place(each.class_mean)
@@ -114,7 +112,7 @@ def _apart(shown: Sequence[tuple[int, Standing]], x: Axis, y: Axis) -> list[tupl
 
 
 def memory_chart(standings: Sequence[Standing]) -> str:
-    """What must be kept to learn on, as bars on a scale of powers of ten."""
+    """Plot what must be stored to continue learning, as bars on a logarithmic scale."""
     shown = sorted((each for each in standings if each.finished), key=lambda each: each.n_bytes)
     height = 70.0 + 22 * len(shown)
     left = 250.0
@@ -126,17 +124,15 @@ def memory_chart(standings: Sequence[Standing]) -> str:
         parts.append(text(at, height - 24, size(tick), "tick", anchor="middle"))
     for place, each in enumerate(shown):
         top = 16 + 22 * place
-        kind, _ = FAMILY_STYLES[each.contender.family]
+        kind, _ = FAMILY_STYLES[each.learner.family]
         end = x.place(each.n_bytes)
-        parts.append(text(left - 8, top + 13, each.contender.title, "tick", anchor="end"))
+        parts.append(text(left - 8, top + 13, each.learner.title, "tick", anchor="end"))
         parts.append(
             f'<rect class="bar {kind}" x="{left:.1f}" y="{top}" '
             f'width="{max(end - left, 1):.1f}" height="16" rx="2"/>'
         )
         parts.append(text(end + 6, top + 13, size(each.n_bytes), "tick"))
     parts.append(
-        text(
-            (left + _WIDTH - 80) / 2, height - 6, "bytes kept to learn on", "name", anchor="middle"
-        )
+        text((left + _WIDTH - 80) / 2, height - 6, "bytes to store", "name", anchor="middle")
     )
-    return svg(_WIDTH, height, "Bytes kept to learn on", parts)
+    return svg(_WIDTH, height, "Bytes to store", parts)

@@ -1,4 +1,4 @@
-"""The page of a comparison: one file that needs nothing else."""
+"""The HTML page of a comparison: one file without external resources."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ from evergrow.research.comparison.charts import (
     cost_chart,
     memory_chart,
 )
-from evergrow.research.comparison.columns import SHOWN, said_of
-from evergrow.research.comparison.page_style import STYLE
 from evergrow.research.comparison.svg import mark, svg
+from evergrow.research.comparison.table import SHOWN_COLUMNS, notes_on
 
 if TYPE_CHECKING:
-    from evergrow.research.comparison.comparing import Comparison
-    from evergrow.research.comparison.plan import Facts
-    from evergrow.research.comparison.recommending import Advice
+    from evergrow.research.comparison.comparison import Comparison
+    from evergrow.research.comparison.recommendation import Advice
     from evergrow.research.comparison.result import Standing
-
-__all__ = ["page"]
+    from evergrow.research.comparison.setup import Facts
 
 _FAMILY_TITLES = {
     "forests": "Evergrow: forests",
@@ -32,8 +29,8 @@ _FAMILY_TITLES = {
 }
 
 
-def page(found: Comparison) -> str:
-    """The page as HTML."""
+def render_page(found: Comparison) -> str:
+    """Return the page as HTML."""
     body = "\n".join(
         [
             f"<h1>Which learner for {escape(found.name)}?</h1>",
@@ -42,7 +39,7 @@ def page(found: Comparison) -> str:
             *_plots(found.standings),
             *(["<h2>All numbers</h2>", _table(found.standings)] if found.standings else []),
             *_subsample(found),
-            _explained(),
+            _column_meanings(),
             "<h2>How it was measured</h2>",
             *(f"<p>{escape(line)}</p>" for line in _measured(found.record)),
         ]
@@ -53,7 +50,7 @@ def page(found: Comparison) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
         f"{body}\n</main>\n</body>\n</html>\n"
     )
 
@@ -62,10 +59,10 @@ def _data(facts: Facts, record: Any) -> str:
     quick = " A quick run on a part of the data." if record["quick"] else ""
     stream = record["stream"]
     came = (
-        f"Learners began with {stream['initial']} of them and were then shown {stream['chunk']} "
+        f"Learners started with {stream['initial']} of them and then got {stream['chunk']} "
         "more at a time."
         if stream["initial"] < facts.n_classes
-        else "Learners were shown all of them at once."
+        else "Learners got all of them at once."
     )
     return (
         f"{facts.n_train} training and {facts.n_test} test samples with {facts.n_features} "
@@ -74,25 +71,25 @@ def _data(facts: Facts, record: Any) -> str:
 
 
 def _plots(standings: Sequence[Standing]) -> list[str]:
-    """The plots for which there is anything to show."""
+    """Draw the plots that have data."""
     numbers = range(1, len(standings) + 1)
     finished = [each for each in standings if each.finished]
     parts = []
     if any(each.curve for each in standings):
         parts += [
-            "<h2>Accuracy as classes come</h2>",
+            "<h2>Accuracy as classes arrive</h2>",
             _legend(standings),
             _figure(accuracy_chart(standings, numbers)),
         ]
     if any(each.seconds > 0 for each in finished):
         parts += [
             "<h2>What accuracy costs</h2>",
-            "<p>Numbers are those of the table. Upwards is more accurate, to the left "
-            "faster. Hollow marks do not take new classes in place.</p>",
+            "<p>Numbers refer to the table. Higher is more accurate, further left is faster. "
+            "Hollow marks do not learn new classes incrementally.</p>",
             _figure(cost_chart(standings, numbers)),
         ]
     if finished:
-        parts += ["<h2>What must be kept</h2>", _figure(memory_chart(standings))]
+        parts += ["<h2>What must be stored</h2>", _figure(memory_chart(standings))]
     return parts
 
 
@@ -103,17 +100,17 @@ def _recommendation(found: Comparison) -> list[str]:
         parts.append("<div class='cards'>" + "".join(_card(a, "card") for a in others) + "</div>")
     if found.remarks:
         remarks = "".join(f"<li>{escape(remark)}</li>" for remark in found.remarks)
-        parts.append(f"<h3>To keep in mind</h3><ul>{remarks}</ul>")
+        parts.append(f"<h3>Please note</h3><ul>{remarks}</ul>")
     return parts
 
 
 def _card(advice: Advice, kind: str) -> str:
     choice = ""
     if advice.choice is not None:
-        contender = advice.choice.contender
+        learner = advice.choice.learner
         choice = (
-            f"<p class='choice'>{escape(contender.title)}</p>"
-            f"<p><code>{escape(contender.recipe.code)}</code></p>"
+            f"<p class='choice'>{escape(learner.title)}</p>"
+            f"<p><code>{escape(learner.factory.code)}</code></p>"
         )
     return (
         f"<section class='{kind}'><h3>{escape(advice.need)}</h3>{choice}"
@@ -122,7 +119,7 @@ def _card(advice: Advice, kind: str) -> str:
 
 
 def _legend(standings: Sequence[Standing]) -> str:
-    families = dict.fromkeys(each.contender.family for each in standings)
+    families = dict.fromkeys(each.learner.family for each in standings)
     entries = []
     for family in families:
         kind, shape = FAMILY_STYLES[family]
@@ -137,11 +134,12 @@ def _figure(picture: str) -> str:
 
 def _table(standings: Sequence[Standing]) -> str:
     headings = "".join(
-        f"<th scope='col' title='{escape(c.explained)}'>{escape(c.heading)}</th>" for c in SHOWN
+        f"<th scope='col' title='{escape(c.meaning)}'>{escape(c.heading)}</th>"
+        for c in SHOWN_COLUMNS
     )
     rows = [
-        f"<tr><td>{number}</td><th scope='row'>{_named(standing)}</th>"
-        + "".join(f"<td>{escape(column.shown(standing))}</td>" for column in SHOWN)
+        f"<tr><td>{number}</td><th scope='row'>{_row_heading(standing)}</th>"
+        + "".join(f"<td>{escape(column.text(standing))}</td>" for column in SHOWN_COLUMNS)
         + "</tr>"
         for number, standing in enumerate(standings, 1)
     ]
@@ -151,15 +149,17 @@ def _table(standings: Sequence[Standing]) -> str:
     )
 
 
-def _named(standing: Standing) -> str:
-    kind, _ = FAMILY_STYLES[standing.contender.family]
-    said = said_of(standing)
-    note = f"<small>{escape(said)}</small>" if said else ""
-    return f"<span class='swatch {kind}'></span>{escape(standing.contender.title)}{note}"
+def _row_heading(standing: Standing) -> str:
+    kind, _ = FAMILY_STYLES[standing.learner.family]
+    notes = notes_on(standing)
+    note = f"<small>{escape(notes)}</small>" if notes else ""
+    return f"<span class='swatch {kind}'></span>{escape(standing.learner.title)}{note}"
 
 
-def _explained() -> str:
-    entries = "".join(f"<dt>{escape(c.heading)}</dt><dd>{escape(c.explained)}</dd>" for c in SHOWN)
+def _column_meanings() -> str:
+    entries = "".join(
+        f"<dt>{escape(c.heading)}</dt><dd>{escape(c.meaning)}</dd>" for c in SHOWN_COLUMNS
+    )
     return f"<details><summary>What the columns mean</summary><dl>{entries}</dl></details>"
 
 
@@ -167,13 +167,13 @@ def _subsample(found: Comparison) -> list[str]:
     if found.sample_facts is None:
         return []
     facts = found.sample_facts
-    said = (
-        f"river learns one example at a time in Python. It was shown a subsample: {facts.n_train} "
-        f"training and {facts.n_test} test samples of {facts.n_classes} classes. Learners of ours "
-        "on the same subsample stand beside it"
-        + ("; these numbers are not to be compared with those above." if found.standings else ".")
+    text = (
+        f"river learns one example at a time in Python, so it got a subsample: {facts.n_train} "
+        f"training and {facts.n_test} test samples of {facts.n_classes} classes. Some learners of "
+        "Evergrow are shown on the same subsample"
+        + ("; do not compare these numbers with those above." if found.standings else ".")
     )
-    return ["<h2>On a subsample</h2>", f"<p>{escape(said)}</p>", _table(found.on_sample)]
+    return ["<h2>On a subsample</h2>", f"<p>{escape(text)}</p>", _table(found.on_sample)]
 
 
 def _measured(record: Any) -> list[str]:
@@ -181,10 +181,72 @@ def _measured(record: Any) -> list[str]:
     at = ", ".join(map(str, stream["checkpoints"]))
     return [
         f"Order of the classes: seed {record['seed']}, {stream['repetitions']} repetition(s). "
-        f"Learners that are trained anew were trained at {at} classes only; times are wall-clock "
-        "times and include one answer, as some solve only when they are asked.",
+        f"Learners that must be retrained were trained at {at} classes only; times are wall-clock "
+        "times and include one prediction, because some learners solve only when they predict.",
         f"{record['processor']}, {record['n_cores']} cores; "
         + ", ".join(f"{name} {number}" for name, number in versions.items())
         + ".",
         f"Data: SHA-256 {record['data']['sha256']}.",
     ]
+
+
+# The Okabe-Ito palette for colour-blind readers, lighter in dark mode.
+_STYLE = """
+:root { color-scheme: light dark;
+  --page: #ffffff; --ink: #1c2024; --faint: #5b6470; --rule: #d9dee3; --panel: #f4f6f8;
+  --accent: #0072b2; --f0: #0072b2; --f1: #00805d; --f2: #c04f00; --f3: #b0447f; --on: #ffffff; }
+@media (prefers-color-scheme: dark) { :root {
+  --page: #14171a; --ink: #e8eaed; --faint: #a2abb5; --rule: #343b43; --panel: #1e2328;
+  --accent: #56b4e9; --f0: #56b4e9; --f1: #3cc9a0; --f2: #f0a040; --f3: #e59ac4; --on: #14171a; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--page); color: var(--ink);
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
+main { max-width: 70rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .5rem; overflow-wrap: anywhere; }
+h2 { font-size: 1.25rem; margin: 2.5rem 0 .6rem; }
+h3 { font-size: .85rem; margin: 0 0 .3rem; color: var(--faint); font-weight: 600; }
+p, li { overflow-wrap: anywhere; }
+.cards + h3 { margin-top: 1.2rem; }
+.lead { color: var(--faint); max-width: 46rem; margin: 0; }
+code { font: .85em/1.4 ui-monospace, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
+.cards { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fit, minmax(17rem, 1fr)); }
+.card { background: var(--panel); border-radius: 8px; padding: .9rem 1rem; }
+.card p { margin: .2rem 0; }
+.card.first { border-left: 5px solid var(--accent); margin-bottom: .8rem; }
+.choice { font-weight: 650; font-size: 1.1rem; }
+.first .choice { font-size: 1.4rem; }
+figure { margin: 0; overflow-x: auto; }
+figure svg { display: block; width: 100%; min-width: 640px; max-width: 60rem; height: auto; }
+svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
+svg .tick { fill: var(--faint); }
+svg .name { font-weight: 600; }
+.grid { stroke: var(--rule); stroke-width: 1; }
+.axis { stroke: var(--faint); stroke-width: 1; }
+.curve { fill: none; stroke-width: 1.7; stroke-linejoin: round; }
+.leader { fill: none; stroke: var(--faint); stroke-width: .7; stroke-dasharray: 2 2; }
+.f0 { --colour: var(--f0); } .f1 { --colour: var(--f1); }
+.f2 { --colour: var(--f2); } .f3 { --colour: var(--f3); }
+.curve { stroke: var(--colour); }
+.dot, .bar { fill: var(--colour); }
+svg .label { fill: var(--colour); }
+.point { fill: var(--colour); stroke: var(--colour); stroke-width: 2; }
+.point.hollow { fill: var(--page); }
+svg .number { fill: var(--on); font-weight: 700; font-size: 11px; pointer-events: none; }
+svg .number.hollow { fill: var(--ink); }
+.legend { list-style: none; display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; padding: 0;
+  margin: .2rem 0 .6rem; font-size: .9rem; }
+.legend svg { width: 1em; height: 1em; vertical-align: -.1em; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .35rem .5rem; border-bottom: 1px solid var(--rule); text-align: right;
+  vertical-align: top; white-space: nowrap; }
+thead th { color: var(--faint); font-weight: 600; }
+th[scope=row], thead th:nth-child(2), td:nth-child(3), thead th:nth-child(3) { text-align: left; }
+th[scope=row] { font-weight: 600; }
+th small { display: block; max-width: 14rem; white-space: normal; font-weight: 400;
+  color: var(--faint); overflow-wrap: anywhere; }
+.swatch { display: inline-block; width: .7em; height: .7em; border-radius: 2px;
+  margin-right: .45em; background: var(--colour); }
+details { margin-top: .8rem; font-size: .9rem; }
+dt { font-weight: 600; } dd { margin: 0 0 .3rem 1rem; color: var(--faint); }
+"""

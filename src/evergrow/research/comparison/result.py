@@ -1,4 +1,4 @@
-"""What was measured of a learner: one run, and all of its runs together."""
+"""Measured results of a learner: one run, and the summary of all of its runs."""
 
 from __future__ import annotations
 
@@ -10,79 +10,78 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.research.comparison.contender import Contender
-
-__all__ = ["Point", "Result", "Standing", "difference", "mean_known"]
+from evergrow.research.comparison.learners import ComparedLearner
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Point:
-    """A learner at some number of classes; NaN where none of them has test samples."""
+    """A learner after some number of classes; NaN where none of them has test samples."""
 
     n_classes: int
     accuracy: float
-    """Share of right answers over all test samples, in which large classes weigh more."""
+    """Accuracy over all test samples: large classes have more weight."""
     class_mean: float
-    """The mean over classes of the share of right answers: each class weighs the same."""
+    """Accuracy averaged over classes: every class has the same weight."""
     newest: float
-    """The same over the classes that came last."""
+    """The class mean of the newest classes."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """One learner through one order of the classes; NaN where nothing could be measured."""
+    """One learner on one class order; NaN where nothing could be measured."""
 
     points: tuple[Point, ...]
     answers: tuple[str, ...]
-    """Of each class, classes sorted, a digit for each test sample: 1 if it was right in the end."""
+    """For each class, sorted, a digit per test sample: 1 if the final prediction is correct."""
     forgetting: float
-    """How far classes fell from the best they were, the mean over classes."""
+    """Drop from a class's best accuracy to its final one, averaged over classes."""
     seconds_per_update: float
     cpu_seconds_per_update: float
-    """Processor time of all threads, which other work on the machine hardly changes."""
+    """Processor time of all threads, which other load on the machine hardly changes."""
     last_seconds: float
     """Seconds of the last update, or of the last retraining."""
     answer_seconds: float
-    """Seconds per answer, asked for many at once."""
+    """Seconds per prediction, in large batches."""
     n_bytes: int
-    """All that must be kept to learn on: the model, and examples if it needs them."""
+    """What must be stored to continue: the model, and the examples if it needs them."""
     model_bytes: int
-    """What answers alone."""
+    """The model only."""
     stopped_at: int | None
-    """Classes it knew when its time was up; None if it came to the end."""
+    """Number of known classes when time ran out; None if the learner finished."""
     time_limit: float
     remarks: tuple[str, ...]
 
     @property
     def accuracy(self) -> float:
-        """Accuracy over all test samples in the end."""
-        return self._last(lambda point: point.accuracy)
+        """Final accuracy over all test samples."""
+        return self._last("accuracy")
 
     @property
     def class_mean(self) -> float:
-        """Mean accuracy of the classes in the end."""
-        return self._last(lambda point: point.class_mean)
+        """Final accuracy, averaged over classes."""
+        return self._last("class_mean")
 
     @property
     def newest(self) -> float:
-        """Mean accuracy of the classes that came last."""
-        return self._last(lambda point: point.newest)
+        """Final accuracy of the newest classes, averaged over them."""
+        return self._last("newest")
 
-    def _last(self, value: Callable[[Point], float]) -> float:
-        return value(self.points[-1]) if self.points and self.stopped_at is None else math.nan
+    def _last(self, name: str) -> float:
+        finished = self.points and self.stopped_at is None
+        return float(getattr(self.points[-1], name)) if finished else math.nan
 
     @property
     def class_accuracies(self) -> Floats:
-        """Accuracy of each class in the end, classes sorted; NaN without test samples."""
+        """Final accuracy of each class, sorted by class; NaN without test samples."""
         shares = [each.count("1") / len(each) if each else math.nan for each in self.answers]
         return np.array(shares, dtype=np.float64)
 
     def on_the_way(self, checkpoints: Sequence[int]) -> float:
-        """Mean of the classes' mean over the points at which everybody is measured.
+        """Return the mean of the class mean over the checkpoints.
 
-        NaN if one was not reached; points at which there is nothing to test do not count.
+        NaN if a checkpoint was not reached; checkpoints without test samples do not count.
         """
         found = {point.n_classes: point.class_mean for point in self.points}
         if not all(n in found for n in checkpoints):
@@ -90,12 +89,12 @@ class Result:
         return mean_known([found[n] for n in checkpoints])
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return the result as plain values."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Self:
-        """Rebuild from :meth:`to_json`; a ``ValueError`` unless all of it is there as it should."""
+        """Rebuild from :meth:`to_json`; raise a ``ValueError`` for damaged values."""
         try:
             points = tuple(Point(**point) for point in entry["points"])
             lists = {name: tuple(entry[name]) for name in ("answers", "remarks")}
@@ -103,7 +102,7 @@ class Result:
         except (KeyError, TypeError) as error:
             raise ValueError(f"a result is damaged: {error}") from error
         if not _is_sound(found):
-            raise ValueError("a result is damaged: a value is of another type than was written")
+            raise ValueError("a result is damaged: a value has the wrong type")
         return found
 
 
@@ -120,7 +119,7 @@ _NUMBERS = (
 
 
 def _is_sound(found: Any) -> bool:
-    """Whether values that were read are of the types that are written."""
+    """Return whether all values have the types that are written."""
     values = [getattr(found, name) for name in _NUMBERS]
     values += [value for point in found.points for value in vars(point).values()]
     return bool(
@@ -133,7 +132,7 @@ def _is_sound(found: Any) -> bool:
 
 
 def mean_known(values: Sequence[float] | Floats) -> float:
-    """The mean of what is no NaN; NaN of nothing.
+    """Return the mean without NaN values; NaN if there are no others.
 
     Examples
     --------
@@ -145,98 +144,78 @@ def mean_known(values: Sequence[float] | Floats) -> float:
     return float(np.mean(known)) if known else math.nan
 
 
+class _Mean:
+    """An attribute of a standing: the mean of an attribute of its results."""
+
+    def __init__(self, name: str, *, if_finished: bool = False) -> None:
+        self._name, self._if_finished = name, if_finished
+
+    def __get__(self, standing: Standing, owner: type[Standing]) -> float:
+        if self._if_finished and not standing.finished:
+            return math.nan
+        return standing.mean(lambda result: getattr(result, self._name))
+
+
 @dataclass(frozen=True)
 class Standing:
-    """A learner over all orders of the classes; ``problem`` says why there is nothing."""
+    """A learner over all class orders; ``problem`` says why nothing was measured."""
 
-    contender: Contender
+    learner: ComparedLearner
     results: tuple[Result, ...]
     checkpoints: tuple[int, ...]
     problem: str = ""
 
-    @property
-    def finished(self) -> bool:
-        """Whether it came to the end every time."""
-        return bool(self.results) and all(result.stopped_at is None for result in self.results)
+    # The class mean is the value by which learners are ranked.
+    accuracy = _Mean("accuracy")
+    class_mean = _Mean("class_mean")
+    newest = _Mean("newest")
+    forgetting = _Mean("forgetting")
+    seconds = _Mean("seconds_per_update")
+    cpu_seconds = _Mean("cpu_seconds_per_update")
+    last_seconds = _Mean("last_seconds")
+    answer_seconds = _Mean("answer_seconds")
+    n_bytes = _Mean("n_bytes", if_finished=True)
+    model_bytes = _Mean("model_bytes", if_finished=True)
 
-    def _mean(self, value: Callable[[Result], float]) -> float:
+    def mean(self, value: Callable[[Result], float]) -> float:
+        """Return the mean of a value over the class orders; NaN without results."""
         return float(np.mean([value(result) for result in self.results] or [math.nan]))
 
     @property
-    def accuracy(self) -> float:
-        """Accuracy over all test samples in the end."""
-        return self._mean(lambda result: result.accuracy)
+    def way(self) -> str:
+        """How the learner takes new classes."""
+        return self.learner.way
 
     @property
-    def class_mean(self) -> float:
-        """Mean accuracy of the classes in the end, by which learners are ranked."""
-        return self._mean(lambda result: result.class_mean)
+    def finished(self) -> bool:
+        """Whether it reached the end of the stream in every order."""
+        return bool(self.results) and all(result.stopped_at is None for result in self.results)
 
     @property
     def chance(self) -> float:
-        """The classes' mean of whoever always gives the same answer."""
+        """Class mean of a constant prediction."""
         tested = sum(bool(each) for each in self.results[0].answers) if self.finished else 0
         return 1 / tested if tested else math.nan
 
     @property
-    def knows_something(self) -> bool:
-        """Whether it came to the end and is better than always giving the same answer."""
+    def beats_chance(self) -> bool:
+        """Whether it finished and is better than a constant prediction."""
         return self.finished and self.class_mean > self.chance + 1e-9
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the classes' mean over orders; NaN for one order."""
+        """Standard deviation of the class mean over orders; NaN for one order."""
         found = [result.class_mean for result in self.results]
         return float(np.std(found, ddof=1)) if len(found) > 1 else math.nan
 
     @property
     def on_the_way(self) -> float:
-        """Mean over the points at which everybody is measured."""
-        return self._mean(lambda result: result.on_the_way(self.checkpoints))
-
-    @property
-    def newest(self) -> float:
-        """Mean accuracy of the classes that came last."""
-        return self._mean(lambda result: result.newest)
-
-    @property
-    def forgetting(self) -> float:
-        """How far classes fell from the best they were."""
-        return self._mean(lambda result: result.forgetting)
-
-    @property
-    def seconds(self) -> float:
-        """Seconds of an update; of those who train anew, of one training."""
-        return self._mean(lambda result: result.seconds_per_update)
-
-    @property
-    def cpu_seconds(self) -> float:
-        """The same in processor time of all threads."""
-        return self._mean(lambda result: result.cpu_seconds_per_update)
-
-    @property
-    def last_seconds(self) -> float:
-        """Seconds of the last one."""
-        return self._mean(lambda result: result.last_seconds)
-
-    @property
-    def answer_seconds(self) -> float:
-        """Seconds per answer."""
-        return self._mean(lambda result: result.answer_seconds)
-
-    @property
-    def n_bytes(self) -> float:
-        """All that must be kept to learn on, in the end."""
-        return self._mean(lambda result: result.n_bytes) if self.finished else math.nan
-
-    @property
-    def model_bytes(self) -> float:
-        """What answers alone, in the end."""
-        return self._mean(lambda result: result.model_bytes) if self.finished else math.nan
+        """Mean of the class mean over the checkpoints."""
+        return self.mean(lambda result: result.on_the_way(self.checkpoints))
 
     @property
     def curve(self) -> list[tuple[int, float]]:
-        """The classes' mean over the number of classes, where every order could be measured."""
+        """Class mean by number of classes, where it was measured in every order."""
         found: dict[int, list[float]] = {}
         for result in self.results:
             for point in result.points:
@@ -247,20 +226,20 @@ class Standing:
 
     @property
     def remarks(self) -> list[str]:
-        """What must be said beside the numbers, each once."""
-        said = [self.contender.note, self.problem]
+        """What a reader must know besides the numbers, without repetitions."""
+        said = [self.learner.note, self.problem]
         said += [remark for result in self.results for remark in result.remarks]
         return [*dict.fromkeys(remark for remark in said if remark)]
 
 
 def difference(a: Standing, b: Standing) -> tuple[float, float]:
-    """By how much the classes' mean of ``a`` is higher, and how much chance may make.
+    """Return by how much the class mean of ``a`` is higher, and how much may be chance.
 
-    Both answered the same test samples, and every class weighs the same on both sides of it. The
-    second number is the larger of two, each the half-width of a 95 % interval: what other classes
-    would make, from the spread of the difference over classes (and over orders, where there are
-    several), and what other test samples of these classes would make, from those that only one of
-    the two answered rightly.
+    Both learners predicted the same test samples, and every class has the same weight. The second
+    number is the larger of two half-widths of 95 % intervals: the variation between classes (and
+    between orders, if there are several), from the spread of the differences, and the variation
+    between test samples of these classes, from the samples that only one of the two predicted
+    correctly.
     """
     by_order = [
         _sample_differences(one, other) for one, other in zip(a.results, b.results, strict=True)
@@ -273,7 +252,7 @@ def difference(a: Standing, b: Standing) -> tuple[float, float]:
 
 
 def _sample_differences(one: Result, other: Result) -> list[Floats]:
-    """Of each class that was tested and each sample: 1, 0 or -1 as one, none or the other wins."""
+    """For each tested class and sample: 1 if only one is correct, -1 if only the other is, or 0."""
     return [
         np.array([int(x) - int(y) for x, y in zip(mine, theirs, strict=True)], dtype=np.float64)
         for mine, theirs in zip(one.answers, other.answers, strict=True)
@@ -282,7 +261,7 @@ def _sample_differences(one: Result, other: Result) -> list[Floats]:
 
 
 def _noise_of_classes(by_class: Floats, by_order: Sequence[float]) -> float:
-    """Half-width of the interval of the mean, classes and orders being drawn from many."""
+    """Half-width of the interval of the mean, with classes and orders as random samples."""
     from scipy.stats import t
 
     parts = [
@@ -293,16 +272,15 @@ def _noise_of_classes(by_class: Floats, by_order: Sequence[float]) -> float:
     variance = sum(part for part, _ in parts)
     if not variance:
         return 0.0
-    # Welch and Satterthwaite: few values tell little of how far they spread.
+    # Welch-Satterthwaite degrees of freedom.
     freedom = variance**2 / sum(part**2 / n for part, n in parts)
     return float(t.ppf(0.975, freedom)) * math.sqrt(variance)
 
 
 def _noise_of_samples(samples: Sequence[Floats]) -> float:
-    """What is left to chance if each sample might as well have favoured the other learner.
+    """Half-width of the interval if each sample could equally have favoured the other learner.
 
-    McNemar's test with its correction for steps, each sample weighing as much as it does in the
-    mean over classes.
+    McNemar's test with continuity correction; samples have their weights in the class mean.
     """
     weights = np.concatenate([np.abs(each) / (len(samples) * len(each)) for each in samples])
     return float(1.96 * np.sqrt(np.sum(weights**2)) + weights.max())

@@ -1,4 +1,4 @@
-"""Small plots as SVG that a page carries in itself and colours by its own style sheet."""
+"""SVG elements for inline plots, coloured by the style sheet of the page."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Axis", "Frame", "circle", "line", "mark", "path", "spread", "svg", "text"]
-
 
 @dataclass(frozen=True)
 class Axis:
-    """Numbers from ``low`` to ``high`` on a length, evenly or by powers of ten."""
+    """A linear or logarithmic axis from ``low`` to ``high``."""
 
     low: float
     high: float
@@ -22,7 +20,7 @@ class Axis:
 
     @classmethod
     def over(cls, values: Iterable[float], start: float, end: float, *, log: bool = False) -> Axis:
-        """An axis that holds some values, with round ends."""
+        """Create an axis with round ends that contains the values."""
         found = [value for value in values if math.isfinite(value) and (value > 0 or not log)]
         low, high = (min(found), max(found)) if found else (1.0, 10.0)
         if log:
@@ -42,9 +40,9 @@ class Axis:
         )
 
     def place(self, value: float) -> float:
-        """Where a value lies."""
-        turn = math.log10 if self.log else float
-        share = (turn(value) - turn(self.low)) / (turn(self.high) - turn(self.low))
+        """Return the coordinate of a value."""
+        scale = math.log10 if self.log else float
+        share = (scale(value) - scale(self.low)) / (scale(self.high) - scale(self.low))
         return self.start + share * (self.end - self.start)
 
     @property
@@ -60,7 +58,7 @@ class Axis:
 
 
 def _step(width: float) -> float:
-    """A round number of which about five fill a width."""
+    """Return a round step width, for about five steps."""
     rough = width / 5
     power = 10.0 ** math.floor(math.log10(rough))
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
@@ -68,7 +66,7 @@ def _step(width: float) -> float:
 
 @dataclass(frozen=True)
 class Frame:
-    """Two axes with grid, ticks and names."""
+    """Two axes with grid, tick labels and names."""
 
     x: Axis
     y: Axis
@@ -78,7 +76,7 @@ class Frame:
     y_labels: Sequence[str]
 
     def draw(self) -> list[str]:
-        """The grid and all that is written along the axes."""
+        """Draw the grid, the tick labels and the names of the axes."""
         left, right = self.x.start, self.x.end
         bottom, top = self.y.start, self.y.end
         parts = []
@@ -98,7 +96,7 @@ class Frame:
 
 
 def svg(width: float, height: float, title: str, parts: Iterable[str]) -> str:
-    """A picture that grows with the page, read aloud by its title."""
+    """Join elements into a scalable image; screen readers read its title."""
     return (
         f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(title)}">'
         + "".join(parts)
@@ -107,29 +105,29 @@ def svg(width: float, height: float, title: str, parts: Iterable[str]) -> str:
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
-    """A straight line."""
+    """Return a straight line."""
     return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
 
 
 def path(points: Sequence[tuple[float, float]], kind: str) -> str:
-    """A line through points."""
+    """Return a line through points."""
     coordinates = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     return f'<polyline class="{kind}" points="{coordinates}"/>'
 
 
 def text(x: float, y: float, words: str, kind: str, *, anchor: str = "start") -> str:
-    """Words, whatever they are."""
+    """Return escaped text."""
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
     return f'<text class="{kind}" {place}>{escape(words)}</text>'
 
 
 def circle(x: float, y: float, radius: float, kind: str, title: str = "") -> str:
-    """A dot."""
+    """Return a circle."""
     inside = f"<title>{escape(title)}</title>" if title else ""
     return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}">{inside}</circle>'
 
 
-# Corners of marks around their middle, by shape; what is not here is a circle.
+# Corners relative to the centre, by shape; any other shape is a circle.
 _CORNERS = {
     "square": ((-1, -1), (1, -1), (1, 1), (-1, 1)),
     "triangle": ((0, -1.25), (1.2, 0.9), (-1.2, 0.9)),
@@ -138,7 +136,7 @@ _CORNERS = {
 
 
 def mark(shape: str, x: float, y: float, radius: float, kind: str, title: str = "") -> str:
-    """A circle, square, triangle or diamond."""
+    """Return a circle, square, triangle or diamond."""
     if shape not in _CORNERS:
         return circle(x, y, radius, kind, title)
     corners = " ".join(f"{x + radius * dx:.1f},{y + radius * dy:.1f}" for dx, dy in _CORNERS[shape])
@@ -146,7 +144,7 @@ def mark(shape: str, x: float, y: float, radius: float, kind: str, title: str = 
 
 
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Places moved apart as little as it takes so that labels there do not overlap.
+    """Move places apart, as little as possible, so that their labels do not overlap.
 
     >>> spread([10, 10, 30], 12, 0, 100)
     [4.0, 16.0, 30.0]

@@ -1,4 +1,4 @@
-"""Data sets that need no file: scikit-learn's digits, and those that are generated."""
+"""Data sets that need no file: scikit-learn's digits and generated data."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from evergrow.foundation.params import Integer, Nothing, Number, check_parameters
 from evergrow.research.datasets.dataset import Dataset
-
-__all__ = ["digits", "mixture", "spirals"]
 
 Array = npt.NDArray[Any]
 
@@ -23,7 +21,7 @@ _SIZES = {
 
 
 def digits() -> Dataset:
-    """scikit-learn's 1797 digits of 8 x 8 pixels, a quarter of each class for testing.
+    """Return scikit-learn's 1797 digits of 8 x 8 pixels, a quarter of each class for testing.
 
     Examples
     --------
@@ -43,7 +41,7 @@ def digits() -> Dataset:
 def spirals(
     n_classes: int = 20, n_train: int = 500, n_test: int = 100, *, random_state: int = 0
 ) -> Dataset:
-    """Arms of a spiral in the plane, one per class, with so many samples of each.
+    """Generate the arms of a spiral in the plane, one arm per class.
 
     The radius is ``r = 2 (z + 3)`` with ``z`` standard normal; the angle of class ``c`` of ``C``
     is ``2 pi c / C + r / 2``, spread by a tenth of the distance between arms.
@@ -62,7 +60,7 @@ def spirals(
     arm = 2 * np.pi / n_classes
     angle = arm * labels + 0.5 * radius + arm / 10 * rng.standard_normal(len(labels))
     X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]).astype(np.float32)
-    return _divided("spirals", X, labels, n_train, n_test)
+    return _split("spirals", X, labels, n_train, n_test)
 
 
 def mixture(
@@ -75,19 +73,19 @@ def mixture(
     n_groups: int | None = None,
     random_state: int = 0,
 ) -> Dataset:
-    """Overlapping Gaussian classes with so many samples of each.
+    """Generate overlapping Gaussian classes.
 
     Parameters
     ----------
     n_classes, n_features, n_train, n_test : int
         Number of classes, of features, and of samples per class for training and for testing.
     distance : float, default=0.35
-        Standard deviation of the classes' centres along each feature, beside one within classes:
-        smaller is harder.
+        Standard deviation of the class centres along each feature, relative to the one within
+        classes: smaller is harder.
     n_groups : int, default=None
-        Classes in groups of near ones, which are the coarse classes; None makes no groups.
+        Number of groups of similar classes, the coarse classes; None for no groups.
     random_state : int, default=0
-        The same number gives the same data.
+        Random seed.
 
     Examples
     --------
@@ -116,10 +114,10 @@ def mixture(
         parents = dict(enumerate(group.tolist()))
     labels = np.repeat(np.arange(n_classes), n_train + n_test)
     X = (rng.standard_normal((len(labels), n_features)) + centres[labels]).astype(np.float32)
-    return _divided("mixture", X, labels, n_train, n_test, parents)
+    return _split("mixture", X, labels, n_train, n_test, parents)
 
 
-def _divided(
+def _split(
     name: str,
     X: Array,
     y: Array,
@@ -127,6 +125,6 @@ def _divided(
     n_test: int,
     parents: dict[Any, Any] | None = None,
 ) -> Dataset:
-    """The first samples of each class for training, in the classes' order."""
+    """Take the first samples of each class for training."""
     train = np.arange(len(y)) % (n_train + n_test) < n_train
     return Dataset(name, X[train], y[train], X[~train], y[~train], parents)

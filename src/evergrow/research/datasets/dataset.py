@@ -1,4 +1,4 @@
-"""A data set as experiments see it: training and test samples, and where they came from."""
+"""A data set for experiments: training and test samples, with a hash of their source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Dataset", "digest_of_arrays"]
+from evergrow.foundation.errors import InvalidInputError
 
 Array = npt.NDArray[Any]
 
@@ -22,18 +22,17 @@ class Dataset:
     Parameters
     ----------
     name : str
-        What tables call it.
+        Name in tables.
     X_train, X_test : ndarray of shape (n_samples, n_features)
-        The samples; of image folders, arrays of shape (n_samples,) with the files' paths.
+        The samples; for image folders, arrays of shape (n_samples,) with file paths.
     y_train, y_test : ndarray of shape (n_samples,)
         Their labels.
     parents : mapping from label to label, default=None
-        The coarse class of every fine class, where the data know both.
+        The coarse class of every fine class, if the data have both.
     sha256 : str, default=""
-        Hash of what was read, so that results tell which data they are of; of the arrays when
-        none is given.
+        Hash of the files, so that results identify their data; by default that of the arrays.
     class_names, parent_names : mapping from label to str, default=None
-        What classes and coarse classes are called, where their labels are numbers.
+        Names of classes and coarse classes whose labels are numbers.
 
     Examples
     --------
@@ -58,7 +57,7 @@ class Dataset:
         for part in ("train", "test"):
             X, y = getattr(self, f"X_{part}"), getattr(self, f"y_{part}")
             if len(X) != len(y):
-                raise ValueError(
+                raise InvalidInputError(
                     f"{self.name!r} has {len(X)} {part} samples and {len(y)} labels for them; "
                     "every sample needs one label"
                 )
@@ -72,34 +71,36 @@ class Dataset:
         return np.unique(self.y_train)
 
     def of_classes(self, classes: Iterable[Any]) -> Dataset:
-        """Only the samples of some classes; the hash stays that of the whole."""
+        """Return the samples of some classes only; the hash stays that of the whole."""
         wanted = np.asarray([*classes])
         known = set(self.y_train.tolist()) | set(self.y_test.tolist())
-        strange = [label for label in wanted.tolist() if label not in known]
-        if strange:
-            raise ValueError(f"{self.name!r} has no classes {strange[:5]}")
-        return self._taken(
+        unknown = [label for label in wanted.tolist() if label not in known]
+        if unknown:
+            raise InvalidInputError(f"{self.name!r} has no classes {unknown[:5]}")
+        return self._select(
             np.flatnonzero(np.isin(self.y_train, wanted)),
             np.flatnonzero(np.isin(self.y_test, wanted)),
         )
 
     def per_class(self, n_train: int, n_test: int | None = None) -> Dataset:
-        """The first few samples of each class; the hash stays that of the whole."""
+        """Return the first samples of each class; the hash stays that of the whole."""
         if min(n_train, 1 if n_test is None else n_test) < 1:
-            raise ValueError(f"at least one sample of each class is needed, got {n_train, n_test}")
-        kept = np.arange(len(self.y_test)) if n_test is None else _first(self.y_test, n_test)
-        return self._taken(_first(self.y_train, n_train), kept)
+            raise InvalidInputError(
+                f"at least one sample of each class is needed, got {n_train, n_test}"
+            )
+        test = np.arange(len(self.y_test)) if n_test is None else _first(self.y_test, n_test)
+        return self._select(_first(self.y_train, n_train), test)
 
     def transformed(self, transformer: Any, *, name: str | None = None) -> Dataset:
-        """The same samples as other features; the hash stays that of what was read.
+        """Return the same samples with transformed features; the hash stays that of the files.
 
         Parameters
         ----------
         transformer : estimator with ``fit`` and ``transform``
-            A copy of it learns from the training samples alone. For paths of images an
-            :class:`~evergrow.Embedder`, or any other that takes them.
+            A clone is fitted on the training samples only. For paths of images, for example an
+            :class:`~evergrow.Embedder`.
         name : str, default=None
-            What tables call the result; None keeps the name.
+            Name in tables; None keeps the name.
 
         Examples
         --------
@@ -118,7 +119,7 @@ class Dataset:
         name = self.name if name is None else name
         return replace(self, name=name, X_train=X_train, X_test=X_test)
 
-    def _taken(self, train: Array, test: Array) -> Dataset:
+    def _select(self, train: Array, test: Array) -> Dataset:
         return replace(
             self,
             X_train=self.X_train[train],
@@ -132,8 +133,8 @@ def _as_matrix(values: Any, n_samples: int) -> Array:
     dense = values.toarray() if hasattr(values, "toarray") else values
     matrix = np.asarray(dense, np.float32)
     if matrix.ndim != 2 or len(matrix) != n_samples:
-        raise ValueError(
-            f"the transformer must give one row of features for each of {n_samples} samples, "
+        raise InvalidInputError(
+            f"the transformer must return one row of features for each of {n_samples} samples, "
             f"got shape {matrix.shape}"
         )
     return matrix
@@ -145,7 +146,7 @@ def _first(y: Array, n: int) -> Array:
 
 
 def digest_of_arrays(arrays: Iterable[Array]) -> str:
-    """SHA-256 over types, shapes and values of arrays."""
+    """Return the SHA-256 of the types, shapes and values of arrays."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(f"{array.dtype.str}:{array.shape}".encode())

@@ -1,4 +1,4 @@
-"""The class-incremental protocol as data: which classes come when, and when to measure."""
+"""The class-incremental protocol as data: which classes arrive when, and when to measure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Integer, Nothing, check_parameters
-
-__all__ = ["ClassStream", "Step"]
 
 Array = npt.NDArray[Any]
 
@@ -29,34 +28,34 @@ _ORDERS = ("shuffled", "sorted")
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One batch of a stream: the classes it brings and the rows to learn from."""
+    """One batch of a stream: its new classes and training rows."""
 
     classes: Array
-    """The new classes, in the order in which they come."""
+    """The new classes, in order of arrival."""
     known: Array
-    """All classes so far, these included, in the order in which they came."""
+    """All classes so far, including the new ones, in order of arrival."""
     rows: Array
     """Training rows of the new classes, in increasing order."""
     measured: bool
-    """Whether the protocol measures after this step."""
+    """Whether the learner is measured after this step."""
 
 
 @dataclass(frozen=True)
 class ClassStream:
-    """A few classes to begin with, then the others, some at a time.
+    """A stream that starts with a few classes and adds the others in batches.
 
     Parameters
     ----------
     initial : int
-        Classes of the first batch.
+        Number of classes in the first batch.
     chunk : int, default=1
-        Classes of every later batch; the last may bring fewer. More at a time trains faster.
+        Number of classes in every later batch; the last may have fewer. Larger is faster.
     n_classes : int, default=None
-        Take only so many classes of the data; None takes all.
+        Number of classes of the data to use; None for all.
     order : {"shuffled", "sorted"} or sequence, default="shuffled"
-        In which order classes come. A sequence of labels names all classes that take part.
+        Order of the classes. A sequence of labels names all classes to use.
     repetitions : int, default=1
-        How often to go through the stream, each time in another random order.
+        Number of repetitions, each in another random order.
     measure_at : sequence of int, default=None
         Numbers of known classes at which to measure; None measures after every step.
     random_state : int, default=0
@@ -88,39 +87,39 @@ class ClassStream:
         _check_sizes(self.measure_at)
 
     def sizes(self, n_classes: int) -> list[int]:
-        """Numbers of classes known after each step, of so many in the data."""
+        """Return the number of known classes after each step, given the number in the data."""
         end = n_classes if self.n_classes is None else self.n_classes
         if end > n_classes:
-            raise ValueError(f"the stream asks for {end} classes, the data have {n_classes}")
+            raise InvalidInputError(f"the stream asks for {end} classes, the data have {n_classes}")
         if self.initial > end:
-            raise ValueError(
-                f"the stream begins with {self.initial} classes, but there are only {end}; "
-                "initial must be at most that"
+            raise InvalidInputError(
+                f"the stream begins with {self.initial} classes, but there are only {end}: "
+                "reduce initial"
             )
         return [*range(self.initial, end, self.chunk), end]
 
     def ordered(self, classes: Array, repetition: int = 0) -> Array:
-        """The classes in the order of one repetition."""
+        """Return the classes in the order of one repetition."""
         if not 0 <= repetition < self.repetitions:
-            raise ValueError(
+            raise InvalidInputError(
                 f"repetition must be from 0 to {self.repetitions - 1}, got {repetition}"
             )
         if not isinstance(self.order, str):
-            return _named(self.order, classes)
+            return _check_named(self.order, classes)
         if self.order == "sorted":
             return np.sort(classes)
         rng = np.random.default_rng(self.random_state + repetition)
         return rng.permutation(np.sort(classes))
 
     def steps(self, y: npt.ArrayLike, repetition: int = 0) -> Iterator[Step]:
-        """The batches of one repetition over training labels ``y``."""
+        """Yield the batches of one repetition, given the training labels ``y``."""
         labels = np.asarray(y)
         order = self.ordered(np.unique(labels), repetition)
         sizes = self.sizes(len(order))
         measured = set(sizes if self.measure_at is None else self.measure_at)
         unreachable = measured - set(sizes)
         if unreachable:
-            raise ValueError(
+            raise InvalidInputError(
                 f"measure_at asks for {sorted(unreachable)} classes, "
                 f"but the stream passes through {sizes}"
             )
@@ -134,7 +133,7 @@ class ClassStream:
 def _check_order(order: Any) -> None:
     known = order in _ORDERS if isinstance(order, str) else isinstance(order, Collection)
     if not known:
-        raise ValueError(
+        raise InvalidInputError(
             f"order must be 'shuffled', 'sorted' or a sequence of labels, got {order!r}"
         )
 
@@ -143,16 +142,16 @@ def _check_sizes(measure_at: Any) -> None:
     rule = Integer(1)
     listed = isinstance(measure_at, Collection) and not isinstance(measure_at, (str, bytes))
     if measure_at is not None and not (listed and all(map(rule.admits, measure_at))):
-        raise ValueError(
+        raise InvalidInputError(
             f"measure_at must be numbers of classes, each {rule}, or None, got {measure_at!r}"
         )
 
 
-def _named(order: Sequence[Any], classes: Array) -> Array:
+def _check_named(order: Sequence[Any], classes: Array) -> Array:
     named = np.asarray(order)
-    strange = sorted(set(named.tolist()) - set(classes.tolist()), key=str)
-    if strange:
-        raise ValueError(f"order names classes that the data lack: {strange[:5]}")
+    unknown = sorted(set(named.tolist()) - set(classes.tolist()), key=str)
+    if unknown:
+        raise InvalidInputError(f"order names classes that are not in the data: {unknown[:5]}")
     if len(np.unique(named)) != len(named):
-        raise ValueError("order names a class twice")
+        raise InvalidInputError("order names a class twice")
     return named.astype(classes.dtype)

@@ -1,0 +1,92 @@
+"""Numbers and text in the form in which people read them."""
+
+from __future__ import annotations
+
+import math
+
+MISSING = "\N{EN DASH}"
+
+
+def percent(share: float) -> str:
+    """Format a share.
+
+    >>> percent(0.70071)
+    '70.1 %'
+    """
+    return MISSING if math.isnan(share) else f"{100 * share:.1f} %"
+
+
+def points(share: float) -> str:
+    """Format a difference of shares.
+
+    >>> points(0.0123)
+    '1.2 points'
+    """
+    return f"{100 * share:.1f} points"
+
+
+def compared_with(gap: float, name: str) -> str:
+    """Say how a learner compares with a named one, given the difference of their accuracies.
+
+    >>> [compared_with(gap, "LDA") for gap in (0.0123, -0.01, -0.0001)]
+    ['1.2 points above LDA', '1.0 points below LDA', 'as accurate as LDA']
+    """
+    if points(abs(gap)) == points(0.0):
+        return f"as accurate as {name}"
+    return f"{points(abs(gap))} {'above' if gap > 0 else 'below'} {name}"
+
+
+def several(number: float, what: str) -> str:
+    """Format a count with its noun.
+
+    >>> several(1, "example"), several(2.5, "example"), several(3, "class")
+    ('1 example', '2.5 examples', '3 classes')
+    """
+    plural = what + ("es" if what.endswith("s") else "s")
+    return f"{number:g} {what if number == 1 else plural}"
+
+
+def shortened(words: str, length: int = 100) -> str:
+    """Cut a text for a table, between two words.
+
+    >>> shortened("the solver did not converge", 20)
+    'the solver did not…'
+    """
+    if len(words) <= length:
+        return words
+    kept = words[:length].rpartition(" ")[0] or words[: length - 1]
+    return kept.rstrip(" ,;:") + "\N{HORIZONTAL ELLIPSIS}"
+
+
+_DURATIONS = ((1.0, 1.0, "s"), (1e-3, 1e3, "ms"), (0.0, 1e6, "µs"))
+
+
+def duration(seconds: float) -> str:
+    """Format a duration with two digits.
+
+    >>> duration(0.0254), duration(12.34), duration(4e-6), duration(125)
+    ('25 ms', '12 s', '4 µs', '125 s')
+    """
+    if math.isnan(seconds):
+        return MISSING
+    _, factor, unit = next(each for each in _DURATIONS if seconds >= each[0])
+    return f"{_two_digits(seconds * factor)} {unit}"
+
+
+_SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (0.0, "bytes"))
+
+
+def size(n_bytes: float) -> str:
+    """Format a number of bytes with two digits.
+
+    >>> size(13_250_000), size(512), size(1_400)
+    ('13 MB', '512 bytes', '1.4 kB')
+    """
+    if math.isnan(n_bytes):
+        return MISSING
+    least, unit = next(each for each in _SIZES if n_bytes >= each[0])
+    return f"{_two_digits(n_bytes / (least or 1))} {unit}"
+
+
+def _two_digits(number: float) -> str:
+    return f"{number:.0f}" if number >= 9.95 else f"{number:.2g}"

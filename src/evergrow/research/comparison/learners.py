@@ -1,0 +1,334 @@
+"""The learners of a comparison: how each is created and what it can do.
+
+To add a learner to all comparisons, add an entry to ``LEARNERS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Literal, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.estimators.forest import RUST
+from evergrow.estimators.means import NCMMetric
+from evergrow.foundation.errors import InvalidInputError
+from evergrow.research.streams import Learner, Retrained
+
+Array = npt.NDArray[Any]
+
+Family = Literal["forests", "means and least squares", "scikit-learn", "river"]
+# "grows": accepts new classes at any time. "told": learns incrementally, but must know all classes
+# in advance. "retrained": is trained again on all examples, which must be stored.
+Way = Literal["grows", "told", "retrained"]
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What all learners of one run share."""
+
+    seed: int
+    n_jobs: int
+    classes: Array
+    """All classes of the stream, for learners that must know them in advance."""
+
+
+class LearnerFactory(Protocol):
+    """Creates unfitted estimators."""
+
+    @property
+    def code(self) -> str:
+        """The Python call that creates one, for display."""
+
+    @property
+    def package(self) -> str:
+        """The package that must be installed."""
+
+    def build(self, settings: RunSettings) -> Any:
+        """Create an unfitted estimator."""
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """A scikit-learn compatible estimator, imported when it is built."""
+
+    module: str
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    unit_length: bool = False
+    """Whether samples are scaled to length 1 first."""
+
+    @property
+    def code(self) -> str:
+        """The Python call that creates it, for display."""
+        given = ", ".join(f"{name}={_format(value)}" for name, value in self.parameters.items())
+        call = f"{self.name}({given})"
+        return f"make_pipeline(Normalizer(), {call})" if self.unit_length else call
+
+    @property
+    def package(self) -> str:
+        """The package that must be installed."""
+        return self.module.partition(".")[0]
+
+    def build(self, settings: RunSettings) -> Any:
+        """Create one; set ``n_jobs`` and ``random_state`` where it has them."""
+        model = getattr(import_module(self.module), self.name)(**self.parameters)
+        shared = {"n_jobs": settings.n_jobs, "random_state": settings.seed}
+        accepted = model.get_params(deep=False)
+        model.set_params(**{name: value for name, value in shared.items() if name in accepted})
+        if not self.unit_length:
+            return model
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import Normalizer
+
+        return make_pipeline(Normalizer(), model)
+
+
+def _format(value: Any) -> str:
+    # Defaults only make the call longer.
+    return repr(value).replace(", nodes=None", "")
+
+
+@dataclass(frozen=True)
+class RiverModel:
+    """A river model, which learns one example at a time."""
+
+    code: str
+    make: Callable[[int], Any]
+    """Creates the model from a seed."""
+    package: str = "river"
+
+    def build(self, settings: RunSettings) -> Any:
+        """Create one."""
+        return RiverLearner(self.make(settings.seed))
+
+
+@dataclass(frozen=True)
+class ComparedLearner:
+    """An entry of the comparison: a learner with its name and properties."""
+
+    name: str
+    """The name for ``--only`` and ``--skip``."""
+    title: str
+    """The name in tables."""
+    family: Family
+    factory: LearnerFactory
+    way: Way = "grows"
+    holds_examples: bool = False
+    """Whether the trained model itself stores the examples."""
+    on_sample: bool = False
+    """Whether it is also measured on the subsample, because it is slow or as a reference."""
+    in_quick: bool = True
+    """Whether it is fast enough for a quick run."""
+    note: str = ""
+
+    def missing_package(self) -> str:
+        """The package that must be installed first; empty if it is installed."""
+        package = self.factory.package
+        return "" if find_spec(package) is not None else package
+
+    def create(self, settings: RunSettings) -> Learner:
+        """Create an untrained learner for a stream."""
+        if self.way == "retrained":
+            return Retrained(lambda: self.factory.build(settings))
+        model = cast(Learner, self.factory.build(settings))
+        return _Told(model, settings.classes) if self.way == "told" else model
+
+
+class _Told:
+    """Passes all classes of the stream to a model that must know them in advance."""
+
+    def __init__(self, model: Any, classes: Sequence[Any] | Array) -> None:
+        self.model, self._classes = model, np.sort(np.asarray(classes))
+
+    def partial_fit(self, X: Any, y: Any) -> _Told:
+        self.model.partial_fit(X, y, classes=self._classes)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        return cast(Array, self.model.predict(X))
+
+
+class RiverLearner:
+    """Gives batches to a river model, which takes one example at a time as a dictionary."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self._dtype: Any = None
+
+    def partial_fit(self, X: Any, y: Any) -> RiverLearner:
+        """Learn the examples of a batch one by one, in order."""
+        labels = np.asarray(y)
+        self._dtype = labels.dtype if self._dtype is None else self._dtype
+        for example, label in zip(_examples(X), labels.tolist(), strict=True):
+            self.model.learn_one(example, label)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Predict one by one; None where the model does not predict a class."""
+        predicted = [self.model.predict_one(example) for example in _examples(X)]
+        # As text, None would equal a class with the name "None".
+        unsure = any(label is None for label in predicted)
+        return np.array(predicted, dtype=object if unsure else self._dtype)
+
+
+def _examples(X: Any) -> Iterator[dict[int, float]]:
+    for row in np.asarray(X):
+        yield dict(enumerate(row.tolist()))
+
+
+def softmax(seed: int) -> Any:  # noqa: ARG001
+    """Create river's softmax regression by stochastic gradient descent on scaled features."""
+    from river import linear_model, optim, preprocessing
+
+    scaler = preprocessing.StandardScaler()
+    return scaler | linear_model.SoftmaxRegression(optimizer=optim.SGD(0.01))
+
+
+def _river_forest(name: str) -> Callable[[int], Any]:
+    return lambda seed: getattr(import_module("river.forest"), name)(seed=seed)
+
+
+def _forest(
+    name: str,
+    title: str,
+    estimator: str = "NCMForestClassifier",
+    on_sample: bool = False,
+    **given: Any,
+) -> ComparedLearner:
+    factory = Estimator("evergrow", estimator, given)
+    return ComparedLearner(
+        name, title, "forests", factory, holds_examples=True, on_sample=on_sample
+    )
+
+
+def _linear(
+    name: str, title: str, estimator: str, parameters: Mapping[str, Any], **properties: Any
+) -> ComparedLearner:
+    factory = Estimator("evergrow", estimator, parameters)
+    return ComparedLearner(name, title, "means and least squares", factory, **properties)
+
+
+def _sklearn(
+    name: str, title: str, factory: Estimator, way: Way = "retrained", **properties: Any
+) -> ComparedLearner:
+    return ComparedLearner(name, title, "scikit-learn", factory, way, **properties)
+
+
+def _river(name: str, title: str, code: str, make: Callable[[int], Any]) -> ComparedLearner:
+    return ComparedLearner(name, title, "river", RiverModel(code, make), on_sample=True)
+
+
+_RECOMMENDED: dict[str, Any] = {"update": RUST(share=0.3), "refresh": 0.1}
+
+LEARNERS: tuple[ComparedLearner, ...] = (
+    _forest("ncm-forest", "NCM forest, recommended update", on_sample=True, **_RECOMMENDED),
+    _forest("ncm-forest-igt", "NCM forest, IGT", update="igt"),
+    _forest("ncm-forest-rtst", "NCM forest, RTST", update="rtst"),
+    _forest("regularised-forest", "regularised NCM forest", n_subsets=100, **_RECOMMENDED),
+    _forest("axis-forest", "forest of thresholds", "AxisForestClassifier"),
+    _forest("linear-forest", "forest of random planes", "LinearForestClassifier"),
+    _linear("class-means", "class means", "NCMClassifier", {}),
+    _linear(
+        "lda",
+        "streaming LDA",
+        "NCMClassifier",
+        {"metric": "mahalanobis"},
+        on_sample=True,
+        note="class means with one shrunk covariance, all from running sums",
+    ),
+    _linear(
+        "metric-means",
+        "class means, learnt metric",
+        "NCMClassifier",
+        {"metric": NCMMetric(random_state=0)},
+        note="the metric is learnt on the first classes and not updated",
+    ),
+    _linear("least-squares", "least squares", "RLSClassifier", {}, on_sample=True),
+    _linear(
+        "least-squares-random",
+        "least squares, 4000 random features",
+        "RLSClassifier",
+        {"n_random_features": 4000},
+        in_quick=False,
+    ),
+    _sklearn(
+        "random-forest",
+        "RandomForest",
+        Estimator("sklearn.ensemble", "RandomForestClassifier", {"n_estimators": 50}),
+    ),
+    _sklearn(
+        "extra-trees",
+        "ExtraTrees",
+        Estimator("sklearn.ensemble", "ExtraTreesClassifier", {"n_estimators": 50}),
+    ),
+    _sklearn(
+        "linear-svc",
+        "LinearSVC",
+        Estimator("sklearn.svm", "LinearSVC", unit_length=True),
+        note="one against the rest, samples scaled to length 1",
+    ),
+    _sklearn("ridge", "Ridge", Estimator("sklearn.linear_model", "RidgeClassifier")),
+    _sklearn(
+        "nearest-centroid", "NearestCentroid", Estimator("sklearn.neighbors", "NearestCentroid")
+    ),
+    _sklearn(
+        "neighbours",
+        "5 nearest neighbours",
+        Estimator("sklearn.neighbors", "KNeighborsClassifier", {"algorithm": "brute"}),
+        holds_examples=True,
+        note="stores all examples and searches them for every prediction",
+    ),
+    _sklearn(
+        "sgd",
+        "SGD, hinge loss",
+        Estimator("sklearn.linear_model", "SGDClassifier"),
+        "told",
+        note="knew all classes in advance; one pass over each batch",
+    ),
+    _river("adaptive-forest", "ARF", "forest.ARFClassifier()", _river_forest("ARFClassifier")),
+    _river("mondrian-forest", "AMF", "forest.AMFClassifier()", _river_forest("AMFClassifier")),
+    _river(
+        "softmax",
+        "softmax regression",
+        "preprocessing.StandardScaler() | linear_model.SoftmaxRegression(optim.SGD(0.01))",
+        softmax,
+    ),
+)
+
+
+def choose(only: Iterable[str] = (), skip: Iterable[str] = ()) -> tuple[ComparedLearner, ...]:
+    """Select learners: those in ``only``, or all, without those in ``skip``.
+
+    The name of a family stands for all of its learners.
+
+    Examples
+    --------
+    >>> from evergrow.research import choose
+    >>> [learner.name for learner in choose(only=["ridge", "lda"])]
+    ['lda', 'ridge']
+    """
+    wanted, left_out = ({each for name in names for each in _find(name)} for names in (only, skip))
+    chosen = tuple(
+        each
+        for each in LEARNERS
+        if (not wanted or each.name in wanted) and each.name not in left_out
+    )
+    if not chosen:
+        raise InvalidInputError("every learner was left out; name fewer in skip")
+    return chosen
+
+
+def _find(name: str) -> list[str]:
+    found = [each.name for each in LEARNERS if name in (each.name, each.family)]
+    if not found:
+        allowed = [*(each.name for each in LEARNERS), "scikit-learn", "river", "forests"]
+        near = get_close_matches(name, allowed, 3)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(allowed)}"
+        raise InvalidInputError(f"there is no learner {name!r}: {hint}")
+    return found

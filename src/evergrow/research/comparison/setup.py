@@ -1,0 +1,203 @@
+"""The stream and the data of a comparison, chosen so that it takes minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.foundation.errors import InvalidInputError
+from evergrow.research.comparison.learners import ComparedLearner
+from evergrow.research.datasets import Dataset
+from evergrow.research.streams import ClassStream
+
+Array = npt.NDArray[Any]
+
+_N_UPDATES = 10
+# Accuracy is measured at this many points of a stream, whatever the number of updates.
+_N_POINTS = 11
+# Retrained learners are measured only at the first, a middle and the last point.
+_N_CHECKPOINTS = 3
+# Numbers in a subsample: river takes tens of milliseconds for an example of a thousand features.
+_SAMPLE_VALUES, _QUICK_SAMPLE_VALUES = 256_000, 64_000
+_SAMPLE_EXAMPLES, _SAMPLE_PER_CLASS = 2000, 10
+_QUICK_CLASSES, _QUICK_PER_CLASS = 20, 20
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Statistics of a data set that matter for the choice of a learner."""
+
+    n_train: int
+    n_test: int
+    n_features: int
+    n_classes: int
+    examples_per_class: float
+    """Median number of training examples per class."""
+    largest_class: int
+    """Number of training examples of the largest class."""
+    n_single: int
+    """Number of classes with one training example."""
+    n_untested: int
+    """Number of classes without test examples."""
+    scale_ratio: float
+    """Largest standard deviation of a feature divided by the median one."""
+
+    @classmethod
+    def of(cls, data: Dataset) -> Facts:
+        """Compute the statistics of a data set."""
+        _, counts = np.unique(data.y_train, return_counts=True)
+        deviations = data.X_train.std(axis=0, dtype=np.float64)
+        varying = deviations[deviations > 0]
+        return cls(
+            n_train=len(data.y_train),
+            n_test=len(data.y_test),
+            n_features=data.X_train.shape[1],
+            n_classes=len(counts),
+            examples_per_class=float(np.median(counts)),
+            largest_class=int(counts.max()),
+            n_single=int((counts == 1).sum()),
+            n_untested=int((~np.isin(data.classes, data.y_test)).sum()),
+            scale_ratio=float(varying.max() / np.median(varying)) if len(varying) else 1.0,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonSetup:
+    """Data and stream of a comparison, and those on a subsample."""
+
+    data: Dataset
+    stream: ClassStream
+    points: tuple[int, ...]
+    """Numbers of classes at which incremental learners are measured."""
+    checkpoints: tuple[int, ...]
+    """Those at which all learners are measured."""
+    sample: ComparisonSetup | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes at the end."""
+        return self.points[-1]
+
+    @property
+    def has_updates(self) -> bool:
+        """Whether any batch follows the first one."""
+        return len(self.points) > 1
+
+    @property
+    def test_counts(self) -> list[int]:
+        """Number of test samples of each class, sorted by class."""
+        return [int((self.data.y_test == label).sum()) for label in self.data.classes]
+
+    def stream_for(self, learner: ComparedLearner) -> ClassStream:
+        """Return the stream with the points at which a learner is measured."""
+        retrained = learner.way == "retrained"
+        return replace(self.stream, measure_at=self.checkpoints if retrained else self.points)
+
+
+def check_data(data: Dataset) -> None:
+    """Raise ``InvalidInputError`` for data on which learners cannot be compared."""
+    X, y = data.X_train, data.y_train
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise InvalidInputError(
+            f"{data.name!r} must hold a matrix of features, got {X.dtype} of shape {X.shape}; "
+            "turn images into features first"
+        )
+    if len(data.classes) < 2:
+        raise InvalidInputError(
+            f"{data.name!r} has {len(data.classes)} class; at least 2 are needed"
+        )
+    if not np.isin(data.y_test, y).any():
+        raise InvalidInputError(f"{data.name!r} has no test samples of its training classes")
+    for part in ("X_train", "X_test"):
+        finite = np.isfinite(getattr(data, part)).all(axis=1)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise InvalidInputError(
+                f"{part} of {data.name!r} has values that are not finite, first in row {row}; "
+                "remove such rows or fill in the values"
+            )
+
+
+def make_setup(
+    data: Dataset,
+    *,
+    initial: int | None = None,
+    chunk: int | None = None,
+    seed: int = 0,
+    repetitions: int = 1,
+    quick: bool = False,
+) -> ComparisonSetup:
+    """Choose the stream and the subsample for a data set.
+
+    Parameters
+    ----------
+    data : Dataset
+        Features and labels.
+    initial : int, default=None
+        Classes of the first batch; None for a tenth, at least 2, or 1 if there are only 2.
+    chunk : int, default=None
+        Classes of every later batch; None for about ten updates.
+    seed : int, default=0
+        Random seed of the class order.
+    repetitions : int, default=1
+        Number of class orders.
+    quick : bool, default=False
+        Use only some classes and some examples of each.
+
+    Examples
+    --------
+    >>> from evergrow.research import digits, make_setup
+    >>> make_setup(digits()).points
+    (2, 3, 4, 5, 6, 7, 8, 9, 10)
+    """
+    if quick:
+        chosen = np.random.default_rng(seed).permutation(data.classes)
+        some = data.of_classes(chosen[: max(_QUICK_CLASSES, initial or 0)])
+        data = some.per_class(_QUICK_PER_CLASS, _QUICK_PER_CLASS)
+    check_data(data)
+    stream = _stream(len(data.classes), initial, chunk, seed, repetitions)
+    points = _spread(stream.sizes(len(data.classes)), _N_POINTS)
+    setup = ComparisonSetup(data, stream, points, _checkpoints(points))
+    return replace(setup, sample=_sample_setup(data, seed, repetitions, quick))
+
+
+def _sample_setup(data: Dataset, seed: int, repetitions: int, quick: bool) -> ComparisonSetup:
+    """Select a few classes with a few examples each, the same for all learners."""
+    values = _QUICK_SAMPLE_VALUES if quick else _SAMPLE_VALUES
+    n_examples = int(np.clip(values // data.X_train.shape[1], 40, _SAMPLE_EXAMPLES))
+    n_classes = min(len(data.classes), max(2, n_examples // _SAMPLE_PER_CLASS))
+    # A small subsample could otherwise have only classes without test samples.
+    tested = data.classes[np.isin(data.classes, data.y_test)]
+    chosen = np.random.default_rng(seed).permutation(tested)[:n_classes]
+    per_class = max(1, n_examples // n_classes)
+    small = data.of_classes(chosen).per_class(per_class, per_class)
+    if len(small.classes) < 2:
+        small = data.per_class(per_class, per_class)
+    n = len(small.classes)
+    stream = _stream(n, None, max(1, n // 4), seed, repetitions)
+    points = _spread(stream.sizes(n), _N_CHECKPOINTS)
+    return ComparisonSetup(small, stream, points, _checkpoints(points))
+
+
+def _checkpoints(points: Sequence[int]) -> tuple[int, ...]:
+    """Select where all learners are measured: most retrained ones cannot fit a single class."""
+    return _spread([n for n in points if n > 1], _N_CHECKPOINTS)
+
+
+def _stream(
+    n_classes: int, initial: int | None, chunk: int | None, seed: int, repetitions: int
+) -> ClassStream:
+    # At least one class must come later, or there is no update to measure.
+    first = min(max(2, n_classes // 10), n_classes - 1) if initial is None else initial
+    step = max(1, -(-(n_classes - first) // _N_UPDATES)) if chunk is None else chunk
+    return ClassStream(first, step, repetitions=repetitions, random_state=seed)
+
+
+def _spread(sizes: Sequence[int], n: int) -> tuple[int, ...]:
+    """Select at most ``n`` sizes, with the first and the last."""
+    places = np.unique(np.linspace(0, len(sizes) - 1, min(n, len(sizes))).round().astype(int))
+    return tuple(sizes[place] for place in places.tolist())

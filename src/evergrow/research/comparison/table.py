@@ -1,0 +1,118 @@
+"""The columns of a comparison's table, the same in the terminal, on the page and in the CSV."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evergrow.research.comparison.formats import MISSING, duration, percent, several, size
+from evergrow.research.comparison.result import Standing
+
+_WAYS = {"grows": "grows", "told": "knew all classes", "retrained": "retrained"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name in files, its heading and meaning, and how its values are shown."""
+
+    name: str
+    heading: str
+    meaning: str
+    attribute: str
+    """The attribute of a standing."""
+    formatted: Callable[[float], str] = percent
+    only_in_files: bool = False
+    """Whether tables for people leave it out."""
+
+    def value(self, standing: Standing) -> float | str:
+        """The value for files."""
+        found: float | str = getattr(standing, self.attribute)
+        return found
+
+    def text(self, standing: Standing) -> str:
+        """The value for people."""
+        value = self.value(standing)
+        if isinstance(value, str):
+            return _WAYS[value]
+        text = self.formatted(value)
+        if self.name != "class_mean" or text == MISSING or math.isnan(standing.deviation):
+            return text
+        return f"{text} ± {100 * standing.deviation:.1f}"
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("way", "updates", "whether new classes are learnt incrementally", "way"),
+    Column(
+        "class_mean",
+        "class mean",
+        "final accuracy, averaged over classes: every class has the same weight",
+        "class_mean",
+    ),
+    Column(
+        "accuracy",
+        "accuracy",
+        "final accuracy over all test samples: large classes have more weight",
+        "accuracy",
+    ),
+    Column(
+        "on_the_way",
+        "on the way",
+        "mean of the class mean at the start, in the middle and at the end",
+        "on_the_way",
+    ),
+    Column("newest", "newest", "final class mean of the five newest classes only", "newest"),
+    Column(
+        "forgetting",
+        "forgotten",
+        "drop from a class's best accuracy to its final one, averaged over classes",
+        "forgetting",
+    ),
+    Column(
+        "seconds_per_update",
+        "update",
+        "time of an update, or of one retraining",
+        "seconds",
+        duration,
+    ),
+    Column("last_seconds", "last", "time of the last update", "last_seconds", duration),
+    Column(
+        "answer_seconds",
+        "answer",
+        "time per prediction, in large batches",
+        "answer_seconds",
+        duration,
+    ),
+    Column(
+        "bytes",
+        "stored",
+        "what must be stored to continue learning: the saved model (of other packages the pickled "
+        "model), and the training examples if the learner needs them",
+        "n_bytes",
+        size,
+    ),
+    Column("model_bytes", "model", "the model only", "model_bytes", size, only_in_files=True),
+    Column(
+        "cpu_seconds_per_update",
+        "processor",
+        "processor time of an update over all threads, which other load hardly changes",
+        "cpu_seconds",
+        duration,
+        only_in_files=True,
+    ),
+)
+SHOWN_COLUMNS = tuple(column for column in COLUMNS if not column.only_in_files)
+
+
+def notes_on(standing: Standing) -> str:
+    """Return what a reader must know besides the numbers, in one line."""
+    notes = standing.remarks
+    for result in standing.results:
+        if result.stopped_at is not None:
+            reached = (
+                f"{percent(result.points[-1].class_mean)} at {several(result.stopped_at, 'class')}"
+                if result.points
+                else "nothing learnt"
+            )
+            notes.append(f"stopped after {duration(result.time_limit)}: {reached}")
+    return "; ".join(dict.fromkeys(notes))

@@ -1,0 +1,290 @@
+"""Learners on a class stream, and what is measured of them."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.foundation.errors import InvalidInputError
+from evergrow.research.datasets.dataset import Dataset
+from evergrow.research.streams.stream import ClassStream, Step
+
+Array = npt.NDArray[Any]
+
+# The accuracy over all classes can hide a low accuracy of the newest ones.
+N_NEWEST = 5
+
+
+class Learner(Protocol):
+    """An estimator that can learn from a stream."""
+
+    def partial_fit(self, X: Any, y: Any) -> Any:
+        """Learn from a batch that may have new classes."""
+
+    def predict(self, X: Any) -> Any:
+        """Return one label per sample."""
+
+
+class Retrained:
+    """Stores all examples and retrains on all of them at the next prediction.
+
+    The baseline of every experiment, and a wrapper for estimators that cannot add classes.
+
+    Parameters
+    ----------
+    make : callable
+        Returns an unfitted estimator.
+
+    Examples
+    --------
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from evergrow.research import Retrained
+    >>> learner = Retrained(lambda: KNeighborsClassifier(1))
+    >>> learner.partial_fit([[0.0], [1.0]], ["a", "b"]).partial_fit([[2.0]], ["c"]).predict([[1.9]])
+    array(['c'], dtype='<U1')
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+        self.model: Any = None
+        self._X: list[Array] = []
+        self._y: list[Array] = []
+
+    def partial_fit(self, X: Any, y: Any) -> Retrained:
+        """Keep a batch; what was trained before no longer holds."""
+        self._X.append(np.asarray(X))
+        self._y.append(np.asarray(y))
+        self.model = None
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Predict, after retraining if there are new examples."""
+        if self.model is None:
+            if not self._y:
+                raise InvalidInputError("the learner has no examples yet: call partial_fit first")
+            self.model = self.make().fit(np.concatenate(self._X), np.concatenate(self._y))
+        return cast(Array, self.model.predict(X))
+
+    def comparisons(self, X: Any) -> float:
+        """Return the distance comparisons of the trained model, if it counts them."""
+        count = getattr(self.model, "comparisons", None)
+        return float("nan") if count is None else float(count(X))
+
+    @property
+    def update_report_(self) -> Any:
+        """The report on the last training, if the model has one."""
+        return getattr(self.model, "update_report_", None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The factory is not part of the state, and often cannot be pickled.
+        return {**vars(self), "make": None}
+
+
+@dataclass
+class _Meter:
+    """Time and distances of training calls only."""
+
+    seconds: float = 0.0
+    last_seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    last_cpu_seconds: float = 0.0
+    n_distances: float = 0.0
+
+    def train(self, learner: Learner, X: Array, y: Array, *, ask: bool) -> None:
+        start, cpu_start = time.perf_counter(), time.process_time()
+        learner.partial_fit(X, y)
+        if ask:
+            # Some learners solve or train only when they predict.
+            learner.predict(X[:1])
+        self.last_seconds = time.perf_counter() - start
+        self.last_cpu_seconds = time.process_time() - cpu_start
+        self.seconds += self.last_seconds
+        self.cpu_seconds += self.last_cpu_seconds
+        report = getattr(learner, "update_report_", None)
+        if ask or not isinstance(learner, Retrained):
+            self.n_distances += getattr(report, "n_comparisons", np.nan)
+
+
+def follow(
+    learner: Learner,
+    data: Dataset,
+    stream: ClassStream,
+    repetition: int = 0,
+    *,
+    ask: Literal["always", "measured"] = "always",
+) -> Iterator[Measured]:
+    """Train a learner on a stream and measure it where the stream says so.
+
+    Parameters
+    ----------
+    learner : object with ``partial_fit`` and ``predict``
+        It is trained in place. ``Retrained(make)`` wraps any classifier.
+    data : Dataset
+        Training and test samples.
+    stream : ClassStream
+        Which classes arrive when, and when to measure.
+    repetition : int, default=0
+        Number of the repetition.
+    ask : {"always", "measured"}, default="always"
+        After which steps the learner must predict, as part of the training time. With "measured",
+        a ``Retrained`` learner trains only where it is measured, which is enough for its
+        accuracy; its total time is then that of these trainings only.
+
+    Yields
+    ------
+    Measured
+        The measurements at each measured step; accuracies are NaN while no class so far has test
+        samples.
+
+    Examples
+    --------
+    >>> from evergrow import NCMClassifier
+    >>> from evergrow.research import ClassStream, digits, follow
+    >>> stream = ClassStream(initial=2, chunk=4, order="sorted")
+    >>> for measured in follow(NCMClassifier(), digits(), stream):
+    ...     print(measured.n_classes, measured.accuracy > 0.8)
+    2 True
+    6 True
+    10 True
+    """
+    if ask not in ("always", "measured"):
+        raise InvalidInputError(f"ask must be 'always' or 'measured', got {ask!r}")
+    meter = _Meter()
+    for step in stream.steps(data.y_train, repetition):
+        X, y = data.X_train[step.rows], data.y_train[step.rows]
+        meter.train(learner, X, y, ask=ask == "always" or step.measured)
+        if step.measured:
+            yield _measured(learner, data, step, meter)
+
+
+def _measured(learner: Learner, data: Dataset, step: Step, meter: _Meter) -> Measured:
+    rows = np.flatnonzero(np.isin(data.y_test, step.known))
+    X, y = data.X_test[rows], data.y_test[rows]
+    # The first classes may have no test samples.
+    right = np.asarray(learner.predict(X)) == y if len(rows) else np.zeros(0, bool)
+    newest = right[np.isin(y, step.known[-N_NEWEST:])]
+    each = [right[y == label] for label in step.known]
+    count = getattr(learner, "comparisons", None) if len(rows) else None
+    return Measured(
+        n_classes=len(step.known),
+        accuracy=float(right.mean()) if len(right) else float("nan"),
+        newest=float(newest.mean()) if len(newest) else float("nan"),
+        class_accuracies=np.array([e.mean() if len(e) else np.nan for e in each]),
+        seconds=meter.seconds,
+        last_seconds=meter.last_seconds,
+        n_distances=meter.n_distances,
+        comparisons=float("nan") if count is None else float(count(X)),
+        cpu_seconds=meter.cpu_seconds,
+        last_cpu_seconds=meter.last_cpu_seconds,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Measurements of a learner at one point of a stream."""
+
+    n_classes: int
+    """Number of classes so far."""
+    accuracy: float
+    """Accuracy on the test samples of all classes so far."""
+    newest: float
+    """Accuracy on the newest classes, which the accuracy over all classes hides."""
+    class_accuracies: Array
+    """Accuracy of each class, in order of arrival; NaN without test samples."""
+    seconds: float
+    """Wall-clock time of all training so far."""
+    last_seconds: float
+    """Wall-clock time of the latest update."""
+    n_distances: float
+    """Distances computed in training so far; NaN for learners that do not count them."""
+    comparisons: float
+    """Distance comparisons per tree and test sample; NaN for learners that do not count them."""
+    cpu_seconds: float = float("nan")
+    """Processor time of all threads in all training so far; other load hardly changes it."""
+    last_cpu_seconds: float = float("nan")
+    """Processor time of the latest update."""
+
+
+def relative_accuracy(measured: Sequence[Measured], baseline: Sequence[Measured]) -> Array:
+    """Return the accuracy relative to the baseline at the same numbers of classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evergrow.research import Measured, relative_accuracy
+    >>> half, whole = (
+    ...     Measured(2, share, share, np.full(2, share), 1.0, 1.0, np.nan, np.nan)
+    ...     for share in (0.4, 0.8)
+    ... )
+    >>> relative_accuracy([half], [whole]).tolist()
+    [0.5]
+    """
+    ours, theirs = ([m.n_classes for m in each] for each in (measured, baseline))
+    if ours != theirs:
+        raise InvalidInputError(
+            f"the learner was measured at {ours} classes, the baseline at {theirs}; "
+            "both must use the same stream"
+        )
+    pairs = zip(measured, baseline, strict=True)
+    return np.array([m.accuracy / b.accuracy if b.accuracy else np.nan for m, b in pairs])
+
+
+def forgetting(measured: Sequence[Measured]) -> Array:
+    """Return the drop of each class from its best accuracy to its last one, in order of arrival.
+
+    The array has shape (n_classes,), with NaN for classes without test samples and 0 for a class
+    that was measured only once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evergrow.research import Measured, forgetting
+    >>> at = [
+    ...     Measured(len(each), 0.0, 0.0, np.array(each), 0.0, 0.0, np.nan, np.nan)
+    ...     for each in ([1.0, 0.5], [0.75, 0.5, 1.0])
+    ... ]
+    >>> forgetting(at).tolist()
+    [0.25, 0.0, 0.0]
+    """
+    if not measured:
+        raise InvalidInputError("forgetting needs at least one measurement")
+    last = measured[-1].class_accuracies
+    best = last.copy()
+    for m in measured:
+        n = len(m.class_accuracies)
+        best[:n] = np.maximum(best[:n], m.class_accuracies)
+    return np.asarray(best - last)
+
+
+class _Counter:
+    """A file that only counts bytes."""
+
+    def __init__(self) -> None:
+        self.n_bytes = 0
+
+    def write(self, data: Any) -> int:
+        self.n_bytes += memoryview(data).nbytes
+        return memoryview(data).nbytes
+
+
+def model_bytes(learner: Any) -> int:
+    """Return the size of a learner in bytes, comparable between packages.
+
+    It is the length of the pickled learner; nothing is written to disk.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evergrow.research import model_bytes
+    >>> model_bytes(np.zeros(1000)) // 1000
+    8
+    """
+    counter = _Counter()
+    pickle.Pickler(counter, protocol=5).dump(learner)
+    return counter.n_bytes

@@ -1,0 +1,93 @@
+"""Who takes part, and how each is built."""
+
+import numpy as np
+import pytest
+
+import evergrow
+from evergrow.research import LEARNERS, choose, make_setup, measure, mixture
+from evergrow.research.comparison.learners import RiverLearner, RunSettings
+
+SETTING = RunSettings(seed=3, n_jobs=1, classes=np.arange(4))
+FAST = [each for each in LEARNERS if each.in_quick and each.family != "river"]
+RIVER = [each for each in LEARNERS if each.family == "river"]
+
+
+@pytest.fixture(scope="module")
+def setup():
+    return make_setup(mixture(4, 8, n_train=30, n_test=20, distance=2.0))
+
+
+def test_every_name_is_there_once():
+    names = [each.name for each in LEARNERS]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("learner", FAST, ids=lambda each: each.name)
+def test_everybody_comes_to_the_end_and_knows_something(learner, setup):
+    result = measure(learner, setup, n_jobs=1)
+    assert result.stopped_at is None
+    # A single pass of gradients over one class at a time forgets the others.
+    assert result.accuracy >= (0.2 if learner.way == "told" else 0.6)
+    assert result.n_bytes > 0
+
+
+@pytest.mark.parametrize("learner", RIVER, ids=lambda each: each.name)
+def test_river_follows_the_stream(learner, setup):
+    pytest.importorskip("river")
+    result = measure(learner, setup.sample, n_jobs=1)
+    assert result.points[-1].n_classes == 4
+    assert result.accuracy > 0.3
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [each for each in LEARNERS if each.factory.package == "evergrow"],
+    ids=lambda each: each.name,
+)
+def test_the_call_that_is_shown_makes_what_was_measured(learner):
+    names = {name: getattr(evergrow, name) for name in evergrow.__all__}
+    shown = eval(learner.factory.code, names)
+    built = learner.factory.build(SETTING)
+    assert type(shown) is type(built)
+    shown.set_params(
+        **{k: v for k, v in built.get_params(False).items() if k in ("n_jobs", "random_state")}
+    )
+    assert repr(shown) == repr(built)
+
+
+class _Silent:
+    def learn_one(self, example, label):
+        pass
+
+    def predict_one(self, example):
+        return "None" if example[0] else None
+
+
+def test_no_answer_of_river_is_no_class():
+    learner = RiverLearner(_Silent()).partial_fit([[0.0]], np.array(["None"]))
+    assert (learner.predict([[0.0], [1.0]]) == np.array(["None", "None"])).tolist() == [False, True]
+
+
+def test_no_answer_of_river_is_no_number():
+    learner = RiverLearner(_Silent()).partial_fit([[0.0]], np.array([0]))
+    assert not (learner.predict([[0.0]]) == np.array([0])).any()
+
+
+def test_seed_and_threads_reach_the_estimator():
+    forest = choose(only=["random-forest"])[0].factory.build(SETTING)
+    assert (forest.random_state, forest.n_jobs) == (3, 1)
+
+
+def test_a_family_is_chosen_and_left_out_by_its_name():
+    assert {each.family for each in choose(only=["river"])} == {"river"}
+    assert "river" not in {each.family for each in choose(skip=["river"])}
+
+
+def test_a_wrong_name_is_answered_with_the_near_one():
+    with pytest.raises(ValueError, match="there is no learner 'rigde': did you mean ridge"):
+        choose(only=["rigde"])
+
+
+def test_leaving_out_everybody_is_an_error():
+    with pytest.raises(ValueError, match="every learner was left out"):
+        choose(only=["lda"], skip=["lda"])

@@ -1,0 +1,97 @@
+"""Streams and subsamples that fit the data, and data that are refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from evergrow.research import Facts, choose, make_setup, mixture
+
+
+@pytest.fixture(scope="module")
+def data():
+    return mixture(40, 6, n_train=12, n_test=5)
+
+
+def test_a_tenth_of_the_classes_and_ten_updates_are_the_default(data):
+    setup = make_setup(data)
+    assert setup.stream.initial == 4
+    assert setup.points == (4, 8, 12, 16, 20, 24, 28, 32, 36, 40)
+
+
+def test_those_who_train_anew_are_measured_at_three_points(data):
+    setup = make_setup(data)
+    svc, lda = choose(only=["linear-svc"])[0], choose(only=["lda"])[0]
+    assert setup.stream_for(svc).measure_at == (4, 20, 40)
+    assert setup.stream_for(lda).measure_at == setup.points
+
+
+def test_many_updates_are_measured_at_a_few_points(data):
+    setup = make_setup(data, initial=2, chunk=1)
+    assert len(setup.points) == 11
+    assert (setup.points[0], setup.points[-1]) == (2, 40)
+
+
+def test_of_two_classes_one_comes_first_and_both_are_measured_by_everybody(data):
+    setup = make_setup(data.of_classes([3, 4]))
+    assert setup.points == (1, 2)
+    assert setup.checkpoints == (2,)
+    assert setup.sample.points == (1, 2)
+
+
+def test_all_classes_at_once_leave_no_updates(data):
+    assert not make_setup(data, initial=40).has_updates
+    assert make_setup(data).has_updates
+
+
+def test_a_quick_plan_takes_part_of_the_data(data):
+    setup = make_setup(data, quick=True)
+    assert len(setup.data.classes) == 20
+    assert setup.data.sha256 == data.sha256
+
+
+def test_the_subsample_has_few_numbers_whatever_the_features():
+    wide = mixture(40, 2000, n_train=12, n_test=5)
+    assert len(make_setup(wide).sample.data.y_train) * 2000 <= 256_000
+
+
+def test_more_initial_classes_than_there_are_is_an_error(data):
+    with pytest.raises(ValueError, match="begins with 41 classes, but there are only 40"):
+        make_setup(data, initial=41)
+
+
+def test_a_row_that_is_not_finite_is_named(data):
+    X = data.X_test.copy()
+    X[7, 2] = np.nan
+    with pytest.raises(ValueError, match=r"X_test of 'mixture' .* first in row 7"):
+        make_setup(replace(data, X_test=X))
+
+
+def test_images_are_refused(data):
+    paths = np.array([f"{i}.jpg" for i in range(len(data.y_train))])
+    with pytest.raises(ValueError, match="turn images into features first"):
+        make_setup(replace(data, X_train=paths))
+
+
+def test_a_single_class_is_refused(data):
+    with pytest.raises(ValueError, match="has 1 class; at least 2"):
+        make_setup(data.of_classes([3]))
+
+
+def test_data_without_test_samples_are_refused(data):
+    with pytest.raises(ValueError, match="no test samples"):
+        make_setup(replace(data, X_test=data.X_test[:0], y_test=data.y_test[:0]))
+
+
+def test_facts_count_single_and_untested_classes(data):
+    keep = (data.y_train != 5) | (np.cumsum(data.y_train == 5) == 1)
+    few = replace(
+        data,
+        X_train=data.X_train[keep],
+        y_train=data.y_train[keep],
+        X_test=data.X_test[data.y_test != 6],
+        y_test=data.y_test[data.y_test != 6],
+    )
+    facts = Facts.of(few)
+    assert (facts.n_single, facts.n_untested, facts.examples_per_class) == (1, 1, 12.0)
+    assert facts.largest_class == 12

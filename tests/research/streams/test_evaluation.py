@@ -1,0 +1,183 @@
+"""Learners that follow a stream."""
+
+import numpy as np
+import pytest
+from sklearn.neighbors import KNeighborsClassifier
+
+from evergrow import NCMClassifier, NCMForestClassifier
+from evergrow.research import (
+    ClassStream,
+    Dataset,
+    Measured,
+    Retrained,
+    digits,
+    follow,
+    forgetting,
+    mixture,
+    model_bytes,
+    relative_accuracy,
+    spirals,
+)
+
+SORTED = ClassStream(initial=2, chunk=4, order="sorted")
+
+
+class Oracle:
+    """Knows the answers of the classes it was shown, and counts how often it is asked."""
+
+    def __init__(self, data):
+        self.truth = {
+            row.tobytes(): label for row, label in zip(data.X_test, data.y_test, strict=True)
+        }
+        self.truth |= {
+            row.tobytes(): label for row, label in zip(data.X_train, data.y_train, strict=True)
+        }
+        self.shown = []
+        self.n_asked = 0
+
+    def partial_fit(self, X, y):
+        self.shown.append(sorted(set(y.tolist())))
+
+    def predict(self, X):
+        self.n_asked += 1
+        return np.array([self.truth[row.tobytes()] for row in X])
+
+
+def test_a_learner_is_shown_every_class_once():
+    oracle = Oracle(digits())
+    list(follow(oracle, digits(), SORTED))
+    assert oracle.shown == [[0, 1], [2, 3, 4, 5], [6, 7, 8, 9]]
+
+
+def test_a_learner_is_measured_on_the_classes_it_has_seen():
+    measured = [*follow(Oracle(digits()), digits(), SORTED)]
+    assert [(m.n_classes, m.accuracy, len(m.class_accuracies)) for m in measured] == [
+        (2, 1.0, 2),
+        (6, 1.0, 6),
+        (10, 1.0, 10),
+    ]
+
+
+def test_accuracies_are_those_of_the_estimator():
+    data, model = digits(), NCMClassifier()
+    last = [*follow(model, data, SORTED)][-1]
+    assert last.accuracy == model.score(data.X_test, data.y_test)
+    newest = np.isin(data.y_test, [5, 6, 7, 8, 9])
+    assert last.newest == model.score(data.X_test[newest], data.y_test[newest])
+
+
+def test_a_forest_tells_its_comparisons_and_distances():
+    forest = NCMForestClassifier(3, random_state=0)
+    first, *_, last = follow(forest, digits(), SORTED)
+    assert last.comparisons == forest.comparisons(digits().X_test)
+    assert last.n_distances > first.n_distances > 0
+
+
+def test_others_tell_none():
+    measured = next(follow(Oracle(digits()), digits(), SORTED))
+    assert np.isnan([measured.comparisons, measured.n_distances]).all()
+
+
+def test_an_answer_is_asked_for_after_every_batch():
+    stream = ClassStream(initial=1, order="sorted", measure_at=[10])
+    asked = {}
+    for ask in ("always", "measured"):
+        oracle = Oracle(digits())
+        list(follow(oracle, digits(), stream, ask=ask))
+        asked[ask] = oracle.n_asked
+    assert asked == {"always": 11, "measured": 2}
+
+
+def test_retraining_where_it_is_measured_gives_what_retraining_always_gives():
+    data, stream = digits(), ClassStream(initial=1, order="sorted", measure_at=[5, 10])
+    found = [
+        [m.accuracy for m in follow(Retrained(KNeighborsClassifier), data, stream, ask=ask)]
+        for ask in ("always", "measured")
+    ]
+    assert found[0] == found[1]
+
+
+def test_a_retrained_forest_counts_the_distances_of_every_training():
+    forest = Retrained(lambda: NCMForestClassifier(2, random_state=0))
+    data = digits()
+    measured = [*follow(forest, data, SORTED)]
+    alone = NCMForestClassifier(2, random_state=0).fit(data.X_train, data.y_train)
+    last = measured[-1].n_distances - measured[-2].n_distances
+    assert last == pytest.approx(alone.update_report_.n_comparisons, rel=0.2)
+
+
+def test_asking_before_learning_is_said():
+    with pytest.raises(ValueError, match="call partial_fit first"):
+        Retrained(KNeighborsClassifier).predict([[0.0]])
+
+
+def test_classes_without_test_samples_may_come_first():
+    X = np.eye(4, dtype=np.float32)
+    data = Dataset("odd", X, np.array([0, 0, 1, 1]), X[2:], np.array([1, 1]))
+    first, last = follow(NCMClassifier(), data, ClassStream(initial=1, order="sorted"))
+    assert np.isnan([first.accuracy, first.newest, *first.class_accuracies]).all()
+    assert last.accuracy == 1.0
+    np.testing.assert_array_equal(last.class_accuracies, [np.nan, 1.0])
+
+
+def _at(n_classes, accuracy):
+    return Measured(n_classes, accuracy, 1.0, np.ones(n_classes), 0.0, 0.0, np.nan, np.nan)
+
+
+def test_relative_accuracy_compares_the_same_points():
+    with pytest.raises(ValueError, match="same stream"):
+        relative_accuracy([_at(2, 0.5)], [_at(3, 0.5)])
+
+
+def test_forgetting_of_nothing_is_said():
+    with pytest.raises(ValueError, match="at least one measurement"):
+        forgetting([])
+
+
+def test_a_class_that_gets_better_has_forgotten_nothing():
+    worse = Measured(1, 0.5, 0.5, np.array([0.5]), 0.0, 0.0, np.nan, np.nan)
+    assert forgetting([worse, _at(2, 1.0)]).tolist() == [0.0, 0.0]
+
+
+def test_bytes_grow_with_what_is_kept():
+    small, large = (
+        Retrained(KNeighborsClassifier).partial_fit(np.zeros((n, 8)), np.zeros(n))
+        for n in (10, 1000)
+    )
+    assert model_bytes(large) - model_bytes(small) == pytest.approx(990 * 9 * 8, rel=0.01)
+
+
+@pytest.mark.parametrize("make", [digits, spirals, mixture])
+def test_built_in_data_are_the_same_every_time(make):
+    assert make().sha256 == make().sha256
+
+
+def test_other_seeds_give_other_data():
+    assert mixture(random_state=0).sha256 != mixture(random_state=1).sha256
+
+
+def test_groups_of_a_mixture_are_nearer_than_other_classes():
+    data = mixture(40, n_groups=4, n_train=200)
+    means = np.array([data.X_train[data.y_train == c].mean(axis=0) for c in range(40)])
+    distances = np.linalg.norm(means[:, None] - means[None], axis=2)
+    group = np.array([data.parents[c] for c in range(40)])
+    same = (group[:, None] == group[None]) & ~np.eye(40, dtype=bool)
+    assert distances[same].mean() < 0.85 * distances[group[:, None] != group[None]].mean()
+
+
+@pytest.mark.parametrize("strange", [["bbX"], ["c"], [3.7]])
+def test_a_class_that_is_not_there_is_said(strange):
+    data = Dataset("odd", np.eye(2), np.array(["a", "bb"]), np.eye(2), np.array(["a", "bb"]))
+    with pytest.raises(ValueError, match="has no classes"):
+        data.of_classes(strange)
+
+
+@pytest.mark.parametrize("numbers", [(0, None), (-1, 2), (2, 0)])
+def test_a_class_needs_a_sample(numbers):
+    with pytest.raises(ValueError, match="at least one sample"):
+        digits().per_class(*numbers)
+
+
+def test_every_sample_needs_a_label():
+    with pytest.raises(ValueError, match="4 train samples and 3 labels"):
+        Dataset("odd", np.eye(4), np.arange(3), np.eye(4), np.arange(4))
