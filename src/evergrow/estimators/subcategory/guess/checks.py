@@ -1,4 +1,4 @@
-"""Samples with coarse and fine classes, checked at the door."""
+"""Checks of the samples and codes passed to the functions that guess."""
 
 from __future__ import annotations
 
@@ -8,24 +8,22 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array
 
-from evergrow.estimators.subcategory.guesser import Codes
+from evergrow.estimators.subcategory.guess.guesser import Codes
 from evergrow.estimators.sums.accumulation import check_magnitude
 
-__all__ = ["MISSING", "checked_codes", "checked_labels", "checked_rows", "checked_scale"]
-
-# The fine class of a sample of which none is known.
+# Code of a missing fine class.
 MISSING = -1
 
 
 def checked_rows(X: npt.ArrayLike) -> npt.NDArray[Any]:
-    """A matrix of finite numbers whose squares add up."""
-    rows: npt.NDArray[Any] = check_array(X, dtype="numeric")
+    """A matrix of finite numbers whose squares do not overflow."""
+    rows = np.asarray(check_array(X, dtype="numeric"))
     check_magnitude(rows)
     return rows
 
 
 def checked_codes(values: npt.ArrayLike, name: str, length: int | None, lowest: int) -> Codes:
-    """Codes of classes: integers of at least ``lowest``, as many as there are samples."""
+    """Codes of classes: integers of at least ``lowest``, one for each sample."""
     codes = np.asarray(values)
     if codes.size == 0 and codes.ndim == 1:
         codes = codes.astype(np.int32)
@@ -44,21 +42,23 @@ def checked_labels(
     rows: npt.NDArray[Any], coarse: npt.ArrayLike, fine: npt.ArrayLike, parents: npt.ArrayLike
 ) -> tuple[Codes, Codes, Codes]:
     """Coarse and fine codes that agree with the parents, and the parents."""
-    over = checked_codes(coarse, "coarse", len(rows), 0)
-    codes = checked_codes(fine, "fine", len(rows), MISSING)
-    above = checked_codes(parents, "parents", None, 0)
-    known = codes >= 0
-    if known.any() and codes.max() >= len(above):
-        raise ValueError(f"fine has the code {codes.max()}, but parents ends at {len(above) - 1}")
+    coarse_codes = checked_codes(coarse, "coarse", len(rows), 0)
+    fine_codes = checked_codes(fine, "fine", len(rows), MISSING)
+    parent_codes = checked_codes(parents, "parents", None, 0)
+    known = fine_codes >= 0
+    if known.any() and fine_codes.max() >= len(parent_codes):
+        raise ValueError(
+            f"fine has the code {fine_codes.max()}, but parents ends at {len(parent_codes) - 1}"
+        )
     labelled = np.flatnonzero(known)
-    wrong = labelled[above[codes[labelled]] != over[labelled]]
+    wrong = labelled[parent_codes[fine_codes[labelled]] != coarse_codes[labelled]]
     if len(wrong):
         row = int(wrong[0])
         raise ValueError(
-            f"sample {row} has the fine class {codes[row]} of the coarse class "
-            f"{above[codes[row]]}, but its coarse class is {over[row]}"
+            f"sample {row} has the fine class {fine_codes[row]} of the coarse class "
+            f"{parent_codes[fine_codes[row]]}, but its coarse class is {coarse_codes[row]}"
         )
-    return over, codes, above
+    return coarse_codes, fine_codes, parent_codes
 
 
 def checked_scale(scale: npt.ArrayLike, n_features: int) -> npt.NDArray[np.float64]:
