@@ -1,11 +1,11 @@
-"""Measurements that nobody made, to try rules and pages on."""
+"""Invented measurements for tests of the recommendation and the page."""
 
 import math
 
 from evergrow.research import ComparedLearner, Estimator, Result, Standing
 from evergrow.research.comparison.result import Point
 
-# Test samples of each class; many, so that classes and not samples decide what is chance.
+# Test samples per class; many, so that the variation between classes dominates.
 N_SAMPLES = 1000
 
 
@@ -16,7 +16,7 @@ def learner(name="lda", **changes):
 
 
 def result(**changes):
-    """One of which nothing was measured, but for what is given."""
+    """A result with only the given values measured."""
     nothing = {
         "points": (),
         "answers": (),
@@ -35,7 +35,7 @@ def result(**changes):
 
 
 def answers(share, n=N_SAMPLES):
-    """So large a share of right answers, the right ones first."""
+    """This share of correct answers, the correct ones first."""
     right = round(share * n)
     return "1" * right + "0" * (n - right)
 

@@ -1,4 +1,4 @@
-"""Streams and subsamples that fit the data, and data that are refused."""
+"""Streams and subsamples for a data set, and data that are refused."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Learners that follow a stream."""
+"""Learners on a stream, and what is measured of them."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ SORTED = ClassStream(initial=2, chunk=4, order="sorted")
 
 
 class Oracle:
-    """Knows the answers of the classes it was shown, and counts how often it is asked."""
+    """Predicts the true labels, and counts calls of predict."""
 
     def __init__(self, data):
         self.truth = {

@@ -227,9 +227,9 @@ class Standing:
     @property
     def remarks(self) -> list[str]:
         """What a reader must know besides the numbers, without repetitions."""
-        said = [self.learner.note, self.problem]
-        said += [remark for result in self.results for remark in result.remarks]
-        return [*dict.fromkeys(remark for remark in said if remark)]
+        found = [self.learner.note, self.problem]
+        found += [remark for result in self.results for remark in result.remarks]
+        return [*dict.fromkeys(filter(None, found))]
 
 
 def difference(a: Standing, b: Standing) -> tuple[float, float]:
