@@ -1,6 +1,7 @@
 """Invented measurements for tests of the recommendation and the page."""
 
 import math
+from dataclasses import fields
 
 from evergrow.research import ComparedLearner, Estimator, Result, Standing
 from evergrow.research.comparison.result import Point
@@ -17,20 +18,9 @@ def learner(name="lda", **changes):
 
 def result(**changes):
     """A result with only the given values measured."""
-    nothing = {
-        "points": (),
-        "answers": (),
-        "forgetting": math.nan,
-        "seconds_per_update": math.nan,
-        "cpu_seconds_per_update": math.nan,
-        "last_seconds": math.nan,
-        "answer_seconds": math.nan,
-        "n_bytes": 0,
-        "model_bytes": 0,
-        "stopped_at": None,
-        "time_limit": math.inf,
-        "remarks": (),
-    }
+    nothing = dict.fromkeys((field.name for field in fields(Result)), math.nan)
+    nothing |= dict.fromkeys(("points", "answers", "remarks"), ())
+    nothing |= {"n_bytes": 0, "model_bytes": 0, "stopped_at": None, "time_limit": math.inf}
     return Result(**{**nothing, **changes})
 
 

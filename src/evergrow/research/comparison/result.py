@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -106,16 +106,7 @@ class Result:
         return found
 
 
-_NUMBERS = (
-    "forgetting",
-    "seconds_per_update",
-    "cpu_seconds_per_update",
-    "last_seconds",
-    "answer_seconds",
-    "n_bytes",
-    "model_bytes",
-    "time_limit",
-)
+_NUMBERS = [field.name for field in fields(Result) if field.type in ("int", "float")]
 
 
 def _is_sound(found: Any) -> bool:
