@@ -191,8 +191,9 @@ def test_an_indefinite_factor_is_computed_again_with_a_warning(
 def test_sums_without_full_rank_and_hardly_any_penalty_are_solved_with_a_warning() -> None:
     X = np.outer(np.arange(1.0, 21.0), [1e8, 1e8, 1e8])
     model = fixed(regularization=1e-300).fit(X, np.arange(20) // 10)
-    with pytest.warns(RuntimeWarning, match="not positive definite"):
+    with pytest.warns(RuntimeWarning, match="not positive definite") as caught:
         assert np.isfinite(model.decision_function(X)).all()
+    assert {warning.filename for warning in caught} == {__file__}
 
 
 def test_copies_are_independent(digits: Arrays) -> None:
