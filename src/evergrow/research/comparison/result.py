@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -106,16 +106,7 @@ class Result:
         return found
 
 
-_NUMBERS = (
-    "forgetting",
-    "seconds_per_update",
-    "cpu_seconds_per_update",
-    "last_seconds",
-    "answer_seconds",
-    "n_bytes",
-    "model_bytes",
-    "time_limit",
-)
+_NUMBERS = [field.name for field in fields(Result) if field.type in ("int", "float")]
 
 
 def _is_sound(found: Any) -> bool:
@@ -227,9 +218,9 @@ class Standing:
     @property
     def remarks(self) -> list[str]:
         """What a reader must know besides the numbers, without repetitions."""
-        said = [self.learner.note, self.problem]
-        said += [remark for result in self.results for remark in result.remarks]
-        return [*dict.fromkeys(remark for remark in said if remark)]
+        found = [self.learner.note, self.problem]
+        found += [remark for result in self.results for remark in result.remarks]
+        return [*dict.fromkeys(filter(None, found))]
 
 
 def difference(a: Standing, b: Standing) -> tuple[float, float]:
