@@ -89,7 +89,7 @@ def open_regular(path: Path) -> BinaryIO:
 def digest_of(file: BinaryIO) -> str:
     """Return the SHA-256 of a file; its position is the beginning afterwards."""
     file.seek(0)
-    digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
     file.seek(0)
     return digest
 
