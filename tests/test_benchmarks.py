@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from evergrow.research.papers.cvpr2015.contenders import CONTENDERS
+from evergrow.research.papers.cvpr2015.learners import CONTENDERS
 
 from benchmarks.__main__ import main
 from benchmarks.data import mixture

@@ -27,7 +27,7 @@ from evergrow.estimators.subcategory.missing_labels import NewSamples, fill_miss
 from evergrow.estimators.subcategory.request import SubcategoryRequest
 from evergrow.estimators.subcategory.value.fitted import FittedSubcategories, Stack
 from evergrow.estimators.subcategory.value.stored_samples import StoredSamples, UnconfirmedSamples
-from evergrow.foundation.turns import turn_of_file
+from evergrow.foundation.locks import file_lock
 from evergrow.storage.shards import choose_rows, join_rows
 
 # No node has so large a share of a class: leaves are relabelled and may grow, but no subtree is
@@ -59,7 +59,7 @@ def _locks_samples(change: Change[Options]) -> Change[Options]:
     def locked(
         known: FittedSubcategories, /, *args: Options.args, **options: Options.kwargs
     ) -> UpdateResult:
-        with turn_of_file(known.forest.forest.samples.path):
+        with file_lock(known.forest.forest.samples.path):
             return change(known, *args, **options)
 
     return locked

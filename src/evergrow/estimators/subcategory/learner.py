@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from evergrow.estimators.classifier.learner import checked_rows
+from evergrow.estimators.classifier.learner import validate_rows
 from evergrow.estimators.forest.change.removal import as_ids, check_stored
 from evergrow.estimators.forest.cluster.driver_grow import resumed_seed
 from evergrow.estimators.forest.request import check_growable, check_has_rows
@@ -37,8 +37,9 @@ from evergrow.estimators.subcategory.predictor import SubcategoryPredictor
 from evergrow.estimators.subcategory.request import SubcategoryRequest
 from evergrow.estimators.subcategory.value.fitted import FittedSubcategories
 from evergrow.estimators.subcategory.value.stored_samples import StoredSamples
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import as_classes
-from evergrow.foundation.turns import one_at_a_time
+from evergrow.foundation.locks import exclusive
 
 
 class SubcategoryLearner(SubcategoryPredictor):
@@ -51,7 +52,7 @@ class SubcategoryLearner(SubcategoryPredictor):
         super()._check_parameters()
         SubcategoryRequest.of(self, seed=0)
 
-    @one_at_a_time
+    @exclusive
     def fit(self, X: npt.ArrayLike, y: Any, hierarchy: Any = None) -> Self:
         """Train on samples and their classes; anything learnt before is replaced.
 
@@ -90,7 +91,7 @@ class SubcategoryLearner(SubcategoryPredictor):
         self._start(X, y, hierarchy, min_samples=2)
         return self
 
-    @one_at_a_time
+    @exclusive
     def partial_fit(self, X: npt.ArrayLike, y: Any, hierarchy: Any = None) -> Self:
         """Add samples of known and new, coarse and fine classes, by the strategy ``update``.
 
@@ -125,7 +126,7 @@ class SubcategoryLearner(SubcategoryPredictor):
             self._start(X, y, hierarchy, min_samples=1)
             return self
         known = self._fitted
-        checked = checked_rows(self, X, reset=False)
+        checked = validate_rows(self, X, reset=False)
         tree, labels = known.tree.grow(check_labels(self, checked, y, hierarchy, known.tree))
         request = self._checked_request(known, "update")
         check_growable(known.forest, request.forest_request(tree))
@@ -135,7 +136,7 @@ class SubcategoryLearner(SubcategoryPredictor):
         self._learn(result, ids, getattr(self, "feature_names_in_", None))
         return self
 
-    @one_at_a_time
+    @exclusive
     def refine(self, ids: npt.ArrayLike, fine_labels: Any) -> Self:
         """Give stored samples their fine labels: new fine classes, or known ones.
 
@@ -173,7 +174,7 @@ class SubcategoryLearner(SubcategoryPredictor):
         given = np.atleast_1d(np.asarray(ids))
         chosen = as_ids(given, "ids")
         if len(chosen) != len(given):
-            raise ValueError("ids must not name a sample twice")
+            raise InvalidInputError("ids must not name a sample twice")
         check_stored(chosen, known.forest.stored_ids, "refine")
         tree, labels = _refined_tree(known, given.astype(np.int64), fine_labels)
         check_growable(known.forest, request.forest_request(tree))
@@ -182,7 +183,7 @@ class SubcategoryLearner(SubcategoryPredictor):
         self._learn(result, getattr(self, "sample_ids_", None), names)
         return self
 
-    @one_at_a_time
+    @exclusive
     def forget(
         self,
         *,
@@ -221,7 +222,9 @@ class SubcategoryLearner(SubcategoryPredictor):
         self._check_parameters()
         known = self._value("samples to forget")
         if classes is None and coarse is None and samples is None:
-            raise ValueError("forget needs classes, coarse classes or samples; got none of them")
+            raise InvalidInputError(
+                "forget needs classes, coarse classes or samples; got none of them"
+            )
         request = self._checked_request(known, "forget")
         check_has_rows(known.forest, "forget")
         gone = known.tree.numbers_of(as_classes(classes).tolist(), as_classes(coarse).tolist())
@@ -235,7 +238,7 @@ class SubcategoryLearner(SubcategoryPredictor):
     def _start(self, X: npt.ArrayLike, y: Any, hierarchy: Any, *, min_samples: int) -> None:
         # Validation sets attributes on the estimator, and this one must not change on failure.
         learner = clone(self)
-        checked = checked_rows(learner, X, ensure_min_samples=min_samples, ensure_min_features=1)
+        checked = validate_rows(learner, X, ensure_min_samples=min_samples, ensure_min_features=1)
         empty = LabelTree.empty()
         tree, labels = empty.grow(check_labels(self, checked, y, hierarchy, empty))
         self._check_fine_labels(tree)
@@ -253,7 +256,7 @@ class SubcategoryLearner(SubcategoryPredictor):
         able = [name for name, method in METHODS.items() if method.keeps_coarse_only]
         able = [name for name in able if METHODS[name].guesser is None]
         if tree.fine is None and self.method not in able:
-            raise ValueError(
+            raise InvalidInputError(
                 f"method={self.method!r} needs fine labels, but all are missing; "
                 f"{' or '.join(f'method={name!r}' for name in able)} learns the coarse classes, "
                 "which refine and partial_fit can divide later"
@@ -263,7 +266,7 @@ class SubcategoryLearner(SubcategoryPredictor):
         method = METHODS[self.method]
         able = [name for name, other in METHODS.items() if not other.is_stacked]
         if METHODS[known.method].is_stacked:
-            raise ValueError(
+            raise InvalidInputError(
                 f"method='stacked' cannot {what}: its second forest was grown from predictions of "
                 f"the first; fit again with one of {able}"
             )
@@ -273,13 +276,13 @@ class SubcategoryLearner(SubcategoryPredictor):
                 for name, other in METHODS.items()
                 if other.shares_forest_with(METHODS[known.method])
             ]
-            raise ValueError(
+            raise InvalidInputError(
                 f"method is {self.method!r} but the forest was trained by {known.method!r}: use "
                 f"one of {same}, or fit again"
             )
         if what == "refine" and not method.can_refine:
             able = [name for name, other in METHODS.items() if other.can_refine]
-            raise ValueError(
+            raise InvalidInputError(
                 f"method={self.method!r} stores no samples without fine labels, so there is "
                 f"nothing to refine; use one of {able}"
             )
@@ -291,7 +294,7 @@ class SubcategoryLearner(SubcategoryPredictor):
         ids: npt.NDArray[np.int64] | None,
         names: npt.NDArray[Any] | None,
     ) -> None:
-        self._become(
+        self._set_fitted(
             result.fitted,
             names,
             sample_ids_=ids,
@@ -308,17 +311,17 @@ def _refined_tree(
     named = frozenset(known.tree.hierarchy)
     fine = read_column(columns[0], named=named, fine=True)
     if len(columns) != 1:
-        raise ValueError(
+        raise InvalidInputError(
             f"fine_labels must be a flat list of one fine label for each id, got {len(columns)} "
             "columns; the coarse classes are known already"
         )
     if len(fine.present) != len(ids):
-        raise ValueError(
+        raise InvalidInputError(
             f"fine_labels must be a list of {len(ids)} labels, one for each id, "
             f"got {len(fine.present)}"
         )
     if not fine.present.all():
-        raise ValueError(
+        raise InvalidInputError(
             f"fine_labels must not be missing, as they are for the samples "
             f"{listed(ids[~fine.present].tolist())}"
         )

@@ -11,13 +11,13 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from evergrow.estimators.classifier.learner import checked_rows, snapshot, swap_learnt
+from evergrow.estimators.classifier.learner import frozen_copy, replace_fitted, validate_rows
 from evergrow.estimators.means import NCMMetric
 from evergrow.estimators.subcategory.labels.hierarchy import CodedLabels, LabelTree
 from evergrow.estimators.subcategory.labels.sample_labels import check_labels
-from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError, ModelFileError
+from evergrow.foundation.locks import exclusive
 from evergrow.foundation.params import Choice, Nothing, Rule, check_parameters
-from evergrow.foundation.turns import one_at_a_time
 from evergrow.storage.files import write_model
 from evergrow.storage.modelfile import (
     Build,
@@ -57,7 +57,9 @@ def _coarse_classes(
 
 def _finest_classes(tree: LabelTree, labels: CodedLabels) -> tuple[Classes, npt.NDArray[np.bool_]]:
     if tree.fine is None:
-        raise ValueError("level='fine' needs fine labels, but all are missing; use level='coarse'")
+        raise InvalidInputError(
+            "level='fine' needs fine labels, but all are missing; use level='coarse'"
+        )
     return labels.finest, tree.is_finest[labels.finest]
 
 
@@ -117,7 +119,7 @@ class LevelMetric(
         self.metric = metric
         self.level = level
 
-    @one_at_a_time
+    @exclusive
     def fit(self, X: npt.ArrayLike, y: Any, hierarchy: Any = None) -> Self:
         """Learn the metric.
 
@@ -137,18 +139,18 @@ class LevelMetric(
         """
         check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
         learner = clone(self)
-        checked = checked_rows(learner, X, ensure_min_samples=2)
+        checked = validate_rows(learner, X, ensure_min_samples=2)
         empty = LabelTree.empty()
         tree, labels = empty.grow(check_labels(self, checked, y, hierarchy, empty))
         classes, used = _LEVELS[self.level](tree, labels)
         metric = NCMMetric() if self.metric is None else clone(self.metric)
         metric.fit(choose_rows(checked, used), classes[used])
-        self._become(metric, checked.shape[1], getattr(learner, "feature_names_in_", None))
+        self._set_fitted(metric, checked.shape[1], getattr(learner, "feature_names_in_", None))
         return self
 
-    def _become(self, metric: Any, n_features: int, names: npt.NDArray[Any] | None) -> None:
+    def _set_fitted(self, metric: Any, n_features: int, names: npt.NDArray[Any] | None) -> None:
         learnt = {"metric_": metric, "n_features_in_": n_features, "feature_names_in_": names}
-        swap_learnt(self, learnt)
+        replace_fitted(self, learnt)
 
     def transform(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Transform samples by the metric.
@@ -163,9 +165,9 @@ class LevelMetric(
         transformed : ndarray of shape (n_samples, n_components)
             Transformed features.
         """
-        reader = snapshot(self)
+        reader = frozen_copy(self)
         check_is_fitted(reader, "metric_")
-        checked = checked_rows(reader, X, reset=False)
+        checked = validate_rows(reader, X, reset=False)
         return cast(npt.NDArray[np.float64], reader.metric_.transform(checked))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -181,12 +183,12 @@ class LevelMetric(
 
     def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Header and arrays of a model file, or of a step in the file of a pipeline."""
-        reader = snapshot(self)
+        reader = frozen_copy(self)
         check_is_fitted(reader, "metric_")
         check_parameters({"level": reader.level}, {"level": self._rules["level"]})
         check_saveable(type(self))
         if not isinstance(reader.metric_, NCMMetric):
-            raise TypeError(
+            raise InvalidTypeError(
                 f"a LevelMetric with a {type(reader.metric_).__name__} inside cannot be saved, "
                 "only one with an NCMMetric"
             )
@@ -208,7 +210,7 @@ class LevelMetric(
             raise ModelFileError("the metric inside the LevelMetric is not an NCMMetric")
         metric = cls(clone(fitted), level=parameters["level"])
         n_features = fitted.n_features_in_
-        metric._become(fitted, n_features, feature_names(header, n_features))
+        metric._set_fitted(fitted, n_features, feature_names(header, n_features))
         return metric
 
     @property

@@ -16,8 +16,9 @@ from evergrow.estimators.subcategory.labels.hierarchy import mixed_names
 from evergrow.estimators.subcategory.labels.sample_labels import true_columns
 from evergrow.estimators.subcategory.value.fitted import FittedSubcategories
 from evergrow.estimators.subcategory.value.serialization import from_file, to_file
+from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.locks import file_lock
 from evergrow.foundation.params import Choice, Nothing, Number, Rule, check_parameters
-from evergrow.foundation.turns import turn_of_file
 from evergrow.storage.files import write_model
 from evergrow.storage.modelfile import Build
 
@@ -76,7 +77,7 @@ class SubcategoryPredictor(ScoringClassifier):
 
     def _value(self, wanted: str) -> FittedSubcategories:
         """The fitted value; an error names what is wanted if there is none."""
-        return cast(FittedSubcategories, self._learnt(wanted))
+        return cast(FittedSubcategories, self._require_fitted(wanted))
 
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         check_parameters({"smoothing": self.smoothing}, {"smoothing": self._rules["smoothing"]})
@@ -247,7 +248,9 @@ class SubcategoryPredictor(ScoringClassifier):
         _, found, _ = reader._predict_indices(X, None)
         weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)[is_known]
         if not weights.any():
-            raise ValueError("sample_weight must be positive for some samples with a finest class")
+            raise InvalidInputError(
+                "sample_weight must be positive for some samples with a finest class"
+            )
         return float(np.average((found == truth)[is_known], weights=weights))
 
     def apply(self, X: npt.ArrayLike) -> npt.NDArray[np.int32]:
@@ -318,7 +321,7 @@ class SubcategoryPredictor(ScoringClassifier):
         """
         samples = self._value("model to save").forest.forest.samples
         # Samples in a memory-mapped file are read while saving and must not change meanwhile.
-        with turn_of_file(samples.path):
+        with file_lock(samples.path):
             write_model(path, *self._to_file(inference_only=inference_only))
 
     def _to_file(
@@ -338,5 +341,5 @@ class SubcategoryPredictor(ScoringClassifier):
         fitted, parameters, names = from_file(header, tensors)
         check_parameters({**cls().get_params(), **parameters}, cls._rules)
         forest = cls(**parameters)
-        forest._become(fitted, names)
+        forest._set_fitted(fitted, names)
         return forest

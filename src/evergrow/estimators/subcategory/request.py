@@ -19,6 +19,7 @@ from evergrow.estimators.subcategory.guess.guesser import Guesser
 from evergrow.estimators.subcategory.guess.registry import guesser_of
 from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS, Method
+from evergrow.foundation.errors import InvalidInputError
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class SubcategoryRequest:
         guesser, own = estimator.guess, METHODS[estimator.method].guesser
         if guesser != "auto" and own is None:
             able = [name for name, method in METHODS.items() if method.guesser is not None]
-            raise ValueError(
+            raise InvalidInputError(
                 f"guess={guesser!r} but method={estimator.method!r} guesses nothing; "
                 f"use guess='auto', or one of the methods {able}"
             )

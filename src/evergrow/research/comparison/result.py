@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.research.comparison.learners import ComparedLearner
 
 Floats = npt.NDArray[np.float64]
@@ -100,9 +101,9 @@ class Result:
             lists = {name: tuple(entry[name]) for name in ("answers", "remarks")}
             found = cls(**{**entry, "points": points, **lists})
         except (KeyError, TypeError) as error:
-            raise ValueError(f"a result is damaged: {error}") from error
+            raise InvalidInputError(f"a result is damaged: {error}") from error
         if not _is_sound(found):
-            raise ValueError("a result is damaged: a value has the wrong type")
+            raise InvalidInputError("a result is damaged: a value has the wrong type")
         return found
 
 

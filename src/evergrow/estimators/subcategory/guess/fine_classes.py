@@ -17,8 +17,8 @@ from evergrow.estimators.subcategory.guess.checks import (
     MISSING,
     checked_codes,
     checked_labels,
-    checked_rows,
     checked_scale,
+    validate_rows,
 )
 from evergrow.estimators.subcategory.guess.guesser import (
     Codes,
@@ -29,6 +29,7 @@ from evergrow.estimators.subcategory.guess.guesser import (
 )
 from evergrow.estimators.subcategory.guess.registry import GuesserRule, guesser_of
 from evergrow.estimators.subcategory.guess.report import CoarseGuesses, GuessReport
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Flag, Integer, Nothing, RandomState, Rule, check_parameters
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.threads import one_blas_thread
@@ -143,7 +144,7 @@ default="ridge"
     options = {"check": check, "n_jobs": n_jobs, "random_state": random_state, "verbose": verbose}
     check_parameters({"guesser": guesser, **options}, _RULES)
     chosen = guesser_of(guesser)
-    rows = checked_rows(X)
+    rows = validate_rows(X)
     coarse_codes, fine_codes, parent_codes = checked_labels(rows, coarse, fine, parents)
     factors = _factors(chosen, scale, rows)
     groups = _groups(chosen, coarse_codes, fine_codes, _seed(random_state))
@@ -217,9 +218,9 @@ def guess_within(
     options = {"check": False, "n_jobs": n_jobs, "random_state": random_state, "verbose": 0}
     check_parameters({"guesser": guesser, **options}, _RULES)
     chosen = guesser_of(guesser)
-    known, rows = checked_rows(known_X), checked_rows(X)
+    known, rows = validate_rows(known_X), validate_rows(X)
     if known.shape[1] != rows.shape[1]:
-        raise ValueError(f"X has {rows.shape[1]} features, but known_X has {known.shape[1]}")
+        raise InvalidInputError(f"X has {rows.shape[1]} features, but known_X has {known.shape[1]}")
     codes = checked_codes(known_fine, "known_fine", len(known), 0)
     factors = _factors(chosen, scale, known, rows)
     seed = _seed(random_state)

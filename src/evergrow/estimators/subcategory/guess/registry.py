@@ -10,7 +10,7 @@ from evergrow.estimators.subcategory.guess.forest import ForestGuesser
 from evergrow.estimators.subcategory.guess.guesser import Guesser
 from evergrow.estimators.subcategory.guess.nearest import NearestGuesser
 from evergrow.estimators.subcategory.guess.ridge import RidgeGuesser
-from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.errors import InvalidTypeError, ModelFileError
 from evergrow.foundation.params import Flag, Nothing, Number, Rule, check_parameters
 from evergrow.storage.modelfile import plain_parameters
 
@@ -73,7 +73,7 @@ def guesser_to_json(guess: Any) -> Any:
     name = next(name for name, kind in _KINDS.items() if isinstance(guess, kind))
     options = {field.name: getattr(guess, field.name) for field in fields(guess)}
     if options.get("forest") is not None:
-        raise TypeError(
+        raise InvalidTypeError(
             "a model whose guess is a ForestGuesser with a forest of its own cannot be saved: set "
             "guess='forest' first"
         )

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 from evergrow.foundation.labels import check_label_types
 
 # Types of missing values in pandas, by name: pandas need not be installed.
@@ -60,7 +61,7 @@ def label_columns(Y: Any) -> list[npt.NDArray[Any]]:
     if array.ndim == 1:
         return [array]
     if array.ndim != 2:
-        raise ValueError(f"{_SHAPES}; got {array.ndim} dimensions")
+        raise InvalidInputError(f"{_SHAPES}; got {array.ndim} dimensions")
     return [array[:, k] for k in range(_checked_width(array.shape[1]))]
 
 
@@ -78,7 +79,7 @@ def _columns_of_list(rows: Sequence[Any]) -> list[npt.NDArray[Any]]:
         return [_as_objects(rows)]
     widths = {len(row) if is_row else 0 for row, is_row in zip(rows, nested, strict=True)}
     if len(widths) > 1:
-        raise ValueError(f"{_SHAPES}; got rows of different lengths, {sorted(widths)}")
+        raise InvalidInputError(f"{_SHAPES}; got rows of different lengths, {sorted(widths)}")
     width = _checked_width(widths.pop())
     return [_as_objects([row[k] for row in rows]) for k in range(width)]
 
@@ -91,7 +92,7 @@ def _as_objects(values: Sequence[Any]) -> npt.NDArray[Any]:
 
 def _checked_width(n_columns: int) -> int:
     if n_columns not in (1, 2):
-        raise ValueError(f"{_SHAPES}; got {n_columns} columns")
+        raise InvalidInputError(f"{_SHAPES}; got {n_columns} columns")
     return n_columns
 
 
@@ -108,7 +109,7 @@ def read_column(
     ([True, False, False], array([3]))
     """
     if values.dtype.kind not in "biufUO" and values.dtype.name != "StringDType":
-        raise TypeError(f"labels must be integers or strings, got {values.dtype}")
+        raise InvalidTypeError(f"labels must be integers or strings, got {values.dtype}")
     if values.dtype.kind == "U":
         _check_not_stringified(values, named)
     if values.dtype.kind == "f":
@@ -146,7 +147,7 @@ def _is_minus_one(values: npt.NDArray[Any]) -> Mask:
 def _check_not_stringified(values: npt.NDArray[Any], named: frozenset[Any]) -> None:
     found = sorted((_STRINGIFIED & set(values.tolist())) - named)
     if found:
-        raise ValueError(
+        raise InvalidInputError(
             f"labels of type {values.dtype} hold {listed(found)}, which NumPy makes of missing "
             "labels among strings: use a list or an array of dtype=object, with None where a "
             "label is missing; if it is the name of a class, put that into hierarchy"
@@ -159,17 +160,21 @@ def _plain(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
         found = labels.tolist()
         check_label_types(found or [0])
         if found and isinstance(found[0], bytes):
-            raise TypeError("labels must be integers or strings, got bytes: decode them first")
+            raise InvalidTypeError(
+                "labels must be integers or strings, got bytes: decode them first"
+            )
         labels = np.array(found) if found else np.zeros(0, dtype=np.int64)
         if labels.ndim != 1 or labels.dtype.kind == "O":
-            raise ValueError(f"{_SHAPES}; got labels that are lists, or integers beyond 64 bits")
+            raise InvalidInputError(
+                f"{_SHAPES}; got labels that are lists, or integers beyond 64 bits"
+            )
     elif labels.dtype.name == "StringDType":
         labels = np.array(labels.tolist(), dtype=np.str_)
     if labels.dtype.kind == "f":
         # The second test also finds infinity, which equals its floor.
         odd = labels[(labels != np.floor(labels)) | (np.abs(labels) >= 2.0**53)]
         if len(odd):
-            raise ValueError(
+            raise InvalidInputError(
                 f"Unknown label type: classes must be integers or strings, got {odd[0]}"
             )
         labels = labels.astype(np.int64)
@@ -181,13 +186,13 @@ def check_hierarchy(hierarchy: Any) -> dict[Any, Any]:
     if hierarchy is None:
         return {}
     if not isinstance(hierarchy, Mapping):
-        raise TypeError(
+        raise InvalidTypeError(
             f"hierarchy must map fine classes to coarse ones, got {type(hierarchy).__name__}"
         )
     for level in (hierarchy.keys(), hierarchy.values()):
         names = list(level)
         if any(_is_missing(name) for name in names):
-            raise ValueError("hierarchy must not contain missing labels")
+            raise InvalidInputError("hierarchy must not contain missing labels")
         check_label_types(names or [0])
     fine, coarse = (_plain(_as_objects(list(level))) for level in (hierarchy, hierarchy.values()))
     return dict(zip(fine.tolist(), coarse.tolist(), strict=True))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from evergrow.estimators.subcategory.labels.columns import listed
 from evergrow.estimators.subcategory.labels.sample_labels import SampleLabels
-from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.labels import GONE, ClassList
 from evergrow.storage.modelfile import class_list, classes_to_json
 
@@ -184,7 +184,7 @@ class LabelTree:
     def _refuse_name(self, name: Any, first: int, second: int) -> None:
         fine = second if not self.is_coarse[second] else first
         owner = self.names[self.parents[fine]]
-        raise ValueError(
+        raise InvalidInputError(
             f"{name!r} would be a coarse class that is predicted as itself and a fine class of "
             f"{owner!r}, so the prediction {name!r} would be ambiguous: rename one of them in the "
             f"labels, or forget one with forget(coarse=[{name!r}]) or forget(coarse=[{owner!r}])"
@@ -195,7 +195,7 @@ class LabelTree:
         found = self.columns[self.labels.columns_of(classes)].tolist()
         divided = [self.names[c] for c in found if self.is_divided[c]]
         if divided:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{listed(divided)} have fine classes: pass those, or pass the class as coarse"
             )
         if coarse and self.coarse is not None:
@@ -297,7 +297,7 @@ def _check_one_parent(tree: LabelTree, coded: CodedLabels) -> None:
             tree.names[c] for c in (fine[first], tree.parents[fine[first]], coarse[first])
         )
         hint = "" if name != "" else "; if it stands for a missing label, use None"
-        raise ValueError(
+        raise InvalidInputError(
             f"the fine class {name!r} belongs to two coarse classes, "
             f"{listed(names)}; a fine class has exactly one{hint}"
         )

@@ -19,6 +19,7 @@ from evergrow.estimators.subcategory.labels.columns import (
     listed,
     read_column,
 )
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 
 if TYPE_CHECKING:
     from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
@@ -41,7 +42,7 @@ def check_labels(
 ) -> SampleLabels:
     """Read the labels of a call of ``fit`` or ``partial_fit``, one for each row of ``X``."""
     if y is None:
-        raise ValueError(
+        raise InvalidInputError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y "
             "is None"
         )
@@ -76,7 +77,7 @@ def _join_hierarchies(hierarchy: dict[Any, Any], tree: LabelTree) -> dict[Any, A
     known = tree.hierarchy
     for fine, coarse in hierarchy.items():
         if fine in known and known[fine] != coarse:
-            raise ValueError(
+            raise InvalidInputError(
                 f"hierarchy puts {fine!r} under {coarse!r}, but the model knows it as a fine "
                 f"class of {known[fine]!r}; a fine class has exactly one coarse class"
             )
@@ -109,7 +110,7 @@ def _check_agreement(labels: SampleLabels, parents: Mapping[Any, Any]) -> None:
     for pair in np.unique(fine * len(owners) + given).tolist():
         name, coarse = names[pair // len(owners)].item(), owners[pair % len(owners)].item()
         if parents.get(name, coarse) != coarse:
-            raise ValueError(
+            raise InvalidInputError(
                 f"the fine class {name!r} belongs to two coarse classes, {parents[name]!r} by the "
                 f"hierarchy and {coarse!r} by the labels; a fine class has exactly one"
             )
@@ -118,7 +119,7 @@ def _check_agreement(labels: SampleLabels, parents: Mapping[Any, Any]) -> None:
 def _check_named(fine: Column, parents: Mapping[Any, Any]) -> None:
     unknown = [name for name in np.unique(fine.labels).tolist() if name not in parents]
     if unknown:
-        raise ValueError(
+        raise InvalidInputError(
             f"hierarchy does not say which coarse class {listed(unknown)} belong to; it must name "
             "every fine class that the model does not know yet"
         )
@@ -130,7 +131,7 @@ def _fill_coarse(coarse: Column, fine: Column, parents: Mapping[Any, Any]) -> np
         return coarse.labels
     bare = ~coarse.present & ~fine.present
     if bare.any():
-        raise ValueError(
+        raise InvalidInputError(
             f"{bare.sum()} samples have neither a coarse nor a fine label, the first in row "
             f"{int(bare.argmax())}; remove these samples"
         )
@@ -139,7 +140,7 @@ def _fill_coarse(coarse: Column, fine: Column, parents: Mapping[Any, Any]) -> np
     wanted = own[~coarse.present].tolist()
     unknown = sorted({name for name in wanted if name not in parents})
     if unknown:
-        raise ValueError(
+        raise InvalidInputError(
             f"the coarse label is missing for samples of the fine classes {listed(unknown)}, which "
             "the model does not know yet: give it, or pass hierarchy={fine: coarse}"
         )
@@ -156,7 +157,7 @@ def _mixed_levels(
     coarse_names = _known_coarse(parents, tree)
     column = read_column(values, named=coarse_names | frozenset(parents))
     if not coarse_names:
-        raise ValueError(
+        raise InvalidInputError(
             "one column of labels does not say which fine class belongs to which coarse one: give "
             "two columns, coarse and fine, or hierarchy={fine: coarse}; coarse labels alone must "
             "have the shape (n_samples, 1)"
@@ -175,7 +176,7 @@ def _check_one_meaning(
 ) -> None:
     unknown = [name for name in names if name not in parents and name not in coarse_names]
     if unknown:
-        raise ValueError(
+        raise InvalidInputError(
             f"{listed(unknown)} are neither fine nor coarse classes of the hierarchy; name them in "
             "hierarchy={fine: coarse}, a coarse class without fine ones as {coarse: coarse}"
         )
@@ -188,7 +189,7 @@ def _check_one_meaning(
         and not (parents[name] == name and n_children[name] == 1)
     ]
     if both:
-        raise ValueError(
+        raise InvalidInputError(
             f"{listed(both)} are names of fine and of coarse classes; give two columns, coarse and "
             "fine, to say which is meant"
         )
@@ -198,7 +199,7 @@ def _check_complete(column: Column, what: str) -> None:
     if not column.present.all():
         n_missing = int((~column.present).sum())
         first = int(column.present.argmin())
-        raise ValueError(
+        raise InvalidInputError(
             f"every sample needs {what}: {n_missing} have none, the first in row {first}"
         )
 
@@ -218,7 +219,7 @@ def true_columns(Y: Any, tree: LabelTree) -> tuple[npt.NDArray[np.intp], npt.NDA
     if is_flat(Y):
         labels = read_column(columns[0], named=frozenset(place) | divided)
         if not labels.present.all():
-            raise ValueError("a flat list of labels must not contain missing labels")
+            raise InvalidInputError("a flat list of labels must not contain missing labels")
         truth = _columns_of(labels.labels, place, tree.labels.classes)
         finest = [name not in divided or name in tree.hierarchy for name in labels.labels.tolist()]
         return truth, _check_any(np.array(finest, dtype=bool))
@@ -237,7 +238,9 @@ def true_columns(Y: Any, tree: LabelTree) -> tuple[npt.NDArray[np.intp], npt.NDA
 
 def _check_any(is_known: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     if not is_known.any():
-        raise ValueError("score needs samples whose finest class is known; no fine label is given")
+        raise InvalidInputError(
+            "score needs samples whose finest class is known; no fine label is given"
+        )
     return is_known
 
 
@@ -246,5 +249,5 @@ def _columns_of(
 ) -> npt.NDArray[np.intp]:
     kinds = ["strings" if array.dtype.kind == "U" else "numbers" for array in (labels, known)]
     if len(labels) and known.dtype != object and kinds[0] != kinds[1]:
-        raise TypeError(f"labels must be {kinds[1]} like the known classes, got {kinds[0]}")
+        raise InvalidTypeError(f"labels must be {kinds[1]} like the known classes, got {kinds[0]}")
     return np.array([place.get(name, _NO_COLUMN) for name in labels.tolist()], dtype=np.intp)

@@ -18,6 +18,7 @@ from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.estimators.subcategory.value.stored_samples import StoredSamples, UnconfirmedSamples
 from evergrow.foundation.blocks import float_blocks
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
 
 Floats = npt.NDArray[np.float64]
@@ -142,7 +143,7 @@ class FittedSubcategories:
             and (tree.parents[f] != c or n_fine[c] > 1)
         ]
         if unclear:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{listed(unclear)} are names of fine and of coarse classes, so the prediction "
                 "would be ambiguous: use predict_levels"
             )
