@@ -26,7 +26,7 @@ __all__ = ["Trial", "generate", "measure_images", "run_trial"]
 
 # Rows of a first run, which tells how many rows take this long.
 _FIRST_ROWS, _SECONDS = 2000, 0.3
-_FEWEST_ROWS, _MOST_FEATURES, _MOST_VALUES = 50, 2000, 1 << 24
+_FEWEST_ROWS, _MOST_FEATURES, _MOST_VALUES = 50, 2000, 1 << 25
 # Least squares holds out a part of its rows until there are 12000.
 _FEWEST_SUMMED = 12000
 # Rows of each class, if the data have as many, and leaves of a tree.
@@ -70,8 +70,10 @@ def run_trial(spec: EstimatorSpec, work: Workload, verbose: int = 0) -> Trial:
         first = _smaller(work, min(work.rows, _FIRST_ROWS))
         seconds, _ = _time_fit(spec, first)
         done(1)
-        rows = max(first.rows * _SECONDS / seconds, 0 if spec.has_trees else _FEWEST_SUMMED)
-        ran = _smaller(work, int(min(rows, work.rows, _MOST_VALUES // first.features)))
+        rows, most_rows = first.rows * _SECONDS / seconds, _MOST_VALUES / first.features
+        if not spec.has_trees:
+            rows, most_rows = max(rows, _FEWEST_SUMMED), most_rows / _MORE_ROWS
+        ran = _smaller(work, int(min(rows, most_rows, work.rows)))
         short, _ = _time_fit(spec, ran)
         done(2)
         if not spec.has_trees:
