@@ -1,7 +1,7 @@
 """A forest of random thresholds on single features in plain NumPy.
 
-Each node tries random features with one random threshold each and keeps the best by Eq. (3) of
-Ristin et al. (CVPR 2014).
+Each node tries random features with one random threshold each and keeps the best by
+[Ristin2014 Eq. 3].
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Nearest class means in plain NumPy, example by example.
 
-Class means are those of Eq. (1) of Ristin et al. (CVPR 2014); an example belongs to the nearest
-one, Eq. (2). The Mahalanobis distance takes the covariance of what class means leave.
+Class means are those of [Ristin2014 Eq. 1]; an example belongs to the nearest one
+[Ristin2014 Eq. 2]. The Mahalanobis distance takes the covariance of what class means leave.
 """
 
 from __future__ import annotations

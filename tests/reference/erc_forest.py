@@ -1,6 +1,6 @@
 """Extremely randomised clustering trees of Moosmann, Triggs and Jurie (NIPS 2006) in plain NumPy.
 
-Section 2 of the paper: tests are drawn at random, scored by Eq. (1), and trees are grown fully,
+As in [Moosmann2006 Sec. 2], tests are drawn at random, scored, and trees are grown fully,
 then pruned bottom-up. Growing for new classes goes beyond the paper.
 """
 
@@ -69,7 +69,7 @@ def score(y: Ints, right: npt.NDArray[np.bool_], rules: Rules) -> tuple[float, i
     of_class = n_entropy(np.bincount(y))
     both = n_entropy(np.bincount(2 * y + right))
     information = max(0, of_class + of_test - both)  # rounding may leave less than nothing
-    # Eq. (1): 2 I(C, T) / (H_C + H_T).
+    # Sc(C, T) = 2 I(C, T) / (H_C + H_T) [Moosmann2006 Sec. 2].
     return 2.0 * information / (of_class + of_test), information
 
 

@@ -1,7 +1,7 @@
 """Guessing fine classes in plain NumPy, sample by sample.
 
-The nearest neighbour within the coarse class is Sec. 4.3 of Ristin et al. (CVPR 2015). Ridge
-regression is fitted anew for every sample that is left out.
+The nearest neighbour within the coarse class is [Ristin2015 Sec. 4.3]. Ridge regression is fitted
+again for every sample that is left out.
 """
 
 from __future__ import annotations

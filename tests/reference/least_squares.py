@@ -18,7 +18,7 @@ Array = npt.NDArray[Any]
 
 
 def one_hot(codes: Array, n_classes: int) -> Array:
-    """Rows e_y of Eq. (13)."""
+    """Rows e_y of [Camoriano2017 Eq. 13]."""
     return np.eye(n_classes)[codes]
 
 
@@ -37,19 +37,19 @@ def weights(
     *,
     intercept: bool = True,
 ) -> Array:
-    """W = (X'X + penalty I)^-1 X'Y, Eq. (16); an example of weight w counts w times."""
+    """W = (X'X + penalty I)^-1 X'Y [Camoriano2017 Eq. 16]; weight w counts an example w times."""
     s = np.ones(len(X)) if sample_weight is None else sample_weight
     A = (X * s[:, None]).T @ X + np.diag(penalties(X.shape[1], penalty, intercept))
     return np.linalg.solve(A, (X * s[:, None]).T @ one_hot(codes, n_classes))
 
 
 def recoding_matrix(counts: Array, alpha: float) -> Array:
-    """Gamma^alpha, sec. V-B: total / count of each class, to the power of alpha."""
+    """Gamma^alpha [Camoriano2017 Sec. V-B]: total / count of each class, to the power of alpha."""
     return np.diag((counts.sum() / counts) ** alpha)
 
 
 def rebalanced_weights(X: Array, codes: Array, n_classes: int, penalty: float) -> Array:
-    """W = (X' Sigma X + penalty I)^-1 X' Sigma Y, Eq. (22)."""
+    """W = (X' Sigma X + penalty I)^-1 X' Sigma Y [Camoriano2017 Eq. 22]."""
     counts = np.bincount(codes, minlength=n_classes)
     return weights(X, codes, n_classes, penalty, len(X) / counts[codes])
 

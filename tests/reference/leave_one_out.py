@@ -38,7 +38,7 @@ def left_out_scores(
 
 
 def left_out_recoding(codes: Array, n_classes: int, sample_weight: Array, alpha: float) -> Array:
-    """The factors of sec. V-B that go with each example's scores: (total / count)^alpha."""
+    """Factors of each example's scores, (total / count)^alpha [Camoriano2017 Sec. V-B]."""
     factors = []
     for i in range(len(codes)):
         others = np.arange(len(codes)) != i

@@ -49,7 +49,7 @@ class Node:
     right: Node | None = None
 
     def sends_right(self, X: Floats) -> Mask:
-        """Eq. (6): the side of the nearest centroid; other kinds of nodes have other rules."""
+        """The side of the nearest centroid [Ristin2014 Eq. 6]; other kinds have other rules."""
         assert self.centroids is not None
         mask: Mask = np.array(self.goes_right)[nearest_centroid(X, self.centroids)]
         return mask
@@ -65,7 +65,7 @@ def entropy_term(n: int) -> int:
 
 
 def information_gain(parent: list[int], right: list[int]) -> float:
-    """Eq. (3): entropy of the node less the entropies of its children, by their sizes."""
+    """Entropy of the node less those of its children, by their sizes [Ristin2014 Eq. 3]."""
     left = [n - r for n, r in zip(parent, right, strict=True)]
 
     def n_times_entropy(counts: list[int]) -> int:
@@ -76,7 +76,7 @@ def information_gain(parent: list[int], right: list[int]) -> float:
 
 
 def centroid_of(X: Floats, rows: Ints) -> Floats:
-    """Eq. (5): the mean, kept in half precision; a single sample is itself."""
+    """The mean [Ristin2014 Eq. 5], kept in half precision; a single sample is itself."""
     mean = X[rows].sum(axis=0, dtype=np.float64) * (1.0 / len(rows))
     centroid: Floats = mean.astype(np.float32)
     return centroid if len(rows) == 1 else centroid.astype(np.float16).astype(np.float32)
@@ -88,7 +88,7 @@ def only_row(rows: Ints) -> int:
 
 
 def nearest_centroid(X: Floats, centroids: Floats) -> Ints:
-    """Eq. (2): index of the nearest centroid by |c|^2 / 2 - x.c, ties to the lowest."""
+    """Nearest centroid by |c|^2 / 2 - x.c, ties to the lowest [Ristin2014 Eq. 2]."""
     half_norms = (0.5 * (centroids.astype(np.float64) ** 2).sum(axis=1)).astype(np.float32)
     dots = (X.astype(np.float64) @ centroids.astype(np.float64).T).astype(np.float32)
     nearest: Ints = np.argmin(half_norms - dots, axis=1)
@@ -96,7 +96,10 @@ def nearest_centroid(X: Floats, centroids: Floats) -> Ints:
 
 
 def colourings(k: int, n_assignments: int, stream: Stream) -> list[list[bool]]:
-    """The e of Eq. (6): which centroids go right. The last never does, or each split came twice."""
+    """Which centroids go right, the e of [Ristin2014 Eq. 6].
+
+    The last one never does, or each split came twice.
+    """
     if 2 ** (k - 1) - 1 <= n_assignments:
         bits = list(range(1, 2 ** (k - 1)))
     else:
@@ -206,7 +209,7 @@ def leaf_of(node: Node, x: Floats) -> Node:
 
 
 def predict_proba(trees: list[Node], X: Floats, n_classes: int) -> npt.NDArray[np.float64]:
-    """Eq. (4): the mean of the leaves' class frequencies."""
+    """The mean of the leaves' class frequencies [Ristin2014 Eq. 4]."""
     out = np.zeros((len(X), n_classes))
     for i, x in enumerate(X):
         for tree in trees:

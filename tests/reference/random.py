@@ -1,4 +1,7 @@
-"""Random numbers as a function of (seed, tree, update, node, draw): twin of cpp/rng.hpp."""
+"""Random numbers as a function of seed, tree, update, node and draw.
+
+Twin of ``cpp/run/random_stream.hpp``.
+"""
 
 from __future__ import annotations
 

@@ -63,23 +63,23 @@ Level = tuple[float, Callable[[int], "int | None"]]
 
 
 def only_gain(rules: RegularisedRules) -> list[Level]:
-    """Eq. (5): all classes on one level."""
+    """All classes on one level [Ristin2015 Eq. 5]."""
     return [(1.0, lambda c: c)]
 
 
 def fine_level(rules: RegularisedRules) -> Level:
-    """U_fine of Eq. (6), and of Eq. (8) where labels were guessed: samples of finest classes."""
+    """U_fine counts samples of finest classes, which may be guesses [Ristin2015 Eq. 6, 8]."""
     return 1.0, lambda c: c if rules.is_finest(c) else None
 
 
 def joint(rules: RegularisedRules) -> list[Level]:
-    """Eq. (6): U_coarse counts the samples that have no fine label."""
+    """U_coarse counts the samples that have no fine label [Ristin2015 Eq. 6]."""
     coarse = (rules.coarse_weight, lambda c: None if rules.is_finest(c) else c)
     return [fine_level(rules), coarse]
 
 
 def hierarchical(rules: RegularisedRules) -> list[Level]:
-    """Eq. (7): U_coarse counts all samples, by their coarse classes."""
+    """U_coarse counts all samples, by their coarse classes [Ristin2015 Eq. 7]."""
     return [fine_level(rules), (rules.coarse_weight, rules.parent)]
 
 
@@ -87,7 +87,7 @@ OBJECTIVES = {"gain": only_gain, "joint": joint, "hierarchical": hierarchical}
 
 
 def level_gain(y: Ints, right: Mask, level: Level) -> float:
-    """U_set of Eq. (6), weighted: the gain of a split on one level."""
+    """The weighted gain of a split on one level, U_set of [Ristin2015 Eq. 6]."""
     weight, name = level
     names = [name(c) for c in y.tolist()]
     sides: tuple[dict[int, int], dict[int, int]] = ({}, {})
@@ -107,7 +107,7 @@ def level_gain(y: Ints, right: Mask, level: Level) -> float:
 
 
 def total_gain(y: Ints, right: Mask, rules: RegularisedRules) -> float:
-    """The gains of Eq. (6) on all levels."""
+    """The gains on all levels [Ristin2015 Eq. 6]."""
     total = 0.0
     for level in OBJECTIVES[rules.objective](rules):
         total += level_gain(y, right, level)
@@ -115,7 +115,7 @@ def total_gain(y: Ints, right: Mask, rules: RegularisedRules) -> float:
 
 
 def pooled_classes(present: list[int], rules: RegularisedRules) -> dict[int, list[int]]:
-    """Sec. 4.2: classes whose means may be compared with, and the classes of their samples."""
+    """Classes with means to compare with, and those of their samples [Ristin2015 Sec. 4.2]."""
     if rules.objective == "gain" or (rules.objective == "joint" and rules.coarse_means):
         return {c: [c] for c in present}
     pool = {c: [c] for c in present if rules.is_finest(c)}
@@ -141,7 +141,7 @@ def draw_scored(rows: Ints, rules: RegularisedRules, stream: Stream) -> Ints:
 
 
 def subsets(n: int, rules: RegularisedRules, key: int) -> list[list[int]]:
-    """Sec. 3.2: sets of means to try."""
+    """Sets of means to try [Ristin2015 Sec. 3.2]."""
     largest = min(rules.n_centroids, n)
     if sum(math.comb(n, size) for size in range(2, largest + 1)) <= rules.n_subsets:
         return [list(s) for k in range(2, largest + 1) for s in combinations(range(n), k)]
@@ -157,7 +157,7 @@ def subsets(n: int, rules: RegularisedRules, key: int) -> list[list[int]]:
 def propose_regularised(
     X: Floats, y: Ints, rows: Ints, stream: Stream, rules: Rules
 ) -> Node | None:
-    """The best assignment of the best subset of class means, by Eq. (5) or (6)."""
+    """The best assignment of the best subset of class means, by [Ristin2015 Eq. 5, 6]."""
     assert isinstance(rules, RegularisedRules)
     key, colouring_key = stream.next(), stream.next()
     present, _ = classes_at(y, rows)
@@ -234,5 +234,5 @@ class RegularisedUpdate(TreeUpdate):
         return len(node.classes)
 
     def worth(self, rows: Ints, right: Mask) -> float:
-        """Eq. (6) without the cost, which is the same for both sides of a new mean."""
+        """[Ristin2015 Eq. 6] without the cost, which is the same for both sides of a new mean."""
         return total_gain(self.y[rows], right, self.rules)

@@ -1,4 +1,4 @@
-"""From categories to subcategories: Sec. 4 of Ristin et al. (CVPR 2015) in plain NumPy.
+"""From categories to subcategories [Ristin2015 Sec. 4] in plain NumPy.
 
 Samples have a coarse class and, some of them, a fine one. The ways of learning from both, and of
 going on with more samples and finer labels, are put together from the twins of their parts.
@@ -138,7 +138,7 @@ class Model:
         )
 
     def guessed(self, X: Floats, coarse: Ints, labels: Ints) -> Ints:
-        """Sec. 4.3: the finest class of each sample, guessed among those of its coarse class."""
+        """Finest classes, guessed among those of the coarse class [Ristin2015 Sec. 4.3]."""
         finest = np.where(labels == MISSING, coarse, labels)
         if self.method.guess is None:
             return finest
@@ -246,7 +246,7 @@ class Model:
 def stacked_features(
     X: Floats, coarse: Ints, fine: Ints, settings: Settings, scale: float
 ) -> npt.NDArray[np.float64]:
-    """Sec. 4: features with the probabilities of a forest of coarse classes beside them.
+    """Features, then the probabilities of a forest of coarse classes [Ristin2015 Sec. 4.1].
 
     The forest is trained on samples without a fine label, or on all if there are none.
     """

@@ -1,7 +1,7 @@
-"""The SVM forest of the report on incremental random forests (sec. 2.1.1) in plain NumPy.
+"""The SVM forest [GuoReport Sec. 2.1.1] in plain NumPy.
 
-The SVMs are trained as in Hsieh et al. (ICML 2008), algorithm 3, for the hinge loss, in double
-precision. The core adds up in single precision: weights agree closely, not to the last bit.
+The SVMs are trained as in [Hsieh2008 Alg. 3], for the hinge loss, in double precision. The core
+adds up in single precision: weights agree closely, not to the last bit.
 """
 
 from __future__ import annotations

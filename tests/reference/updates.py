@@ -1,4 +1,4 @@
-"""Growing a trained forest: Sec. 4 of Ristin et al. (CVPR 2014) in plain NumPy.
+"""Growing a trained forest [Ristin2014 Sec. 4] in plain NumPy.
 
 ULS, IGT, RTST (and the report's RTSTQ) and RUST, forgetting, and letting samples go while their
 counts stay. All but RUST work with any kind of split. The core makes the identical forest on
@@ -94,7 +94,7 @@ def quality(node: Node) -> float:
 
 
 WEIGHTS: dict[str, Callable[[Node], float]] = {
-    "size": lambda node: 1.0 / (sum(1 for _ in with_keys(node, 0)) + 1),  # Eq. (7)
+    "size": lambda node: 1.0 / (sum(1 for _ in with_keys(node, 0)) + 1),  # [Ristin2014 Eq. 7]
     "uniform": lambda node: 1.0,
     "quality": lambda node: 1.0 / quality(node) if quality(node) > 0 else 0.0,
 }
@@ -199,7 +199,7 @@ class TreeUpdate:
         self.shrunk.add(id(node))
 
     def reuse(self, node: Node, key: int, arrivals: Ints, batch: set[int]) -> Ints | None:
-        """RUST at one node, Eq. (8): the stored rows whose side changes, None if it was cut."""
+        """RUST at one node [Ristin2014 Eq. 8]: rows that change sides, None if it was cut."""
         new, n_seen = self.offered(node, arrivals, batch)
         places = self.reservoir(node, list(new), n_seen, Stream(derive(key, RESERVOIR)))
         if all(place is None for place in places):
@@ -271,7 +271,7 @@ class TreeUpdate:
         return score(True) > score(False)
 
     def worth(self, rows: Ints, right: Mask) -> float:
-        """Eq. (3), n times and up to what does not depend on the sides."""
+        """[Ristin2014 Eq. 3], n times and up to what does not depend on the sides."""
         total = 0
         for side in (False, True):
             counts = np.unique(self.y[rows[right == side]], return_counts=True)[1].tolist()

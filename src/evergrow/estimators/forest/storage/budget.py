@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evergrow import _core
+from evergrow.foundation.errors import InvalidInputError
 
 _MIB = 1 << 20
 
@@ -158,7 +159,7 @@ def budget_for(
     if limit is None:
         return MemoryBudget()
     if limit < demand.least:
-        raise ValueError(
+        raise InvalidInputError(
             f"memory_limit must be at least {-(-demand.least // _MIB)}MiB for {demand.n_rows} "
             f"samples of {demand.n_classes} classes in {demand.n_threads} threads, got "
             f"{_in_mib(limit)}; fewer threads (n_jobs) need less"
