@@ -7,7 +7,6 @@ import os
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from evergrow.research.papers.cvpr2015.contenders import CONTENDERS
 
 from benchmarks.__main__ import main
 from benchmarks.data import mixture
@@ -17,6 +16,7 @@ from benchmarks.linear.rejection import novelties
 from benchmarks.measure import call_in_child
 from benchmarks.subcategory import answers, refined_and_refitted
 from evergrow.research import mixture as dataset
+from evergrow.research.papers.cvpr2015.learners import LEARNERS
 from evergrow.research.papers.cvpr2015.levels import TwoLevels, draw
 
 
@@ -67,7 +67,7 @@ def test_unknown_classes_are_not_among_those_learnt() -> None:
 
 def test_answers_that_back_off_are_right_more_often_and_fine_less_often(levels: TwoLevels) -> None:
     shown = draw(levels, 0, 0.5, 0.5)
-    model = CONTENDERS["ridge-h"].make(5, 0, 1).fit(shown.X, shown.labels)
+    model = LEARNERS["ridge-h"].make(5, 0, 1).fit(shown.X, shown.labels)
     right, fine = answers(model, levels, 0.0)
     assert (right, fine) == (np.mean(model.predict(levels.X_test) == levels.fine_test), 1.0)
     more_right, less_fine = answers(model, levels, 0.6)

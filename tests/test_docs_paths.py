@@ -34,7 +34,7 @@ def is_path(name: str) -> bool:
 
 def found(name: str) -> list[Path]:
     """The files or folders of this name, from the root or from any folder of the package."""
-    if (ROOT / name).exists() or Path(name).parts[0] in TOP:
+    if (ROOT / name).exists() or name.split("/", maxsplit=1)[0] in TOP:
         return [path for path in (ROOT / name,) if path.exists()]
     folder = ROOT / "cpp" if name.endswith("pp") else PACKAGE
     return [*folder.rglob(name), *folder.rglob(f"{name}.py")]
@@ -45,16 +45,18 @@ def wrong_paths(text: str) -> list[str]:
     return [path for path in paths if path not in MADE and not found(path)]
 
 
-def is_in(content: str, name: str) -> bool:
-    return all(re.search(rf"\b{part}\b", content) for part in re.split(r"::|\.", name))
-
-
 def wrong_names(text: str) -> list[str]:
-    wrong = []
-    for names, path in LOCATED.findall(text):
-        content = "".join(file.read_text(encoding="utf-8") for file in found(path))
-        wrong += [f"{name} in {path}" for name in CODE.findall(names) if not is_in(content, name)]
-    return wrong
+    return [
+        f"{name} in {path}"
+        for names, path in LOCATED.findall(text)
+        for name in CODE.findall(names)
+        if not is_defined(name, path)
+    ]
+
+
+def is_defined(name: str, path: str) -> bool:
+    content = "".join(file.read_text("utf-8") for file in found(path) if file.is_file())
+    return all(re.search(rf"\b{part}\b", content) for part in re.split(r"::|\.", name))
 
 
 def paper_keys() -> set[str]:

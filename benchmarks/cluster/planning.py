@@ -78,7 +78,7 @@ def _compare(
     spec, rows, figures = ESTIMATORS[name], [], []
     for label, work, X, y in cases:
         trial = run_trial(spec, work)
-        planned = trial.cost(work).total
+        planned = trial.scaled_cost(work).total
         measured, model = _measure(spec, work, X, y)
         rows.append((label, planned, measured, planned / measured))
         off = max(planned / measured, measured / planned)

@@ -239,9 +239,7 @@ void bind_inputs(nb::module_& m, nb::class_<Samples>& samples) {
                 "standardizer"_a);
 }
 
-}  // namespace
-
-void bind_samples(nb::module_& m) {
+void bind_standardizer(nb::module_& m) {
     nb::class_<Standardizer>(m, "Standardizer")
         .def(
             "__init__",
@@ -249,27 +247,10 @@ void bind_samples(nb::module_& m) {
                 new (self) Standardizer(make_standardizer(mean, scale));
             },
             "mean"_a, "scale"_a);
+}
 
-    nb::class_<Samples> samples(m, "Samples");
-    samples
-        .def(
-            "__init__",
-            [](Samples* self, std::size_t n_features, bool half,
-               const std::optional<std::string>& path) {
-                std::shared_ptr<PageSource> source;
-                if (path) source = std::make_shared<MappedFile>(*path);
-                new (self) Samples(n_features, half ? Precision::kFloat16 : Precision::kFloat32,
-                                   std::move(source));
-            },
-            "n_features"_a, "half"_a = false, "path"_a = nb::none())
-        .def("__len__", &Samples::size)
-        .def("copy", [](const Samples& self) { return std::make_shared<Samples>(self); })
-        .def(
-            "add", [](Samples& self, std::size_t n) { return to_numpy(self.add(n)); }, "n"_a)
-        .def("remove", &remove, "numbers"_a)
-        .def("rename_classes", &Samples::rename_classes, "columns"_a)
-        .def("set_classes", &set_classes, "numbers"_a, "classes"_a)
-        .def("take", &take, "numbers"_a)
+void bind_properties(nb::class_<Samples>& samples) {
+    samples.def("__len__", &Samples::size)
         .def_prop_ro("half",
                      [](const Samples& self) { return self.precision() == Precision::kFloat16; })
         .def_prop_ro("n_features", &Samples::n_features)
@@ -279,7 +260,6 @@ void bind_samples(nb::module_& m) {
                          return file ? std::optional<std::string>(file->path()) : std::nullopt;
                      })
         .def_prop_ro("problem", &problem_of)
-        .def("claim", &claim)
         .def_prop_ro("n_removed", &Samples::n_removed)
         .def_prop_ro("nbytes", &Samples::n_bytes)
         .def_prop_ro("own_nbytes", &Samples::n_own_bytes)
@@ -294,6 +274,33 @@ void bind_samples(nb::module_& m) {
         .def_prop_ro(
             "ids", [](const Samples& self) { return to_numpy(all_ids(self)); },
             nb::rv_policy::automatic);
+}
+
+}  // namespace
+
+void bind_samples(nb::module_& m) {
+    bind_standardizer(m);
+    nb::class_<Samples> samples(m, "Samples");
+    samples
+        .def(
+            "__init__",
+            [](Samples* self, std::size_t n_features, bool half,
+               const std::optional<std::string>& path) {
+                std::shared_ptr<PageSource> source;
+                if (path) source = std::make_shared<MappedFile>(*path);
+                new (self) Samples(n_features, half ? Precision::kFloat16 : Precision::kFloat32,
+                                   std::move(source));
+            },
+            "n_features"_a, "half"_a = false, "path"_a = nb::none())
+        .def("copy", [](const Samples& self) { return std::make_shared<Samples>(self); })
+        .def(
+            "add", [](Samples& self, std::size_t n) { return to_numpy(self.add(n)); }, "n"_a)
+        .def("remove", &remove, "numbers"_a)
+        .def("rename_classes", &Samples::rename_classes, "columns"_a)
+        .def("set_classes", &set_classes, "numbers"_a, "classes"_a)
+        .def("take", &take, "numbers"_a)
+        .def("claim", &claim);
+    bind_properties(samples);
     bind_inputs<float>(m, samples);
     bind_inputs<double>(m, samples);
     bind_stored<float>(m, samples);

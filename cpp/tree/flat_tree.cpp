@@ -149,6 +149,31 @@ void read_split(const FlatTree& flat, std::size_t from, Split& split) {
             flat.centroid_class[j], flat.centroid_source[j], flat.half_norm[j], flat.side[j], {}});
 }
 
+void flatten_leaf(const Tree& tree, const Node& node, std::size_t i, FlatTree& flat) {
+    flat.count_begin[i] = number(flat.count.size());
+    flat.count_size[i] = node.count_size;
+    for (std::size_t j = 0; j < as_index(node.count_size); ++j) {
+        flat.count_class.push_back(tree.count(node, j).class_id);
+        flat.count.push_back(tree.count(node, j).count);
+    }
+    flat.row_begin[i] = number(flat.rows.size());
+    flat.row_size[i] = node.row_size;
+    for (std::size_t j = 0; j < as_index(node.row_size); ++j)
+        flat.rows.push_back(tree.row(node, j));
+}
+
+void flatten_split(const Tree& tree, const Node& node, std::size_t i, FlatTree& flat) {
+    flat.centroid_begin[i] = number(flat.centroid_class.size());
+    flat.centroid_size[i] = node.centroid_size;
+    for (std::size_t j = 0; j < as_index(node.centroid_size); ++j) {
+        const Centroid& centroid = tree.centroid(node, j);
+        flat.centroid_class.push_back(centroid.class_id);
+        flat.centroid_source.push_back(centroid.source);
+        flat.half_norm.push_back(centroid.offset);
+        flat.side.push_back(centroid.side);
+    }
+}
+
 }  // namespace
 
 FlatTree flatten(const Tree& tree) {
@@ -160,39 +185,22 @@ FlatTree flatten(const Tree& tree) {
         v->assign(n, 0);
     std::vector<std::int32_t> pending{kRoot};
     while (!pending.empty()) {
-        const auto i = static_cast<std::size_t>(pending.back());
+        const std::size_t i = as_index(pending.back());
         const Node& node = source.node(pending.back());
         pending.pop_back();
         flat.left[i] = node.left;
         if (node.is_leaf()) {
-            flat.count_begin[i] = number(flat.count.size());
-            flat.count_size[i] = node.count_size;
-            for (std::size_t j = 0; j < static_cast<std::size_t>(node.count_size); ++j) {
-                flat.count_class.push_back(source.count(node, j).class_id);
-                flat.count.push_back(source.count(node, j).count);
-            }
-            flat.row_begin[i] = number(flat.rows.size());
-            flat.row_size[i] = node.row_size;
-            for (std::size_t j = 0; j < static_cast<std::size_t>(node.row_size); ++j)
-                flat.rows.push_back(source.row(node, j));
+            flatten_leaf(source, node, i, flat);
             continue;
         }
-        flat.centroid_begin[i] = number(flat.centroid_class.size());
-        flat.centroid_size[i] = node.centroid_size;
-        for (std::size_t j = 0; j < static_cast<std::size_t>(node.centroid_size); ++j) {
-            const Centroid& centroid = source.centroid(node, j);
-            flat.centroid_class.push_back(centroid.class_id);
-            flat.centroid_source.push_back(centroid.source);
-            flat.half_norm.push_back(centroid.offset);
-            flat.side.push_back(centroid.side);
-        }
+        flatten_split(source, node, i, flat);
         pending.push_back(node.left + 1);
         pending.push_back(node.left);
     }
     // Children come after their parent, so this order handles children first.
     for (std::size_t i = n; i-- > 0;) {
         if (flat.left[i] == kLeaf) continue;
-        const auto child = static_cast<std::size_t>(flat.left[i]);
+        const std::size_t child = as_index(flat.left[i]);
         flat.row_begin[i] = flat.row_begin[child];
         flat.row_size[i] = flat.row_size[child] + flat.row_size[child + 1];
     }

@@ -8,7 +8,7 @@ import pytest
 import evergrow
 from evergrow import Embedder, NCMClassifier, RaggedArray, RLSClassifier
 from evergrow.foundation.errors import ImageError, ShardError
-from evergrow.storage.shards import row_parts
+from evergrow.storage.shards import parts
 from evergrow.vision import BagOfWords, KMeansCodebook
 
 
@@ -37,7 +37,7 @@ def test_sums_over_shards_give_the_model_of_one_pass(engine, rows, shards, make)
 
 
 def test_rows_in_memory_are_shared_and_summed_by_ranges(engine, rows, monkeypatch):
-    monkeypatch.setattr(row_parts, "_PART_BYTES", 1)
+    monkeypatch.setattr(parts, "_PART_BYTES", 1)
     X, y = rows
     before = engine.n_bytes
     model = RLSClassifier(regularization=1.0, recoding=0.0).fit(X, y)

@@ -106,13 +106,13 @@ def edit_model(
     if not Path(path).exists():
         raise click.ClickException(f"there is no model file {click.format_filename(path)!r}")
 
-    def say_waiting() -> None:
+    def on_wait() -> None:
         name = click.format_filename(target)
         click.echo(f"Waiting for another command that changes {name!r}.", err=True)
 
     if is_workspace(path):
         raise click.ClickException(_folder_message(path))
-    with locked(target, say_waiting):
+    with locked(target, on_wait):
         before = _stamp(target)
         model = _checked_classifier(path)
         settings = {name: getattr(model, name) for name in _TEMPORARY_PARAMETERS}

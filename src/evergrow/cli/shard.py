@@ -141,15 +141,13 @@ def _append_images(
 
     embedder = Embedder(network, n_jobs=jobs, verbose=verbose)
     say = partial(_say_waiting, folder)
-    return shard_images(
-        folder, source, embedder=embedder, verbose=verbose, say_waiting=say, **options
-    )
+    return shard_images(folder, source, embedder=embedder, verbose=verbose, on_wait=say, **options)
 
 
 def _append_table(folder: str, source: str, **options: Any) -> Sharded:
     from evergrow.storage.shards.importers import shard_table
 
-    return shard_table(folder, source, say_waiting=partial(_say_waiting, folder), **options)
+    return shard_table(folder, source, on_wait=partial(_say_waiting, folder), **options)
 
 
 def _say_waiting(folder: str) -> None:

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 
 @contextmanager
-def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file for writing that replaces the target when the block ends without an error.
 
     The content goes to a temporary file in the same folder, is synced to disk and renamed. If

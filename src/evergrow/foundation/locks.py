@@ -1,13 +1,54 @@
-"""Locks between processes, as lock files."""
+"""Locks: between threads that change one estimator or file, and between processes.
+
+``exclusive`` and ``file_lock`` work within a process; ``locked`` and :class:`FileLock` use lock
+files.
+"""
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
+import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar, cast
+
+# One lock per estimator that was ever trained.
+_estimator_locks: weakref.WeakKeyDictionary[Any, threading.RLock] = weakref.WeakKeyDictionary()
+_path_locks: dict[str, threading.RLock] = {}
+_registry_lock = threading.Lock()
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def exclusive(method: Method) -> Method:
+    """Make calls that change the same estimator wait for each other; readers never wait."""
+
+    @functools.wraps(method)
+    def locked(self: Any, *args: Any, **options: Any) -> Any:
+        with _registry_lock:
+            lock = _estimator_locks.setdefault(self, threading.RLock())
+        with lock:
+            return method(self, *args, **options)
+
+    return cast(Method, locked)
+
+
+@contextmanager
+def file_lock(path: str | None) -> Iterator[None]:
+    """Hold the lock of a file within this process; without a path there is nothing to lock."""
+    if path is None:
+        yield
+        return
+    with _registry_lock:
+        lock = _path_locks.setdefault(path, threading.RLock())
+    with lock:
+        yield
+
 
 # Polling interval where the system cannot wait for a lock.
 _POLL_SECONDS = 0.1
@@ -92,7 +133,7 @@ def _remove(file: Path) -> None:
         return
 
 
-class HeldLock:
+class FileLock:
     """A lock that a process holds until it releases it; others fail instead of waiting.
 
     Parameters
@@ -127,7 +168,7 @@ class HeldLock:
 
 
 def is_held(file: str | os.PathLike[str]) -> bool:
-    """Whether a process holds the lock of a file through :class:`HeldLock`."""
+    """Whether a process holds the lock of a file through :class:`FileLock`."""
     try:
         descriptor = os.open(file, os.O_RDONLY)
     except OSError:

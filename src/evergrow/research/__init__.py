@@ -1,7 +1,7 @@
 """Data sets, the class-incremental protocol, the experiments of the papers, comparisons.
 
 ``datasets`` reads, downloads and generates data sets. ``streams`` is the protocol as data: which
-classes come when, learners that follow, and what is measured. ``experiments`` is the frame of an
+classes arrive when, learners on a stream, and what is measured. ``experiments`` is the frame of an
 experiment: its data, runs, table, figure, verdict and page. ``papers`` has one module per table or
 figure of the five papers, and of our own guide. ``comparison`` measures many learners on a user's
 features and recommends one.

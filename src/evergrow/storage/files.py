@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
-from evergrow.foundation.atomic import written_whole
+from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 
 __all__ = ["FORMAT_VERSION", "read_model", "write_model"]
@@ -49,7 +49,7 @@ _DTYPE_NAMES = {
 
 def write_model(path: str | os.PathLike[str], header: Mapping[str, Any], tensors: Tensors) -> None:
     """Write a model file so that at every moment the old or the new one is there whole."""
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         _write_content(file, header, tensors)
 
 

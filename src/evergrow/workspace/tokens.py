@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from evergrow.foundation.atomic import written_whole
+from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError, WorkspaceError
 from evergrow.foundation.locks import locked
 from evergrow.workspace.errors import ConflictError, NewerWorkspaceError
@@ -209,7 +209,7 @@ class Tokens:
 
     def _write(self, records: tuple[TokenRecord, ...]) -> None:
         content = {"format": _FORMAT, "tokens": [asdict(record) for record in records]}
-        with written_whole(self._path) as file:
+        with atomic_write(self._path) as file:
             os.chmod(file.name, 0o600)
             file.write((json.dumps(content, indent=2) + "\n").encode())
         self._refresh()

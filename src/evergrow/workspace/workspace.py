@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Self
 
-from evergrow.foundation.locks import HeldLock
+from evergrow.foundation.locks import FileLock
 from evergrow.foundation.progress import progress_bar
 from evergrow.vision.embedding import Embedder
 from evergrow.workspace.changes import classes as class_changes
@@ -61,7 +61,7 @@ class Workspace(WorkspaceReader):
     [('mug', 1), ('pen', 1)]
     """
 
-    def __init__(self, store: Store, lock: HeldLock | None) -> None:
+    def __init__(self, store: Store, lock: FileLock | None) -> None:
         super().__init__(store)
         self._lock = lock
         self._writer = Writer(store, self._model)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evergrow.distributed.planning import planner
+from evergrow.distributed.planning.schedule import Cost
 from evergrow.distributed.planning.trial import Trial
 from evergrow.distributed.planning.workload import EstimatorSpec, Workload
 
@@ -13,9 +14,8 @@ IMAGE_SECONDS = 0.012
 
 
 def known_trial(spec: EstimatorSpec, work: Workload, verbose: int = 0) -> Trial:
-    """A trial that took 0.1 s per tree, or a microsecond per row."""
-    unit = 0.1 if spec.has_trees else 1e-6
-    return Trial(spec, TRIAL_WORK, unit, 0.01, tree_bytes=1e6)
+    """A trial that took 0.1 s for one tree or for all rows, and 0.01 s once."""
+    return Trial(spec, TRIAL_WORK, Cost(0.1, 0.01), tree_bytes=1e6)
 
 
 @pytest.fixture

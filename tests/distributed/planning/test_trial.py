@@ -8,27 +8,28 @@ import numpy as np
 import pytest
 
 from evergrow.distributed.planning import trial as module
+from evergrow.distributed.planning.schedule import Cost
 from evergrow.distributed.planning.trial import Trial, generate, measure_images, run_trial
 from evergrow.distributed.planning.workload import ESTIMATORS, Workload
 
-RAN = Workload(1000, 100, 25, trees=1, min_samples_leaf=10)
+RAN = Workload(1000, 112, 25, trees=1, min_samples_leaf=10)
 
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fast rather than exact."""
     monkeypatch.setattr(module, "_MOST_REPEATS", 1)
-    monkeypatch.setattr(module, "_FIRST_ROWS", dict.fromkeys(module._FIRST_ROWS, 500))
+    monkeypatch.setattr(module, "_FIRST_ROWS", 500)
+    monkeypatch.setattr(module, "_FEWEST_SUMMED", 500)
     monkeypatch.setattr(module, "_SECONDS", 0.01)
 
 
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))
 def test_every_estimator_can_be_tried(name: str) -> None:
-    work = Workload(800, 16, 10, trees=2)
-    trial = run_trial(ESTIMATORS[name], work)
-    assert trial.work == replace(work, trees=1)
-    assert trial.unit_seconds > 0
-    assert trial.once_seconds >= 0
+    trial = run_trial(ESTIMATORS[name], Workload(100_000, 16, 10, trees=2))
+    assert 50 <= trial.work.rows < 100_000
+    assert trial.cost.shared > 0
+    assert trial.cost.once >= 0
     assert (trial.tree_bytes > 0) == (ESTIMATORS[name].kind == "forest")
 
 
@@ -47,58 +48,65 @@ def test_large_leaves_are_made_smaller_so_that_the_trial_has_nodes() -> None:
 @pytest.mark.parametrize("rows", [1, 2, 60])
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))
 def test_data_of_a_few_rows_can_be_tried(name: str, rows: int) -> None:
-    assert run_trial(ESTIMATORS[name], Workload(rows, 1, 1)).unit_seconds > 0
+    assert run_trial(ESTIMATORS[name], Workload(rows, 1, 1)).cost.shared > 0
 
 
 @pytest.mark.parametrize(
     ("name", "more", "factor"),
     [
-        ("ncm_forest", {"classes": 100}, 2),
-        ("ncm_forest", {"features": 200}, 2),
-        ("axis", {"features": 400}, 2),
-        ("linear", {"features": 400}, 8),
-        ("svm", {"features": 200}, 2),
+        ("ncm_forest", {"classes": 25 * 16}, 2),
+        ("ncm_forest", {"features": 224}, 2),
+        ("axis", {"features": 448}, 2),
+        ("linear", {"features": 448}, 8),
+        ("svm", {"features": 224}, 2),
         ("svm", {"trees": 3}, 3),
         ("means", {"rows": 3000}, 3),
-        ("means", {"features": 200}, 2),
-        ("least_squares", {"features": 200}, 4),
-        ("erc", {"features": 400}, 2),
+        ("means", {"features": 224}, 2),
+        ("least_squares", {"features": 224}, 4),
+        ("erc", {"features": 448}, 2),
         # A hundred leaves have log2(100) levels, ten thousand twice as many.
         ("ncm_forest", {"rows": 100_000}, 200),
     ],
     ids=str,
 )
 def test_shared_work_grows_by_known_powers(name: str, more: dict[str, int], factor: float) -> None:
-    trial = Trial(ESTIMATORS[name], RAN, unit_seconds=1.0, once_seconds=0.0)
-    grown = trial.cost(replace(RAN, **more)).shared
-    assert grown == pytest.approx(factor * trial.cost(RAN).shared)
+    trial = Trial(ESTIMATORS[name], RAN, Cost(shared=1.0, once=0.0))
+    grown = trial.scaled_cost(replace(RAN, **more)).shared
+    assert grown == pytest.approx(factor * trial.scaled_cost(RAN).shared)
 
 
-def test_solving_grows_with_the_cube_of_features_and_not_with_rows() -> None:
-    trial = Trial(ESTIMATORS["least_squares"], RAN, unit_seconds=0.0, once_seconds=1.0)
-    assert trial.cost(replace(RAN, features=200, rows=10**6)).once == pytest.approx(8)
+def test_solving_grows_with_features_and_classes_and_not_with_rows() -> None:
+    trial = Trial(ESTIMATORS["least_squares"], RAN, Cost(shared=0.0, once=1.0))
+    assert trial.scaled_cost(replace(RAN, rows=10**6)).once == 1
+    larger = replace(RAN, features=224, classes=50)
+    assert trial.scaled_cost(larger).once == pytest.approx(8)
 
 
 def test_preparing_rows_of_a_forest_is_done_once_for_all_trees() -> None:
-    trial = Trial(ESTIMATORS["axis"], RAN, unit_seconds=0.0, once_seconds=1.0)
-    assert trial.cost(replace(RAN, rows=2000, trees=50)).once == pytest.approx(2)
+    trial = Trial(ESTIMATORS["axis"], RAN, Cost(shared=0.0, once=1.0))
+    assert trial.scaled_cost(replace(RAN, rows=2000, trees=50)).once == pytest.approx(2)
 
 
 def test_trees_grow_with_their_leaves() -> None:
-    trial = Trial(ESTIMATORS["axis"], RAN, 1.0, 0.0, tree_bytes=1000.0)
+    trial = Trial(ESTIMATORS["axis"], RAN, Cost(1.0, 0.0), tree_bytes=1000.0)
     assert trial.scaled_tree_bytes(replace(RAN, rows=2000)) == 4 * 2000 + 2 * 1000
     assert trial.scaled_tree_bytes(replace(RAN, min_samples_leaf=20)) == 4 * 1000 + 500
 
 
 @pytest.mark.parametrize(
-    ("seconds", "unit", "once"),
-    [((1.0, 2.0), 0.5, 0.5), ((1.0, 3.0), 1.0, 0.0), ((1, 4), 4 / 3, 0)],
+    ("short", "long", "expected"),
+    [
+        (1.0, 2.0, (0.5, 0.5)),
+        (1.0, 3.0, (1.0, 0.0)),
+        (1.0, 4.5, (1.5, 0.0)),
+        (1, 0.9, (0.003, 0.891)),
+    ],
 )
 def test_two_runs_tell_shared_work_from_work_that_is_done_once(
-    seconds: tuple[float, float], unit: float, once: float
+    short: float, long: float, expected: tuple[float, float]
 ) -> None:
-    found = module._split(ESTIMATORS["axis"], RAN, (1, seconds[0]), (3, seconds[1]))
-    assert (found.unit_seconds, found.once_seconds) == (pytest.approx(unit), pytest.approx(once))
+    found = module._split(short, long, 3)
+    assert (found.shared, found.once) == pytest.approx(expected)
 
 
 def test_trees_of_eight_times_the_rows_are_as_large_as_planned(

@@ -178,7 +178,7 @@ def test_a_metric_that_is_trained_meanwhile_transforms_as_before(
 
         return call
 
-    for name in ("checked_rows", "check_parameters"):
+    for name in ("validate_rows", "check_parameters"):
         monkeypatch.setattr(
             f"evergrow.estimators.means.ncm_metric.{name}", meanwhile(getattr(module, name))
         )

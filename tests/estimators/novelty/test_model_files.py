@@ -204,7 +204,7 @@ def test_parameters_that_do_not_fit_the_model_leave_the_old_file(
 def with_fixed_calibration() -> tuple[RejectingClassifier, Calibration]:
     model = rejecting().fit(*cones(60, range(4)))
     fixed = Calibration(np.full(4, 0.5), np.full(4, 0.1), np.arange(30.0) / 10, np.ones(30))
-    model._become(replace(model._fitted, fixed=fixed), None)
+    model._set_fitted(replace(model._fitted, fixed=fixed), None)
     return model, fixed
 
 

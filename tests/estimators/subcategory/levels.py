@@ -1,13 +1,16 @@
-"""Small data of two levels that the tests of subcategories share."""
+"""Small data with coarse and fine classes that the tests share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
 from evergrow import SubcategoryForestClassifier
+from evergrow.estimators.subcategory.methods import METHODS
 
 N_FEATURES = 5
 
@@ -15,6 +18,12 @@ Array = np.ndarray[Any, Any]
 
 # Fine classes 0..11, four coarse classes of three each.
 HIERARCHY = {f: f // 3 for f in range(12)}
+
+UPDATABLE = [name for name, method in METHODS.items() if not method.is_stacked]
+REFINABLE = [name for name in UPDATABLE if METHODS[name].can_refine]
+every_method = pytest.mark.parametrize("method", METHODS)
+updatable = pytest.mark.parametrize("method", UPDATABLE)
+refinable = pytest.mark.parametrize("method", REFINABLE)
 
 _RANDOM = np.random.default_rng(7)
 _COARSE_CENTRES = 8 * _RANDOM.normal(size=(4, N_FEATURES))
@@ -76,3 +85,32 @@ def check_consistent(forest: Any) -> None:
     for tree in range(len(fitted.forest.forest)):
         np.testing.assert_array_equal(leaf_counts(forest, tree), stored)
     assert np.isin(fitted.unconfirmed.ids, fitted.forest.stored_ids).all()
+
+
+@dataclass
+class Kinds:
+    """Samples, what is known of them, and the truth."""
+
+    X: Array
+    coarse: Array
+    fine: Array
+    parents: Array
+    truth: Array
+
+    @property
+    def labels(self) -> tuple[Array, Array, Array]:
+        return self.coarse, self.fine, self.parents
+
+
+def kinds(
+    n: int = 240, d: int = 6, *, noise: float = 1.0, known: float = 0.4, seed: int = 0
+) -> Kinds:
+    """Three coarse classes of 3, 2 and 1 fine ones; the fine class of most samples is missing."""
+    parents = np.array([0, 0, 0, 1, 1, 2])
+    random = np.random.default_rng(seed)
+    centres = 3 * random.normal(size=(3, d))[parents] + 1.5 * random.normal(size=(6, d))
+    truth = np.arange(n) % 6
+    X = centres[truth] + noise * random.normal(size=(n, d))
+    # Two of each class at the least.
+    fine = np.where((random.random(n) < known) | (np.arange(n) < 12), truth, -1).astype(np.int32)
+    return Kinds(X, parents[truth], fine, parents, truth)

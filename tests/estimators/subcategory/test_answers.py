@@ -16,8 +16,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evergrow
 from evergrow import SubcategoryForestClassifier
-from evergrow.estimators.subcategory.methods import METHODS
-from tests.estimators.subcategory.levels import Array, coarse_only, hidden, samples, small
+from tests.estimators.subcategory.levels import (
+    Array,
+    coarse_only,
+    every_method,
+    hidden,
+    samples,
+    small,
+)
 
 _FLAT = "it gives flat labels, which do not say what belongs to what"
 _NAMED = "partial_fit takes a hierarchy where others take classes"
@@ -120,7 +126,7 @@ def test_strings_and_numbers_in_one_answer_are_objects() -> None:
     assert forest.predict(X).dtype == np.int64
 
 
-@pytest.mark.parametrize("method", METHODS)
+@every_method
 def test_blocks_of_rows_make_no_difference(method: str) -> None:
     X, Y = samples(200)
     forest = small(method).fit(X, hidden(Y))
@@ -180,20 +186,26 @@ def test_the_score_counts_coarse_classes_that_are_their_own_finest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "message"),
+    ("call", "options", "message"),
     [
-        ({"back_off": 1.5}, r"back_off must be None or a float in \[0, 1\], got 1.5"),
-        ({"back_off": "much"}, "back_off must be None or a float"),
+        (
+            "predict_levels",
+            {"back_off": 1.5},
+            r"back_off must be None or a float in \[0, 1\], got 1",
+        ),
+        ("predict_levels", {"back_off": "much"}, "back_off must be None or a float"),
+        (
+            "predict_proba",
+            {"level": "top"},
+            r"level must be one of \['coarse', 'fine'\], got 'top'",
+        ),
     ],
 )
-def test_a_wrong_back_off_is_refused(fitted: Any, tested: Any, option: Any, message: str) -> None:
+def test_wrong_options_of_predictions_are_refused(
+    fitted: Any, tested: Any, call: str, options: Any, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
-        fitted.predict_levels(tested[0], **option)
-
-
-def test_a_wrong_level_is_refused(fitted: Any, tested: Any) -> None:
-    with pytest.raises(ValueError, match=r"level must be one of \['coarse', 'fine'\], got 'top'"):
-        fitted.predict_proba(tested[0], level="top")
+        getattr(fitted, call)(tested[0], **options)
 
 
 @pytest.mark.parametrize(
@@ -283,7 +295,7 @@ def test_labels_with_none_are_cross_validated_without_strata() -> None:
 )
 def test_wrappers_of_one_label_per_sample_refuse_it_by_name(wrapper: Any) -> None:
     X, Y = samples(60)
-    with pytest.raises(ValueError, match=r"one label of each .*SubcategoryForestClassifier"):
+    with pytest.raises(ValueError, match=r"(one|single) label .*SubcategoryForestClassifier"):
         wrapper.fit(X, Y[:, 1])
 
 

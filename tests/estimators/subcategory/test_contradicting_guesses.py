@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import evergrow
-from tests.estimators.subcategory.levels import check_consistent, hidden, samples, small
+from tests.estimators.subcategory.levels import (
+    check_consistent,
+    hidden,
+    samples,
+    small,
+    stored_counts,
+)
 
 contradicting = pytest.mark.parametrize("guess", ["nn-unconstrained", "forest"])
 
@@ -53,3 +59,35 @@ def test_several_guesses_of_other_coarse_classes_are_put_right_at_once(guess: st
     places = [stored.ids.tolist().index(number) for number in wrong.tolist()]
     names = [forest._fitted.tree.names[c] for c in stored.classes[places].tolist()]
     assert names == Y[wrong, 1].tolist()
+
+
+def stray() -> tuple[Any, Any, Any]:
+    """Samples, and a last one that lies among others of another coarse class."""
+    X, Y = samples(100, range(6))
+    there = X[Y[:, 1] == 4].mean(axis=0)
+    return np.vstack([X, there]), np.vstack([Y, [0, -1]]), there
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_guess_that_contradicts_the_coarse_class_can_be_put_right(at_once: bool) -> None:
+    X, Y, there = stray()
+    forest = small(guess="nn-unconstrained").fit(X[:100], Y[:100])
+    if at_once:
+        forest.fit(X, Y)
+    else:
+        forest.partial_fit(X[100:], Y[100:])
+    assert [found.tolist() for found in forest.guesses()] == [[100], [4]]
+    with pytest.raises(ValueError, match="the fine class 4 belongs to two coarse classes, 1, 0"):
+        forest.refine([100], [4])
+    forest.refine([100], [2])
+    check_consistent(forest)
+    assert len(forest.guesses()[0]) == 0
+    assert stored_counts(forest)[forest._fitted.tree.names.index(2)] > 0
+    assert forest.predict([there]) == [4]
+
+
+def test_a_guess_that_contradicts_the_coarse_class_may_be_thrown_away() -> None:
+    X, Y, _ = stray()
+    forest = small(guess="nn-discard").fit(X, Y)
+    assert len(forest.guesses()[0]) == 0
+    assert forest._fitted.unconfirmed.ids.tolist() == [100]

@@ -1,4 +1,4 @@
-"""Forests of coarse and fine classes that are trained, extended, refined and made to forget."""
+"""Forests of coarse and fine classes that are trained, updated and refined."""
 
 from __future__ import annotations
 
@@ -12,25 +12,22 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 import evergrow
-from evergrow import IGT, SubcategoryForestClassifier
+from evergrow import IGT
 from evergrow.estimators import RidgeGuesser
-from evergrow.estimators.subcategory.methods import METHODS
 from tests.budget import budget
 from tests.estimators.subcategory.levels import (
     HIERARCHY,
+    REFINABLE,
+    UPDATABLE,
     check_consistent,
     coarse_only,
+    every_method,
     hidden,
+    refinable,
     samples,
     small,
-    stored_counts,
+    updatable,
 )
-
-UPDATABLE = [name for name, method in METHODS.items() if not method.is_stacked]
-REFINABLE = [name for name in UPDATABLE if METHODS[name].can_refine]
-every_method = pytest.mark.parametrize("method", METHODS)
-updatable = pytest.mark.parametrize("method", UPDATABLE)
-refinable = pytest.mark.parametrize("method", REFINABLE)
 
 
 @every_method
@@ -208,14 +205,16 @@ def test_the_method_may_change_where_the_forest_is_the_same() -> None:
 def test_a_method_of_another_forest_is_refused() -> None:
     X, Y = samples(100)
     forest = small("joint").fit(X, Y)
-    with pytest.raises(ValueError, match=r"trained by 'joint': go on with one of \['joint'\]"):
+    with pytest.raises(ValueError, match=r"trained by 'joint': use one of \['joint'\]"):
         forest.set_params(method="ridge-h").partial_fit(X, Y)
     forest = small("stacked").fit(X, Y)
     for call in (forest.partial_fit, lambda *_: forest.refine([0], [0])):
         with pytest.raises(ValueError, match=r"method='stacked' cannot .* fit again with one of"):
             call(X, Y)
     forest = small("fine-only").fit(X, Y)
-    with pytest.raises(ValueError, match="method='fine-only' keeps no samples without fine labels"):
+    with pytest.raises(
+        ValueError, match="method='fine-only' stores no samples without fine labels"
+    ):
         forest.refine([0], [0])
 
 
@@ -259,6 +258,10 @@ def test_labels_that_cannot_be_given_to_samples_are_refused(
     assert forest._fitted is known
 
 
+def interrupt(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
+
+
 @updatable
 def test_a_failed_update_leaves_the_model_unchanged(
     method: str, monkeypatch: pytest.MonkeyPatch
@@ -267,11 +270,8 @@ def test_a_failed_update_leaves_the_model_unchanged(
     forest = small(method).fit(X, hidden(Y))
     before, learnt = forest.predict_proba(X), dict(vars(forest))
 
-    def interrupt(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr("evergrow.estimators.subcategory.learning.add_samples", interrupt)
+        patch.setattr("evergrow.estimators.subcategory.changes.add_samples", interrupt)
         with pytest.raises(KeyboardInterrupt):
             forest.partial_fit(X, np.column_stack([Y[:, 0], Y[:, 1] + 20]))
     assert vars(forest) == learnt
@@ -286,40 +286,13 @@ def test_a_failed_update_leaves_the_file_of_the_samples_usable(
     X, Y = samples(100)
     forest = small(memory=tmp_path / "samples").fit(X, hidden(Y))
 
-    def interrupt(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr("evergrow.estimators.subcategory.learning.add_samples", interrupt)
+        patch.setattr("evergrow.estimators.subcategory.changes.add_samples", interrupt)
         with pytest.raises(KeyboardInterrupt):
             forest.partial_fit(X, Y)
     plain = small().fit(X, hidden(Y)).partial_fit(X, Y)
     forest.partial_fit(X, Y).refine([0], [1])
     np.testing.assert_array_equal(plain.refine([0], [1]).predict(X), forest.predict(X))
-
-
-@updatable
-def test_saving_and_loading_between_updates_changes_nothing(method: str, tmp_path: Path) -> None:
-    X, Y = samples(120)
-    forest = small(method, keep_per_class=8).fit(X, hidden(Y))
-    more, Y_more = samples(90, seed=2)
-    path = tmp_path / "forest.evergrow"
-    for k in range(0, 90, 30):
-        forest.save(path)
-        loaded = evergrow.load(path)
-        for model in (forest, loaded):
-            model.partial_fit(more[k : k + 30], hidden(Y_more[k : k + 30]))
-            if method in REFINABLE:
-                ids = model._fitted.unconfirmed.ids[:3]
-                owners = model._fitted.unconfirmed.coarse[:3]
-                names = model.coarse_classes_[
-                    np.searchsorted(model._fitted.tree.coarse_ids, owners)
-                ]
-                model.refine(ids, 3 * names + 1)
-        np.testing.assert_array_equal(loaded.predict_proba(more), forest.predict_proba(more))
-        assert loaded.guesses()[0].tolist() == forest.guesses()[0].tolist()
-        assert loaded.guesses()[1].tolist() == forest.guesses()[1].tolist()
-        forest = loaded
 
 
 @every_method
@@ -336,68 +309,6 @@ def test_the_number_of_threads_does_not_matter(method: str) -> None:
         for forest in (one, two):
             forest.refine([0, 1, 2], [0, 1, 2])
         np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
-
-
-def test_bounded_memory_lets_samples_go_and_their_guesses_with_them() -> None:
-    X, Y = samples(300)
-    forest = small(keep_per_class=5).fit(X, hidden(Y))
-    assert stored_counts(forest).max() <= 5
-    assert np.isin(forest.guesses()[0], forest.stored_ids_).all()
-    more, Y_more = samples(300, seed=2)
-    forest.partial_fit(more, hidden(Y_more))
-    assert stored_counts(forest).max() <= 5
-    assert np.isin(forest._fitted.unconfirmed.ids, forest.stored_ids_).all()
-
-
-@updatable
-def test_classes_and_samples_are_forgotten(method: str) -> None:
-    X, Y = samples(300)
-    forest = small(method).fit(X, hidden(Y))
-    gone = forest.stored_ids_[:10]
-    forest.forget(classes=[4], coarse=[2], samples=gone)
-    check_consistent(forest)
-    assert forest.classes_.tolist() == [0, 1, 2, 3, 5, 9, 10, 11]
-    assert forest.coarse_classes_.tolist() == [0, 1, 3]
-    assert not np.isin(gone, forest.stored_ids_).any()
-    assert forest.score(*samples(100, [0, 1, 2, 3, 5, 9, 10, 11], seed=4)) > 0.8
-    forest.partial_fit(*samples(60, [4, 6, 7], seed=8))
-    assert forest.classes_.tolist() == [0, 1, 2, 3, 5, 9, 10, 11, 4, 6, 7]
-    check_consistent(forest)
-
-
-def test_samples_that_were_only_guessed_to_be_of_a_forgotten_class_stay() -> None:
-    X, Y = samples(300)
-    forest = small().fit(X, hidden(Y))
-    ids, guessed = forest.guesses()
-    wrong = ids[guessed == 4]
-    forest.forget(classes=[4])
-    assert np.isin(wrong, forest.stored_ids_).all()
-    left, labels = forest.guesses()
-    assert set(labels[np.isin(left, wrong)]) <= {3, 5}
-
-
-def test_a_coarse_class_that_lost_its_fine_ones_is_predicted_as_itself_again() -> None:
-    X, Y = samples(300)
-    Y = np.column_stack([Y[:, 0] + 100, Y[:, 1]])
-    forest = small().fit(X, hidden(Y))
-    forest.forget(classes=[3, 4, 5])
-    check_consistent(forest)
-    assert forest.classes_.tolist() == [0, 1, 2, 6, 7, 8, 9, 10, 11, 101]
-    assert (forest.predict(X[Y[:, 0] == 101]) == 101).mean() > 0.9
-
-
-def test_few_samples_can_be_refined_and_forgotten() -> None:
-    X, Y = samples(30)
-    forest = small().fit(X, hidden(Y))
-    ids = forest._fitted.unconfirmed.ids[:3]
-    forest.refine(ids, Y[ids, 1])
-    check_consistent(forest)
-    assert not np.isin(ids, forest.guesses()[0]).any()
-    forest.forget(classes=[4], samples=[0])
-    check_consistent(forest)
-    forest.partial_fit(*samples(100, seed=3))
-    check_consistent(forest)
-    assert forest.score(*samples(100, seed=4)) > 0.8
 
 
 @pytest.mark.parametrize(
@@ -479,55 +390,9 @@ def test_flat_labels_with_a_hierarchy_are_the_same_as_two_columns() -> None:
     assert one.hierarchy_ == two.hierarchy_
 
 
-def test_an_estimator_given_by_its_class_is_the_public_one() -> None:
-    assert SubcategoryForestClassifier is evergrow.estimators.SubcategoryForestClassifier
-
-
 def test_few_samples_get_fine_classes_that_are_new() -> None:
     X, Y = samples(30, range(6))
     forest = small("hierarchical", min_samples_leaf=1).fit(X, coarse_only(Y))
     forest.refine(forest.sample_ids_, Y[:, 1] + 50)
     check_consistent(forest)
     assert (forest.predict(X) == Y[:, 1] + 50).mean() > 0.9
-
-
-def test_few_samples_stay_where_their_guessed_class_is_forgotten() -> None:
-    X, Y = samples(40, range(6))
-    forest = small().fit(X, hidden(Y))
-    ids, guessed = forest.guesses()
-    gone = int(guessed[0])
-    forest.forget(classes=[gone])
-    check_consistent(forest)
-    assert np.isin(ids, forest.stored_ids_).all()
-
-
-def stray() -> tuple[Any, Any, Any]:
-    """Samples, and a last one that lies among others of another coarse class."""
-    X, Y = samples(100, range(6))
-    there = X[Y[:, 1] == 4].mean(axis=0)
-    return np.vstack([X, there]), np.vstack([Y, [0, -1]]), there
-
-
-@pytest.mark.parametrize("at_once", [True, False])
-def test_a_guess_that_contradicts_the_coarse_class_can_be_put_right(at_once: bool) -> None:
-    X, Y, there = stray()
-    forest = small(guess="nn-unconstrained").fit(X[:100], Y[:100])
-    if at_once:
-        forest.fit(X, Y)
-    else:
-        forest.partial_fit(X[100:], Y[100:])
-    assert [found.tolist() for found in forest.guesses()] == [[100], [4]]
-    with pytest.raises(ValueError, match="the fine class 4 belongs to two coarse classes, 1, 0"):
-        forest.refine([100], [4])
-    forest.refine([100], [2])
-    check_consistent(forest)
-    assert len(forest.guesses()[0]) == 0
-    assert stored_counts(forest)[forest._fitted.tree.names.index(2)] > 0
-    assert forest.predict([there]) == [4]
-
-
-def test_a_guess_that_contradicts_the_coarse_class_may_be_thrown_away() -> None:
-    X, Y, _ = stray()
-    forest = small(guess="nn-discard").fit(X, Y)
-    assert len(forest.guesses()[0]) == 0
-    assert forest._fitted.unconfirmed.ids.tolist() == [100]

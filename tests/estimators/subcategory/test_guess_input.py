@@ -24,46 +24,43 @@ GOOD: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("changed", "error", "message"),
+    ("changed", "message"),
     [
-        ({"X": [[np.nan, 0.0]] * 4}, ValueError, "NaN"),
-        ({"X": np.zeros(4)}, ValueError, "2D array"),
-        ({"X": np.zeros((0, 2)), "coarse": [], "fine": []}, ValueError, "0 sample"),
-        ({"X": np.full((4, 2), 1e200)}, ValueError, "too large"),
-        ({"coarse": [0, 0, 0]}, ValueError, "coarse must have one code per sample, 4, got 3"),
-        ({"coarse": [0, 0, 0, -1]}, ValueError, "coarse must be codes from 0 to .*, got -1"),
-        ({"fine": [0, 1, -1]}, ValueError, "fine must have one code per sample, 4, got 3"),
-        ({"fine": [0, 1, -2, -1]}, ValueError, "fine must be codes from -1 to .*, got -2"),
-        ({"fine": [0.0, 1.0, -1.0, -1.0]}, ValueError, "fine must be a flat array of integers"),
-        ({"fine": ["a", "b", "c", "d"]}, ValueError, "fine must be a flat array of integers"),
-        ({"fine": [[0], [1], [-1], [-1]]}, ValueError, "fine must be a flat array of integers"),
-        ({"fine": [0, 2, -1, -1]}, ValueError, "fine has the code 2, but parents ends at 1"),
-        ({"fine": [0, 2**40, -1, -1]}, ValueError, "fine must be codes from -1 to"),
-        ({"parents": []}, ValueError, "fine has the code 1, but parents ends at -1"),
-        ({"parents": [[0, 0]]}, ValueError, "parents must be a flat array of integers"),
+        ({"X": [[np.nan, 0.0]] * 4}, "NaN"),
+        ({"X": np.zeros(4)}, "2D array"),
+        ({"X": np.zeros((0, 2)), "coarse": [], "fine": []}, "0 sample"),
+        ({"X": np.full((4, 2), 1e200)}, "too large"),
+        ({"coarse": [0, 0, 0]}, "coarse must have one code per sample, 4, got 3"),
+        ({"coarse": [0, 0, 0, -1]}, "coarse must be codes from 0 to .*, got -1"),
+        ({"fine": [0, 1, -1]}, "fine must have one code per sample, 4, got 3"),
+        ({"fine": [0, 1, -2, -1]}, "fine must be codes from -1 to .*, got -2"),
+        ({"fine": [0.0, 1.0, -1.0, -1.0]}, "fine must be a flat array of integers"),
+        ({"fine": ["a", "b", "c", "d"]}, "fine must be a flat array of integers"),
+        ({"fine": [[0], [1], [-1], [-1]]}, "fine must be a flat array of integers"),
+        ({"fine": [0, 2, -1, -1]}, "fine has the code 2, but parents ends at 1"),
+        ({"fine": [0, 2**40, -1, -1]}, "fine must be codes from -1 to"),
+        ({"parents": []}, "fine has the code 1, but parents ends at -1"),
+        ({"parents": [[0, 0]]}, "parents must be a flat array of integers"),
         (
             {"parents": [0, 1]},
-            ValueError,
             "sample 1 has the fine class 1 of the coarse class 1, but its coarse class is 0",
         ),
-        ({"guesser": "knn"}, ValueError, r"guesser must be one of \['forest', 'nn', .*got 'knn'"),
-        ({"guesser": RidgeGuesser}, ValueError, "guesser must be"),
-        ({"guesser": RidgeGuesser(scaling=-1.0)}, ValueError, r"scaling must be a float in \[0, 1"),
-        ({"guesser": NearestGuesser(within=1)}, ValueError, "within must be True or False"),
-        ({"guesser": ForestGuesser(5)}, ValueError, "forest must be None or an NCMForest"),
-        ({"scale": [1.0]}, ValueError, r"scale must have the shape \(2,\), got \(1,\)"),
-        ({"scale": [1.0, 0.0]}, ValueError, "scale must be positive"),
-        ({"scale": [1.0, np.inf]}, ValueError, "scale must be positive and finite"),
-        ({"check": 1}, ValueError, "check must be True or False"),
-        ({"n_jobs": 0}, ValueError, "n_jobs must be"),
-        ({"random_state": "seed"}, ValueError, "random_state must be"),
-        ({"verbose": -1}, ValueError, "verbose must be"),
+        ({"guesser": "knn"}, r"guesser must be one of \['forest', 'nn', .*got 'knn'"),
+        ({"guesser": RidgeGuesser}, "guesser must be"),
+        ({"guesser": RidgeGuesser(scaling=-1.0)}, r"scaling must be a float in \[0, 1"),
+        ({"guesser": NearestGuesser(within=1)}, "within must be True or False"),
+        ({"guesser": ForestGuesser(5)}, "forest must be None or an NCMForest"),
+        ({"scale": [1.0]}, r"scale must have the shape \(2,\), got \(1,\)"),
+        ({"scale": [1.0, 0.0]}, "scale must be positive"),
+        ({"scale": [1.0, np.inf]}, "scale must be positive and finite"),
+        ({"check": 1}, "check must be True or False"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+        ({"random_state": "seed"}, "random_state must be"),
+        ({"verbose": -1}, "verbose must be"),
     ],
 )
-def test_bad_input_is_refused(
-    changed: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
+def test_bad_input_is_refused(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         guess_fine(**{**GOOD, **changed})
 
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evergrow.estimators import NearestGuesser, RidgeGuesser, guess_fine, guess_within
-from evergrow.estimators.subcategory import nearest
-from evergrow.estimators.subcategory.guesser import leave_one_of_each_out
-from evergrow.estimators.subcategory.nearest import nearest_rows
-from evergrow.estimators.subcategory.ridge import _PENALTIES, Regression, Spectrum
+from evergrow.estimators.subcategory.guess import nearest
+from evergrow.estimators.subcategory.guess.guesser import leave_one_of_each_out
+from evergrow.estimators.subcategory.guess.nearest import nearest_rows
+from evergrow.estimators.subcategory.guess.ridge import _PENALTIES, RidgeRegression, Spectrum
 from tests.budget import budget
-from tests.estimators.subcategory.kinds import kinds
+from tests.estimators.subcategory.levels import kinds
 from tests.reference import guessing as twin
 
 Array = np.ndarray[Any, Any]
@@ -30,8 +30,9 @@ def samples(n: int, d: int, n_classes: int = 3, seed: int = 0) -> tuple[Array, A
     return random.normal(size=(n, d)) + fine[:, None] * random.normal(size=d) + 20.0, fine
 
 
-def everyone(X: Array) -> list[int]:
-    return list(range(len(X)))
+def assert_nearest_by_loops(known: Array, queries: Array) -> None:
+    expected = [twin.nearest(known, x, list(range(len(known)))) for x in queries]
+    assert nearest_rows(known, queries).tolist() == expected
 
 
 @settings(max_examples=budget(60))
@@ -41,16 +42,14 @@ def test_the_nearest_row_is_that_of_loops_ties_included(data: Any) -> None:
     row = st.lists(st.integers(-2, 2), min_size=d, max_size=d)
     known = np.array(data.draw(st.lists(row, min_size=1, max_size=9)), dtype=float)
     queries = np.array(data.draw(st.lists(row, min_size=1, max_size=5)), dtype=float)
-    expected = [twin.nearest(known, x, everyone(known)) for x in queries]
-    assert nearest_rows(known, queries).tolist() == expected
+    assert_nearest_by_loops(known, queries)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4, 1e8])
 def test_data_far_from_zero_have_the_same_nearest_rows(offset: float) -> None:
     random = np.random.default_rng(0)
     known, queries = random.normal(size=(60, 3)) + offset, random.normal(size=(20, 3)) + offset
-    expected = [twin.nearest(known, x, everyone(known)) for x in queries]
-    assert nearest_rows(known, queries).tolist() == expected
+    assert_nearest_by_loops(known, queries)
 
 
 def test_groups_far_from_each_other_do_not_blur_the_nearest_row_within_one() -> None:
@@ -58,8 +57,7 @@ def test_groups_far_from_each_other_do_not_blur_the_nearest_row_within_one() -> 
     far = np.repeat([[0.0], [1e9]], 30, axis=0)
     known = far + random.normal(size=(60, 4)) * 1e-3
     queries = far[::6] + random.normal(size=(10, 4)) * 1e-3
-    expected = [twin.nearest(known, x, everyone(known)) for x in queries]
-    assert nearest_rows(known, queries).tolist() == expected
+    assert_nearest_by_loops(known, queries)
 
 
 def test_blocks_change_no_nearest_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,11 +84,11 @@ def test_a_row_without_other_folds_has_no_nearest() -> None:
 @every_shape
 def test_closed_forms_leave_samples_out_as_fitting_again_does(shape: tuple[int, int]) -> None:
     X, fine = samples(*shape)
-    regression = Regression.of(X, fine)
+    regression = RidgeRegression.of(X, fine)
     for relative in _PENALTIES[4::4]:
         penalty = float(relative) * twin.penalty_unit(X)
         expected = twin.left_out_error(X, regression.targets, penalty)
-        found = Regression(
+        found = RidgeRegression(
             regression.spectrum, fine, regression.classes, regression.targets, penalty
         )
         assert found.left_out_error() == pytest.approx(expected, rel=1e-6)
@@ -101,7 +99,7 @@ def test_the_penalty_is_the_one_that_fitting_again_chooses(shape: tuple[int, int
     X, fine = samples(*shape)
     targets = twin.one_hot(fine, np.unique(fine))
     expected = twin.choose_penalty(X, targets, _PENALTIES * twin.penalty_unit(X))
-    assert Regression.of(X, fine).penalty == pytest.approx(expected)
+    assert RidgeRegression.of(X, fine).penalty == pytest.approx(expected)
 
 
 @every_shape
@@ -115,7 +113,7 @@ def test_ridge_guesses_are_those_of_normal_equations(shape: tuple[int, int]) -> 
 @every_shape
 def test_a_fold_is_held_out_as_fitting_again_does(shape: tuple[int, int]) -> None:
     X, fine = samples(*shape)
-    regression = Regression.of(X, fine)
+    regression = RidgeRegression.of(X, fine)
     folds = leave_one_of_each_out(fine, np.random.default_rng(0))
     scores = twin.held_out_scores(X, regression.targets, regression.penalty, folds)
     expected = regression.classes[scores.argmax(axis=1)]
@@ -158,5 +156,5 @@ def test_what_rounding_leaves_of_constant_features_is_no_direction(shape: tuple[
 
 
 def test_of_penalties_that_do_equally_well_the_largest_is_taken() -> None:
-    constant = Regression.of(np.zeros((4, 2)), np.array([0, 0, 1, 1], dtype=np.int32))
+    constant = RidgeRegression.of(np.zeros((4, 2)), np.array([0, 0, 1, 1], dtype=np.int32))
     assert constant.penalty == _PENALTIES.max()

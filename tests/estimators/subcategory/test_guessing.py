@@ -19,7 +19,7 @@ from evergrow.estimators import (
     guess_fine,
     guess_within,
 )
-from tests.estimators.subcategory.kinds import Array, kinds
+from tests.estimators.subcategory.levels import Array, kinds
 
 QUICK = ForestGuesser(NCMForestClassifier(5, min_samples_leaf=2))
 WAYS: dict[str, Any] = {**GUESSERS, "forest": QUICK}

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evergrow import ModelFileError
-from evergrow.estimators.subcategory.given import read_labels
-from evergrow.estimators.subcategory.hierarchy import LabelTree
+from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
+from evergrow.estimators.subcategory.labels.sample_labels import read_labels
 from tests.budget import budget
 from tests.estimators.subcategory.levels import small
 
@@ -136,7 +136,7 @@ def test_the_hierarchy_fills_in_missing_coarse_labels() -> None:
         ([["cat", 0.5]], None, "classes must be integers or strings, got 0.5"),
         ([["cat", float("inf")]], None, "classes must be integers or strings, got inf"),
         ([["cat", 2**80]], None, "integers beyond 64 bits"),
-        ([["cat", "x"]], {None: "cat"}, "hierarchy must not name missing classes"),
+        ([["cat", "x"]], {None: "cat"}, "hierarchy must not contain missing labels"),
     ],
 )
 def test_labels_that_do_not_add_up_are_refused(Y: Any, hierarchy: Any, message: str) -> None:

@@ -1,11 +1,12 @@
-"""Measurements that nobody made, to try rules and pages on."""
+"""Invented measurements for tests of the recommendation and the page."""
 
 import math
+from dataclasses import fields
 
 from evergrow.research import ComparedLearner, Estimator, Result, Standing
 from evergrow.research.comparison.result import Point
 
-# Test samples of each class; many, so that classes and not samples decide what is chance.
+# Test samples per class; many, so that the variation between classes dominates.
 N_SAMPLES = 1000
 
 
@@ -16,26 +17,15 @@ def learner(name="lda", **changes):
 
 
 def result(**changes):
-    """One of which nothing was measured, but for what is given."""
-    nothing = {
-        "points": (),
-        "answers": (),
-        "forgetting": math.nan,
-        "seconds_per_update": math.nan,
-        "cpu_seconds_per_update": math.nan,
-        "last_seconds": math.nan,
-        "answer_seconds": math.nan,
-        "n_bytes": 0,
-        "model_bytes": 0,
-        "stopped_at": None,
-        "time_limit": math.inf,
-        "remarks": (),
-    }
+    """A result with only the given values measured."""
+    nothing = dict.fromkeys((field.name for field in fields(Result)), math.nan)
+    nothing |= dict.fromkeys(("points", "answers", "remarks"), ())
+    nothing |= {"n_bytes": 0, "model_bytes": 0, "stopped_at": None, "time_limit": math.inf}
     return Result(**{**nothing, **changes})
 
 
 def answers(share, n=N_SAMPLES):
-    """So large a share of right answers, the right ones first."""
+    """This share of correct answers, the correct ones first."""
     right = round(share * n)
     return "1" * right + "0" * (n - right)
 

@@ -1,4 +1,4 @@
-"""The whole comparison: files, what is kept, and learners that fail."""
+"""The whole comparison: files, cached results, and learners that fail."""
 
 import csv
 import json
@@ -83,22 +83,14 @@ def test_after_an_interruption_only_the_missing_learners_are_measured(data, tmp_
     assert sorted(measured) == ["class-means", "lda", "ridge", "ridge"]
 
 
-def test_fresh_measures_again(data, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("seed", "fresh"), [(0, True), (1, False)], ids=["fresh", "other data"])
+def test_fresh_or_with_other_data_it_measures_again(data, tmp_path, monkeypatch, seed, fresh):
     compare(data, tmp_path, learners=choose(only=["lda"]))
     calls = []
     real = comparison.measure
     monkeypatch.setattr(comparison, "measure", lambda *a, **o: calls.append(1) or real(*a, **o))
-    compare(data, tmp_path, learners=choose(only=["lda"]), fresh=True)
-    assert calls == [1]
-
-
-def test_other_data_are_measured_anew(data, tmp_path, monkeypatch):
-    compare(data, tmp_path, learners=choose(only=["lda"]))
-    other = mixture(6, 8, n_train=15, n_test=10, distance=1.0, random_state=1)
-    calls = []
-    real = comparison.measure
-    monkeypatch.setattr(comparison, "measure", lambda *a, **o: calls.append(1) or real(*a, **o))
-    compare(other, tmp_path, learners=choose(only=["lda"]))
+    data = mixture(6, 8, n_train=15, n_test=10, distance=1.0, random_state=seed)
+    compare(data, tmp_path, learners=choose(only=["lda"]), fresh=fresh)
     assert calls == [1]
 
 

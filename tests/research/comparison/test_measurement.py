@@ -1,4 +1,4 @@
-"""What is measured of a learner is what using it directly gives."""
+"""Measured values equal those of using the learner directly."""
 
 import json
 from contextlib import nullcontext
@@ -76,7 +76,7 @@ def test_a_learner_whose_time_is_up_is_stopped_between_updates(setup):
 
 
 class _TenSeconds:
-    """Takes ten seconds of a made-up clock to train."""
+    """Takes ten seconds of a fake clock to train."""
 
     now = 0.0
 

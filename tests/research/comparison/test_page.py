@@ -1,4 +1,4 @@
-"""The page is one file that shows all numbers and takes nothing for markup."""
+"""The page is one file with all numbers, and escapes all text."""
 
 import re
 from dataclasses import replace

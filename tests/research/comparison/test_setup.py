@@ -1,4 +1,4 @@
-"""Streams and subsamples that fit the data, and data that are refused."""
+"""Streams and subsamples for a data set, and data that are refused."""
 
 from dataclasses import replace
 
@@ -60,27 +60,25 @@ def test_more_initial_classes_than_there_are_is_an_error(data):
         make_setup(data, initial=41)
 
 
-def test_a_row_that_is_not_finite_is_named(data):
+def with_nan(data):
     X = data.X_test.copy()
     X[7, 2] = np.nan
-    with pytest.raises(ValueError, match=r"X_test of 'mixture' .* first in row 7"):
-        make_setup(replace(data, X_test=X))
+    return replace(data, X_test=X)
 
 
-def test_images_are_refused(data):
-    paths = np.array([f"{i}.jpg" for i in range(len(data.y_train))])
-    with pytest.raises(ValueError, match="turn images into features first"):
-        make_setup(replace(data, X_train=paths))
-
-
-def test_a_single_class_is_refused(data):
-    with pytest.raises(ValueError, match="has 1 class; at least 2"):
-        make_setup(data.of_classes([3]))
-
-
-def test_data_without_test_samples_are_refused(data):
-    with pytest.raises(ValueError, match="no test samples"):
-        make_setup(replace(data, X_test=data.X_test[:0], y_test=data.y_test[:0]))
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (with_nan, r"X_test of 'mixture' .* first in row 7"),
+        (lambda data: replace(data, X_train=data.y_train.astype(str)), "turn images into features"),
+        (lambda data: data.of_classes([3]), "has 1 class; at least 2"),
+        (lambda data: replace(data, X_test=data.X_test[:0], y_test=data.y_test[:0]), "no test"),
+    ],
+    ids=["not finite", "images", "one class", "no test samples"],
+)
+def test_data_that_cannot_be_compared_are_refused(data, change, message):
+    with pytest.raises(ValueError, match=message):
+        make_setup(change(data))
 
 
 def test_facts_count_single_and_untested_classes(data):

@@ -1,4 +1,4 @@
-"""CIFAR in all its versions, from folders and archives, honest and hostile."""
+"""CIFAR in all versions, from folders and archives, valid and malicious."""
 
 from __future__ import annotations
 

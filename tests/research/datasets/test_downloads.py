@@ -1,4 +1,4 @@
-"""Downloads from a server of the test's own, with interruptions and wrong answers."""
+"""Downloads from a local test server, with interruptions and wrong responses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOME = "https://files.test"
 
 
 class Server:
-    """Sends files, remembers what was asked, and can be told to misbehave."""
+    """Sends files, records requests, and can simulate faults."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.files = files

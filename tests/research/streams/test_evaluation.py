@@ -1,4 +1,4 @@
-"""Learners that follow a stream."""
+"""Learners on a stream, and what is measured of them."""
 
 import numpy as np
 import pytest
@@ -13,17 +13,15 @@ from evergrow.research import (
     digits,
     follow,
     forgetting,
-    mixture,
     model_bytes,
     relative_accuracy,
-    spirals,
 )
 
 SORTED = ClassStream(initial=2, chunk=4, order="sorted")
 
 
 class Oracle:
-    """Knows the answers of the classes it was shown, and counts how often it is asked."""
+    """Predicts the true labels, and counts calls of predict."""
 
     def __init__(self, data):
         self.truth = {
@@ -145,39 +143,3 @@ def test_bytes_grow_with_what_is_kept():
         for n in (10, 1000)
     )
     assert model_bytes(large) - model_bytes(small) == pytest.approx(990 * 9 * 8, rel=0.01)
-
-
-@pytest.mark.parametrize("make", [digits, spirals, mixture])
-def test_built_in_data_are_the_same_every_time(make):
-    assert make().sha256 == make().sha256
-
-
-def test_other_seeds_give_other_data():
-    assert mixture(random_state=0).sha256 != mixture(random_state=1).sha256
-
-
-def test_groups_of_a_mixture_are_nearer_than_other_classes():
-    data = mixture(40, n_groups=4, n_train=200)
-    means = np.array([data.X_train[data.y_train == c].mean(axis=0) for c in range(40)])
-    distances = np.linalg.norm(means[:, None] - means[None], axis=2)
-    group = np.array([data.parents[c] for c in range(40)])
-    same = (group[:, None] == group[None]) & ~np.eye(40, dtype=bool)
-    assert distances[same].mean() < 0.85 * distances[group[:, None] != group[None]].mean()
-
-
-@pytest.mark.parametrize("strange", [["bbX"], ["c"], [3.7]])
-def test_a_class_that_is_not_there_is_said(strange):
-    data = Dataset("odd", np.eye(2), np.array(["a", "bb"]), np.eye(2), np.array(["a", "bb"]))
-    with pytest.raises(ValueError, match="has no classes"):
-        data.of_classes(strange)
-
-
-@pytest.mark.parametrize("numbers", [(0, None), (-1, 2), (2, 0)])
-def test_a_class_needs_a_sample(numbers):
-    with pytest.raises(ValueError, match="at least one sample"):
-        digits().per_class(*numbers)
-
-
-def test_every_sample_needs_a_label():
-    with pytest.raises(ValueError, match="4 train samples and 3 labels"):
-        Dataset("odd", np.eye(4), np.arange(3), np.eye(4), np.arange(4))

@@ -121,12 +121,12 @@ def test_a_batch_may_append_to_another_folder(tmp_path: Path) -> None:
 def test_whoever_does_not_want_to_wait_need_not(tmp_path: Path) -> None:
     folder_of_shards(tmp_path)
 
-    def say_waiting() -> None:
+    def on_wait() -> None:
         raise TimeoutError("another is appending")
 
     with (
         locked(tmp_path / "shards.json", lambda: None),
         pytest.raises(TimeoutError, match="another is appending"),
     ):
-        write_shards(tmp_path, [(X, Y)], say_waiting=say_waiting)
+        write_shards(tmp_path, [(X, Y)], on_wait=on_wait)
     assert len(open_shards(tmp_path)) == N_ROWS

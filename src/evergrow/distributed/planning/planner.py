@@ -144,7 +144,7 @@ default="ncm_forest"
             work.given_bytes + copies > cluster.memory_per_node
         )
     trial = run_trial(spec, work, verbose)
-    cost = trial.cost(work)
+    cost = trial.scaled_cost(work)
     if images:
         cost = replace(cost, images=work.rows * (measure_images() or 0.0))
     here = Cluster(1, cores, memory, storage=cluster.storage)

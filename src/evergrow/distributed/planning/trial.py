@@ -1,13 +1,12 @@
 """A short timed run of an estimator, and how its time and size scale to more data.
 
 The trial has the features, classes and leaf size that were asked for, as far as a second of
-computing allows, and fewer rows and trees. Work that trees or rows share is told apart from work
-that is done once by fitting twice: with one tree and with three, or with few rows and with many.
+computing allows, and fewer rows and trees. It is run again with more trees, or more rows if there
+are none: the difference is work that workers share, the rest is done once.
 """
 
 from __future__ import annotations
 
-import math
 import tempfile
 import time
 from dataclasses import dataclass, replace
@@ -25,15 +24,15 @@ from evergrow.foundation.threads import one_blas_thread
 
 __all__ = ["Trial", "generate", "measure_images", "run_trial"]
 
-_FEWEST_ROWS, _MOST_FEATURES = 50, 2000
-# Rows of the first run. Least squares holds out a part of its rows until there are 12000.
-_FIRST_ROWS = {"forest": 2000, "codebook": 2000, "sums": 12000}
-# The second run has so many rows that it should take this long, within this many values.
-_SECONDS, _MOST_VALUES = 0.3, 1 << 25
+# Rows of a first run, which tells how many rows take this long.
+_FIRST_ROWS, _SECONDS = 2000, 0.3
+_FEWEST_ROWS, _MOST_FEATURES, _MOST_VALUES = 50, 2000, 1 << 25
+# Least squares holds out a part of its rows until there are 12000.
+_FEWEST_SUMMED = 12000
 # Rows of each class, if the data have as many, and leaves of a tree.
 _ROWS_PER_CLASS, _FEWEST_LEAVES = 10, 50
-# Trees of the last run; the ones before have one.
-_TREES = 3
+# How many times the trees, or the rows, the longer run has.
+_MORE_TREES, _MORE_ROWS = 3, 2
 # Fits of which the shortest counts: the first one also waits for memory from the system.
 _FEWEST_REPEATS, _MOST_REPEATS, _LONG_SECONDS = 2, 5, 1.0
 _N_IMAGES = 12
@@ -41,61 +40,58 @@ _N_IMAGES = 12
 
 @dataclass(frozen=True)
 class Trial:
-    """What a short run took: seconds per tree, or per row without trees, and seconds once.
-
-    ``tree_bytes`` is the size of a tree without its row numbers; 0 if it is not a forest.
-    """
+    """What a short run took, and bytes of one of its trees without row numbers, if it had any."""
 
     spec: EstimatorSpec
     work: Workload
-    unit_seconds: float
-    once_seconds: float
+    cost: Cost
     tree_bytes: float = 0.0
 
-    def cost(self, work: Workload) -> Cost:
+    def scaled_cost(self, work: Workload) -> Cost:
         """Seconds that the same takes for other data."""
-        ran = self.work
-        rows, features = work.rows / ran.rows, work.features / ran.features
-        shared = features**self.spec.features * (work.classes / ran.classes) ** self.spec.classes
-        once = features**self.spec.once
-        if not self.spec.has_trees:
-            return Cost(self.unit_seconds * work.rows * shared, self.once_seconds * once)
-        shared *= rows * self._levels(work) / self._levels(ran)
-        return Cost(self.unit_seconds * work.trees * shared, self.once_seconds * once * rows)
+        spec, ran = self.spec, self.work
+        return Cost(
+            self.cost.shared * spec.shared(work) / spec.shared(ran),
+            self.cost.once * spec.once(work) / spec.once(ran),
+        )
 
     def scaled_tree_bytes(self, work: Workload) -> float:
         """Bytes of one tree for other data: its row numbers, vectors and nodes."""
         ran = self.work
         leaves = work.rows / ran.rows * ran.min_samples_leaf / work.min_samples_leaf
-        width = work.width / ran.width if self.spec.stores_vectors else 1.0
-        return 4.0 * work.rows + self.tree_bytes * leaves * width
-
-    def _levels(self, work: Workload) -> float:
-        leaf = work.min_samples_leaf if self.spec.kind == "forest" else 1
-        return max(1.0, math.log2(max(2.0, work.rows / leaf)))
+        node = self.spec.node(work) / self.spec.node(ran)
+        return 4.0 * work.rows + self.tree_bytes * leaves * node
 
 
 def run_trial(spec: EstimatorSpec, work: Workload, verbose: int = 0) -> Trial:
     """Fit the estimator to small generated data, in a few seconds."""
     with progress_bar("timing a trial run", 3, verbose) as progress:
         done = progress or (lambda _: None)
-        few = _smaller(work, min(-(-work.rows // 2), _FIRST_ROWS[spec.kind]))
-        seconds, _ = _time_fit(spec, few)
+        first = _smaller(work, min(work.rows, _FIRST_ROWS))
+        seconds, _ = _time_fit(spec, first)
         done(1)
-        most_rows = min(work.rows, _MOST_VALUES // few.features)
-        wanted = max(few.rows * _SECONDS / seconds, 2 * few.rows)
-        many = _smaller(work, int(min(most_rows, wanted)))
-        longer, _ = _time_fit(spec, many)
+        rows, most_rows = first.rows * _SECONDS / seconds, _MOST_VALUES / first.features
+        if not spec.has_trees:
+            rows, most_rows = max(rows, _FEWEST_SUMMED), most_rows / _MORE_ROWS
+        ran = _smaller(work, int(min(rows, most_rows, work.rows)))
+        short, _ = _time_fit(spec, ran)
         done(2)
         if not spec.has_trees:
-            return _split(spec, many, (few.rows, seconds), (many.rows, longer))
-        one_tree = 1, longer
-        longer, model = _time_fit(spec, replace(many, trees=_TREES))
-        trial = _split(spec, many, one_tree, (_TREES, longer))
+            long, _ = _time_fit(spec, replace(ran, rows=_MORE_ROWS * ran.rows))
+            return Trial(spec, ran, _split(short, long, _MORE_ROWS))
+        long, model = _time_fit(spec, replace(ran, trees=_MORE_TREES))
+    cost = _split(short, long, _MORE_TREES)
     if spec.kind == "codebook":
-        return trial
-    forest = model._fitted.forest
-    return replace(trial, tree_bytes=forest.nbytes / _TREES - 4.0 * many.rows)
+        return Trial(spec, ran, cost)
+    return Trial(spec, ran, cost, model._fitted.forest.nbytes / _MORE_TREES - 4.0 * ran.rows)
+
+
+def _split(short: float, long: float, factor: int) -> Cost:
+    """Divide the time of the short run; the long one has so many times the shared work."""
+    most = long / factor
+    # Within what is possible, however noisy the times are.
+    shared = min(most, max((long - short) / (factor - 1), 0.01 * most))
+    return Cost(shared, long - factor * shared)
 
 
 def _smaller(work: Workload, rows: int) -> Workload:
@@ -126,17 +122,6 @@ def _time_fit(spec: EstimatorSpec, work: Workload) -> tuple[float, Any]:
                 model.predict(X[:1])
             taken.append(time.process_time() - start)
     return max(min(taken), 1e-6), model
-
-
-def _split(
-    spec: EstimatorSpec, ran: Workload, fewer: tuple[int, float], more: tuple[int, float]
-) -> Trial:
-    """Divide the time of two runs, (units, seconds), into time per unit and time once."""
-    unit = more[1] / more[0]
-    if more[0] > fewer[0]:
-        # Within what is possible, however noisy the times are.
-        unit = min(unit, max((more[1] - fewer[1]) / (more[0] - fewer[0]), 0.01 * unit))
-    return Trial(spec, ran, unit, more[1] - more[0] * unit)
 
 
 def generate(

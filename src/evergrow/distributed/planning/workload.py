@@ -156,22 +156,35 @@ def this_machine() -> tuple[int, int]:
     return cores, memory
 
 
+def _visits(work: Workload, leaf: int | None = None) -> float:
+    """Nodes that rows pass in all trees, if every node halves its rows."""
+    leaves = work.rows / (leaf or work.min_samples_leaf)
+    return work.trees * work.rows * max(1.0, math.log2(max(2.0, leaves)))
+
+
+def _values(work: Workload) -> float:
+    return float(work.rows * work.features)
+
+
+def _ncm_values(work: Workload) -> float:
+    """Values of the class means of a node: large nodes have sqrt(classes) means, small ones few."""
+    return float(work.width * work.classes**0.25)
+
+
 @dataclass(frozen=True)
 class EstimatorSpec:
-    """An estimator that can be planned, and the powers by which its training time grows.
+    """An estimator that can be planned, and what its training time and size are proportional to.
 
-    ``features`` and ``classes`` are exponents. Time is linear in rows, and trees also take
-    ``log2(rows / min_samples_leaf)`` levels. ``once`` is the exponent of features for the work that
-    is not divided among trees or rows. Trees may store vectors as wide as a row.
+    ``shared`` is for work that is divided among trees or rows and ``once`` for all other work;
+    ``node`` is for the size of a node of a forest.
     """
 
     name: str
     kind: Literal["forest", "codebook", "sums"]
     estimator: Callable[..., Any]
-    features: float = 1.0
-    classes: float = 0.0
-    once: float = 1.0
-    stores_vectors: bool = True
+    shared: Callable[[Workload], float]
+    once: Callable[[Workload], float] = _values
+    node: Callable[[Workload], float] = lambda work: work.width
 
     @property
     def has_trees(self) -> bool:
@@ -187,12 +200,34 @@ class EstimatorSpec:
 
 
 _SPECS = (
-    EstimatorSpec("ncm_forest", "forest", NCMForestClassifier, classes=0.5),
-    EstimatorSpec("axis", "forest", AxisForestClassifier, 0.5, stores_vectors=False),
-    EstimatorSpec("linear", "forest", LinearForestClassifier, features=1.5),
-    EstimatorSpec("svm", "forest", SVMForestClassifier),
-    EstimatorSpec("least_squares", "sums", RLSClassifier, features=2.0, once=3.0),
-    EstimatorSpec("means", "sums", NCMClassifier),
-    EstimatorSpec("erc", "codebook", ERCForest, features=0.5),
+    EstimatorSpec(
+        "ncm_forest",
+        "forest",
+        NCMForestClassifier,
+        lambda w: _visits(w) * _ncm_values(w),
+        node=_ncm_values,
+    ),
+    EstimatorSpec(
+        "axis",
+        "forest",
+        AxisForestClassifier,
+        lambda w: _visits(w) * math.sqrt(w.features),
+        node=lambda _: 1.0,
+    ),
+    EstimatorSpec(
+        "linear", "forest", LinearForestClassifier, lambda w: _visits(w) * w.features**1.5
+    ),
+    EstimatorSpec("svm", "forest", SVMForestClassifier, lambda w: _visits(w) * w.features),
+    EstimatorSpec(
+        "least_squares",
+        "sums",
+        RLSClassifier,
+        lambda w: w.rows * w.features**2,
+        lambda w: w.features**2 * (w.features + w.classes),
+    ),
+    EstimatorSpec("means", "sums", NCMClassifier, _values, lambda w: w.classes * w.features),
+    EstimatorSpec(
+        "erc", "codebook", ERCForest, lambda w: _visits(w, leaf=1) * math.sqrt(w.features)
+    ),
 )
 ESTIMATORS = {spec.name: spec for spec in _SPECS}

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from evergrow.estimators.classifier.persistence import SaveMixin
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList, as_classes, check_label_types
 from evergrow.foundation.params import Rule, check_parameters
 from evergrow.storage.modelfile import check_saveable
@@ -44,9 +45,9 @@ class GrowingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ign
     _rules: ClassVar[dict[str, list[Rule]]]
     _fitted: Any
 
-    def _become(self, fitted: Fitted, names: npt.NDArray[Any] | None, **learnt: Any) -> None:
+    def _set_fitted(self, fitted: Fitted, names: npt.NDArray[Any] | None, **learnt: Any) -> None:
         """Replace the fitted value; ``learnt`` are further attributes, None if absent."""
-        swap_learnt(
+        replace_fitted(
             self,
             {
                 **learnt,
@@ -63,9 +64,9 @@ class GrowingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ign
     @property
     def classes_(self) -> npt.NDArray[Any]:
         """The classes, in the order of the columns of :meth:`predict_proba`."""
-        return cast("npt.NDArray[Any]", self._learnt("classes_").labels.classes)
+        return cast("npt.NDArray[Any]", self._require_fitted("classes_").labels.classes)
 
-    def _learnt(self, name: str) -> Any:
+    def _require_fitted(self, name: str) -> Any:
         """Return the fitted value; a ``NotFittedError`` that mentions ``name`` without one."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
@@ -74,17 +75,17 @@ class GrowingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ign
             )
         return self._fitted
 
-    def _snapshot(self) -> Self:
-        return snapshot(self)
+    def _frozen_copy(self) -> Self:
+        return frozen_copy(self)
 
     def _check_parameters(self) -> None:
         check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
 
     def _checked_query(self, X: npt.ArrayLike) -> tuple[Self, npt.NDArray[Any]]:
         """Return a frozen copy of the estimator, and the checked samples to predict."""
-        reader = self._snapshot()
+        reader = self._frozen_copy()
         check_is_fitted(reader)
-        return reader, checked_rows(reader, X, reset=False)
+        return reader, validate_rows(reader, X, reset=False)
 
     def _checked_first(
         self, X: npt.ArrayLike, y: npt.ArrayLike, *, min_samples: int
@@ -94,7 +95,7 @@ class GrowingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ign
         # Validation records names and number of features on the estimator it is given. It gets a
         # clone, so that a later failure leaves this one unchanged.
         learner = clone(self)
-        checked = checked_examples(learner, X, y, min_samples=min_samples)
+        checked = validate_examples(learner, X, y, min_samples=min_samples)
         check_targets(checked[1])
         return *checked, getattr(learner, "feature_names_in_", None)
 
@@ -103,7 +104,7 @@ class GrowingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ign
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return further training samples and their labels."""
         check_label_types(y)
-        checked = checked_examples(self, X, y, reset=False)
+        checked = validate_examples(self, X, y, reset=False)
         check_targets(checked[1])
         return checked
 
@@ -121,22 +122,22 @@ class GrowingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ign
 
     def _checked_to_save(self) -> Self:
         """Return a frozen copy of the estimator if it can be saved and loaded."""
-        reader = self._snapshot()
-        reader._learnt("model to save")
+        reader = self._frozen_copy()
+        reader._require_fitted("model to save")
         # A file with invalid parameters could not be loaded.
         reader._check_parameters()
         check_saveable(type(self))
         return reader
 
 
-def snapshot(estimator: Estimator) -> Estimator:
+def frozen_copy(estimator: Estimator) -> Estimator:
     """Return a shallow copy whose fitted value does not change when another thread learns."""
     reader = object.__new__(type(estimator))
     reader.__dict__ = dict(vars(estimator))
     return reader
 
 
-def swap_learnt(estimator: BaseEstimator, learnt: dict[str, Any]) -> None:
+def replace_fitted(estimator: BaseEstimator, learnt: dict[str, Any]) -> None:
     """Replace all learnt attributes of an estimator; None means that one is absent."""
     kept = {
         name: value
@@ -148,7 +149,7 @@ def swap_learnt(estimator: BaseEstimator, learnt: dict[str, Any]) -> None:
     estimator.__dict__ = kept | new
 
 
-def checked_rows(
+def validate_rows(
     estimator: BaseEstimator, X: npt.ArrayLike, *, reset: bool = True, **options: Any
 ) -> npt.NDArray[Any]:
     """Validate rows as scikit-learn does, with its ``options``.
@@ -159,7 +160,7 @@ def checked_rows(
         return cast("npt.NDArray[Any]", validate_data(estimator, X, reset=reset, **options))
     least = options.get("ensure_min_samples", 1)
     if len(X) < least:
-        raise ValueError(
+        raise InvalidInputError(
             f"Found array with {len(X)} sample(s) (shape={X.shape}) while a minimum of {least} is "
             f"required by {type(estimator).__name__}."
         )
@@ -168,7 +169,7 @@ def checked_rows(
     return cast("npt.NDArray[Any]", X)
 
 
-def checked_examples(
+def validate_examples(
     estimator: BaseEstimator,
     X: npt.ArrayLike,
     y: npt.ArrayLike,
@@ -181,7 +182,7 @@ def checked_examples(
     if not isinstance(X, StoredRows) and not isinstance(y, ShardLabels):
         checked = validate_data(estimator, X, y, reset=reset, **options)
         return cast("tuple[npt.NDArray[Any], npt.NDArray[Any]]", checked)
-    rows = checked_rows(estimator, X, reset=reset, **options)
+    rows = validate_rows(estimator, X, reset=reset, **options)
     if isinstance(y, ShardLabels):
         y.check_all_labelled()
         labels = cast("npt.NDArray[Any]", y)

@@ -7,12 +7,10 @@ differ only in how nodes are split. Trees are grown, updated and read by the com
 A call passes through these modules, each of which imports only those after it:
 
 - ``ncm_forest``, ``axis_forest``, ``linear_forest``, ``svm_forest``: one public class each, with
-its
-  own parameters. ``parameters`` has those that all forests have.
+  its own parameters. ``parameters`` has those that all forests have.
 - ``learner`` (fit, partial_fit, forget) and ``predictor`` (predict, explain, save).
 - ``change``: from one fitted value to the next. ``growth`` grows a forest, ``addition`` adds
-samples
-  by an update strategy, ``removal``, ``relabeling`` and ``eviction`` do what they say.
+  samples by an update strategy, ``removal``, ``relabeling`` and ``eviction`` do what they say.
 - ``cluster``: the same work in groups of trees on the workers of an engine.
 - ``storage``: where training samples are stored, and what a memory limit allows.
 - ``request``: the parameters of one call, checked once and frozen. ``splits`` turns them into the

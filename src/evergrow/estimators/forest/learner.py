@@ -29,8 +29,9 @@ from evergrow.estimators.forest.strategies import NodeSampling, Strategy
 from evergrow.estimators.forest.value.batch import ForestBatch
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.report import UpdateReport
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList, as_classes
-from evergrow.foundation.turns import one_at_a_time
+from evergrow.foundation.locks import exclusive
 
 
 class ForestLearner(ForestPredictor):
@@ -88,7 +89,7 @@ class ForestLearner(ForestPredictor):
         self.random_state = random_state
         self.verbose = verbose
 
-    @one_at_a_time
+    @exclusive
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Train on samples and their classes; anything learnt before is replaced.
 
@@ -118,7 +119,7 @@ class ForestLearner(ForestPredictor):
         self._grow(X, *ClassList.of(y), names, request)
         return self
 
-    @one_at_a_time
+    @exclusive
     def partial_fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None
     ) -> Self:
@@ -165,7 +166,7 @@ class ForestLearner(ForestPredictor):
         self._trained(fitted, ids, report)
         return self
 
-    @one_at_a_time
+    @exclusive
     def forget(
         self, *, classes: npt.ArrayLike | None = None, samples: npt.ArrayLike | None = None
     ) -> Self:
@@ -200,9 +201,9 @@ class ForestLearner(ForestPredictor):
         array(['a'], dtype='<U1')
         """
         request = self._request()
-        known = self._learnt("samples to forget")
+        known = self._require_fitted("samples to forget")
         if classes is None and samples is None:
-            raise ValueError("forget needs classes, samples, or both")
+            raise InvalidInputError("forget needs classes, samples, or both")
         check_has_rows(known, "forget")
         codes = sorted(set(known.labels.columns_of(as_classes(classes).tolist())))
         ids = as_ids([] if samples is None else samples)
@@ -213,7 +214,7 @@ class ForestLearner(ForestPredictor):
         self._trained(fitted, latest, report)
         return self
 
-    @one_at_a_time
+    @exclusive
     def rename_classes(self, names: Mapping[Any, Any]) -> Self:
         """Rename classes; classes that get the same name are merged.
 
@@ -237,11 +238,11 @@ class ForestLearner(ForestPredictor):
         >>> forest.rename_classes({"a": "x", "c": "x"}).classes_
         array(['x', 'b'], dtype='<U1')
         """
-        known = self._learnt("classes to rename")
+        known = self._require_fitted("classes to rename")
         self._replace(rename_classes(known, names))
         return self
 
-    @one_at_a_time
+    @exclusive
     def compact(self) -> Self:
         """Free memory that updates left unused; predictions stay the same.
 
@@ -257,7 +258,7 @@ class ForestLearner(ForestPredictor):
         array([1])
         """
         request = self._request()
-        known = self._learnt("trees to compact")
+        known = self._require_fitted("trees to compact")
         forest = gather_files(known.forest, request.memory_limit).compact()
         self._replace(replace(known, forest=forest))
         return self
@@ -274,7 +275,7 @@ class ForestLearner(ForestPredictor):
         report: UpdateReport | None,
     ) -> None:
         names = getattr(self, "feature_names_in_", None)
-        self._become(fitted, names, sample_ids_=ids, update_report_=report)
+        self._set_fitted(fitted, names, sample_ids_=ids, update_report_=report)
 
     def _grow(
         self,
@@ -289,7 +290,7 @@ class ForestLearner(ForestPredictor):
             seed = resumed_seed(seed, X, codes, request, len(labels))
         ids = np.arange(X.shape[0], dtype=np.int64)
         fitted, report = grow_forest(labels, ForestBatch(X, codes, ids), seed, request)
-        self._become(fitted, names, sample_ids_=ids, update_report_=report)
+        self._set_fitted(fitted, names, sample_ids_=ids, update_report_=report)
 
     def _check_parameters(self) -> None:
         self._request()

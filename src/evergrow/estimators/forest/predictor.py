@@ -18,9 +18,9 @@ from evergrow.estimators.forest.value.serialization import (
     parameters_from_json,
     parameters_to_json,
 )
-from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.errors import InvalidInputError, ModelFileError
+from evergrow.foundation.locks import file_lock
 from evergrow.foundation.params import check_parameters
-from evergrow.foundation.turns import turn_of_file
 from evergrow.storage.files import write_model
 from evergrow.storage.modelfile import Build, class_list, common_header, feature_names
 
@@ -50,7 +50,7 @@ class ForestPredictor(ScoringClassifier):
         >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).nbytes < 2000
         True
         """
-        return int(self._learnt("nbytes").forest.nbytes)
+        return int(self._require_fitted("nbytes").forest.nbytes)
 
     @property
     def stored_ids_(self) -> npt.NDArray[np.int64]:
@@ -63,7 +63,7 @@ class ForestPredictor(ScoringClassifier):
         >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).forget(samples=[2]).stored_ids_.tolist()
         [0, 1, 3]
         """
-        return cast(FittedForest, self._learnt("stored_ids_")).stored_ids
+        return cast(FittedForest, self._require_fitted("stored_ids_")).stored_ids
 
     def _checked(self, X: npt.ArrayLike) -> tuple[FittedForest, npt.NDArray[Any], int]:
         reader, X = self._checked_query(X)
@@ -158,7 +158,7 @@ class ForestPredictor(ScoringClassifier):
             x = np.atleast_2d(np.asarray(x))
         fitted, X, _ = self._checked(x)
         if X.shape[0] != 1:
-            raise ValueError(f"explain takes one sample, got {X.shape[0]}")
+            raise InvalidInputError(f"explain takes one sample, got {X.shape[0]}")
         row = np.ascontiguousarray(X[0], dtype=np.float64)
         return explain_sample(fitted, row, self._decision)
 
@@ -187,9 +187,9 @@ class ForestPredictor(ScoringClassifier):
         ...     evergrow.load(path).predict([[9]])
         array([1])
         """
-        samples = self._learnt("model to save").forest.samples
+        samples = self._require_fitted("model to save").forest.samples
         # Samples in a memory-mapped file are read while saving and must not change meanwhile.
-        with turn_of_file(samples.path):
+        with file_lock(samples.path):
             write_model(path, *self._to_file(inference_only=inference_only))
 
     def _to_file(
@@ -223,5 +223,5 @@ class ForestPredictor(ScoringClassifier):
         parameters = parameters_from_json(header)
         check_parameters({**cls().get_params(), **parameters}, cls._rules)
         forest = cls(**parameters)
-        forest._become(fitted, feature_names(header, fitted.n_features))
+        forest._set_fitted(fitted, feature_names(header, fitted.n_features))
         return forest

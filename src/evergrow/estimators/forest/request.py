@@ -20,6 +20,7 @@ from evergrow.estimators.forest.strategies import (
     usable_strategies,
 )
 from evergrow.estimators.forest.value.fitted import FittedForest
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import (
     Choice,
     FilePath,
@@ -101,7 +102,7 @@ class ForestRequest:
         strategy = strategy_of(estimator.update)
         share, nodes = strategy.chosen_nodes(estimator.update_fraction, estimator.node_sampling)
         if strategy.needs_class_means and not splits.has_class_means:
-            raise ValueError(_without_means(strategy, type(estimator).__name__))
+            raise InvalidInputError(_without_means(strategy, type(estimator).__name__))
         _check_eviction(estimator.keep_per_class, estimator.min_samples_leaf)
         limit = estimator.memory_limit
         return cls(
@@ -135,7 +136,7 @@ class ForestRequest:
         if isinstance(self.max_samples, (float, np.floating)):
             return max(1, round(self.max_samples * n_rows))
         if self.max_samples > n_rows:
-            raise ValueError(
+            raise InvalidInputError(
                 f"max_samples must be at most the number of samples, {n_rows}, "
                 f"got {self.max_samples}"
             )
@@ -152,7 +153,7 @@ def _without_means(strategy: Strategy, estimator: str) -> str:
 
 def _check_eviction(keep_per_class: int | None, min_samples_leaf: int) -> None:
     if keep_per_class is not None and keep_per_class < min_samples_leaf:
-        raise ValueError(
+        raise InvalidInputError(
             f"keep_per_class must be at least min_samples_leaf, {min_samples_leaf}, "
             f"got {keep_per_class}"
         )
@@ -161,13 +162,13 @@ def _check_eviction(keep_per_class: int | None, min_samples_leaf: int) -> None:
 def check_growable(known: FittedForest, request: ForestRequest) -> None:
     """Raise a ``ValueError`` if a forest cannot be updated with these parameters."""
     if len(known.forest) != request.n_estimators:
-        raise ValueError(
+        raise InvalidInputError(
             f"n_estimators is {request.n_estimators} but the forest has {len(known.forest)} "
             "trees: fit again to change their number"
         )
     if known.has_training_rows and known.forest.samples.half != request.half_samples:
         wanted = "float16" if request.half_samples else "float32"
-        raise ValueError(
+        raise InvalidInputError(
             f"sample_dtype is {wanted!r} but the forest stores samples of another "
             "precision: fit again to change it"
         )
@@ -178,7 +179,7 @@ def check_growable(known: FittedForest, request: ForestRequest) -> None:
 def check_has_rows(known: FittedForest, action: str) -> None:
     """Raise a ``ValueError`` if a forest has no training samples."""
     if not known.has_training_rows:
-        raise ValueError(
+        raise InvalidInputError(
             f"cannot {action}: the forest was saved with inference_only=True and has no training "
             "samples; update='uls' with refresh=0 needs none"
         )

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Choice, Number, Rule, check_parameters
 
 NodeSampling: TypeAlias = Literal["size", "uniform", "quality"]
@@ -186,5 +187,5 @@ def strategy_from_json(entry: dict[str, Any]) -> Strategy:
     options = dict(entry)
     kind = STRATEGIES.get(str(options.pop("name", None)))
     if kind is None or set(options) - {field.name for field in fields(kind)}:
-        raise ValueError(f"unknown update strategy {entry}")
+        raise InvalidInputError(f"unknown update strategy {entry}")
     return kind(**options)

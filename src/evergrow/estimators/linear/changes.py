@@ -22,6 +22,7 @@ from evergrow.estimators.sums.changes import (
     subtract_examples,
 )
 from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
 
 
@@ -71,7 +72,7 @@ def check_structure(estimator: Any, known: FittedRLS) -> None:
         now["gamma"] = (float(wanted_map.gamma), features.gamma)
     for name, (wanted, fixed) in now.items():
         if wanted != fixed:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{name} is {wanted!r} but the model was trained with {fixed!r}: "
                 "fit again to change it"
             )

@@ -26,6 +26,7 @@ from evergrow.estimators.linear.solver import Ridge, Solver
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.blocks import float_blocks
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
 
 Floats = npt.NDArray[np.float64]
@@ -45,7 +46,7 @@ class FixedWeights:
     def weights_for(self, ridge: Ridge) -> Floats:
         """Return the weights; a ``ValueError`` if they solve another problem."""
         if ridge != self.ridge:
-            raise ValueError(
+            raise InvalidInputError(
                 f"the model was saved with inference_only=True and has only the weights for "
                 f"regularization={self.ridge.penalty:g}, standardize={self.ridge.standardize}"
             )

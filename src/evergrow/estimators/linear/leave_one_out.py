@@ -14,6 +14,7 @@ import numpy.typing as npt
 from evergrow.estimators.linear.selection import Validation
 from evergrow.estimators.linear.solver import Ridge, back_substitute, factorise
 from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.foundation.errors import InvalidInputError
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,7 +39,7 @@ class LeaveOneOut(Validation):
     def factor(self, ridge: Ridge) -> Floats:
         """Return the Cholesky factor of the sums, which serves any subset of the examples."""
         if ridge.standardize:
-            raise ValueError("leave-one-out scores need standardize=False")
+            raise InvalidInputError("leave-one-out scores need standardize=False")
         return factorise(self.everything.gram, ridge.penalty, intercept=ridge.intercept)
 
     def scores_by(self, factor: Floats) -> Floats:

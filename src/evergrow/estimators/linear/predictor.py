@@ -163,7 +163,7 @@ class RLSPredictor(InferenceSaveMixin, ScoringClassifier):
     @property
     def regularization_(self) -> float:
         """The penalty in use."""
-        fitted: FittedRLS = self._learnt("regularization_")
+        fitted: FittedRLS = self._require_fitted("regularization_")
         if self.regularization != "auto":
             return float(self.regularization)
         chosen = fitted.selection
@@ -175,7 +175,7 @@ class RLSPredictor(InferenceSaveMixin, ScoringClassifier):
     @property
     def recoding_(self) -> float:
         """The recoding in use."""
-        chosen = self._learnt("recoding_").selection
+        chosen = self._require_fitted("recoding_").selection
         if self._recoding is not None:
             return self._recoding
         return 0.0 if chosen is None or chosen.request.recoding is not None else chosen.recoding
@@ -183,33 +183,33 @@ class RLSPredictor(InferenceSaveMixin, ScoringClassifier):
     @property
     def temperature_(self) -> float:
         """The number that scores are divided by to become probabilities."""
-        self._learnt("temperature_")
-        reader = self._snapshot()
+        self._require_fitted("temperature_")
+        reader = self._frozen_copy()
         return reader._fitted.temperature(reader._ridge(), reader.recoding_)
 
     @property
     def class_counts_(self) -> npt.NDArray[np.int64]:
         """Number of examples learnt per class."""
-        moments: Moments = self._learnt("class_counts_").moments
+        moments: Moments = self._require_fitted("class_counts_").moments
         return moments.class_examples.copy()
 
     @property
     def n_held_out_(self) -> npt.NDArray[np.int64]:
         """Number of held-out examples per class."""
-        fitted: FittedRLS = self._learnt("n_held_out_")
+        fitted: FittedRLS = self._require_fitted("n_held_out_")
         return fitted.holdout.with_classes(len(fitted.labels)).counts
 
     @property
     def coef_(self) -> Floats:
         """Weights of the features after recoding, one row per class."""
-        self._learnt("coef_")
-        return self._snapshot()._recoded_weights()[0]
+        self._require_fitted("coef_")
+        return self._frozen_copy()._recoded_weights()[0]
 
     @property
     def intercept_(self) -> Floats:
         """Weights of the constant feature after recoding; zero without one."""
-        self._learnt("intercept_")
-        return self._snapshot()._recoded_weights()[1]
+        self._require_fitted("intercept_")
+        return self._frozen_copy()._recoded_weights()[1]
 
     def _to_file(self, *, inference_only: bool = False) -> ModelContent:
         reader = self._checked_to_save()
@@ -240,7 +240,7 @@ class RLSPredictor(InferenceSaveMixin, ScoringClassifier):
         fitted = fitted_from_arrays(class_list(header), header, tensors)
         model = cls(**parameters)
         check_structure(model, fitted)
-        model._become(fitted, feature_names(header, fitted.n_features))
+        model._set_fitted(fitted, feature_names(header, fitted.n_features))
         return model
 
     def _begin(self, labels: ClassList, new: Batch) -> FittedRLS:

@@ -12,8 +12,8 @@ from evergrow.estimators.linear.predictor import RULES, RLSPredictor
 from evergrow.estimators.sums.accumulation import check_weights
 from evergrow.estimators.sums.moments import Batch
 from evergrow.foundation.labels import ClassList
+from evergrow.foundation.locks import exclusive
 from evergrow.foundation.params import Rule
-from evergrow.foundation.turns import one_at_a_time
 
 
 class RebalancedRLSClassifier(RLSPredictor):
@@ -69,7 +69,7 @@ class RebalancedRLSClassifier(RLSPredictor):
 
     _rules: ClassVar[dict[str, list[Rule]]] = RULES
 
-    @one_at_a_time
+    @exclusive
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
@@ -103,5 +103,5 @@ class RebalancedRLSClassifier(RLSPredictor):
         nothing = self._learn_nothing(labels, X, weights)
         shares = np.bincount(codes, weights) / weights.sum()
         rebalanced = Batch(X, codes, weights / shares[codes])
-        self._become(extend(nothing, labels, rebalanced, RLSRequest.of(self)), names)
+        self._set_fitted(extend(nothing, labels, rebalanced, RLSRequest.of(self)), names)
         return self

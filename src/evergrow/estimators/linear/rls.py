@@ -13,6 +13,7 @@ from evergrow.estimators.linear.fitted import FittedRLS
 from evergrow.estimators.linear.predictor import RULES, RLSPredictor
 from evergrow.estimators.sums.learner import SumsLearner
 from evergrow.estimators.sums.moments import Batch
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import Choice, Flag, Number, Rule
 
@@ -160,7 +161,7 @@ class RLSClassifier(RLSPredictor, SumsLearner):
 
     def _check_unchanged(self, known: FittedRLS, action: str) -> None:
         if known.fixed is not None:
-            raise ValueError(
+            raise InvalidInputError(
                 f"cannot {action}: the model was saved with inference_only=True and has only "
                 "weights"
             )

@@ -18,7 +18,7 @@ from scipy.linalg import lapack
 
 from evergrow import _core
 from evergrow.estimators.sums.moments import Batch, Moments
-from evergrow.foundation.errors import warn_user
+from evergrow.foundation.errors import InvalidInputError, warn_user
 
 Floats = npt.NDArray[np.float64]
 
@@ -81,7 +81,7 @@ def _more(extra: float, gram: Floats) -> float:
     largest = max(float(np.abs(gram).max()), np.finfo(float).tiny)
     # More than the sum of any row makes every matrix positive definite (Gershgorin).
     if not extra <= 10 * len(gram) * largest < float("inf"):
-        raise ValueError("the sums of the model are damaged: no penalty makes them definite")
+        raise InvalidInputError("the sums of the model are damaged: no penalty makes them definite")
     return 10 * extra if extra else _REPAIR * largest
 
 

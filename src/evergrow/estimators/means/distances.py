@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
 from evergrow.estimators.sums.moments import Moments
+from evergrow.foundation.errors import InvalidInputError
 
 Floats = npt.NDArray[np.float64]
 
@@ -99,7 +100,7 @@ class Mahalanobis:
         try:
             factor = cho_factor(shrunk_covariance(moments, self.shrinkage), overwrite_a=True)
         except LinAlgError as error:
-            raise ValueError(
+            raise InvalidInputError(
                 f"the covariance within classes is singular: set shrinkage above {self.shrinkage:g}"
             ) from error
         return _Whitened(factor)

@@ -19,6 +19,7 @@ from evergrow.estimators.means.distances import shrunk_covariance
 from evergrow.estimators.sums.accumulation import add_examples
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.blocks import float_blocks
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.progress import progress_bar
 from evergrow.storage.shards import choose_rows
 
@@ -166,7 +167,7 @@ def _discriminants(moments: Moments, shrinkage: float) -> tuple[Floats, Floats]:
     try:
         _, vectors = eigh(centred.T @ centred / moments.weight, within)
     except LinAlgError as error:
-        raise ValueError(
+        raise InvalidInputError(
             f"the covariance within classes is singular: set shrinkage above {shrinkage:g}"
         ) from error
     return centre, np.ascontiguousarray(vectors[:, ::-1].T)

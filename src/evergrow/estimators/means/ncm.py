@@ -31,6 +31,7 @@ from evergrow.estimators.sums.changes import (
 )
 from evergrow.estimators.sums.learner import SumsLearner
 from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import Choice, Flag, Number, Rule, check_parameters
 from evergrow.storage.modelfile import (
@@ -144,7 +145,7 @@ class NCMClassifier(SumsLearner):
         array([[1., 0.],
                [8., 8.]])
         """
-        moments: Moments = self._learnt("means_").moments
+        moments: Moments = self._require_fitted("means_").moments
         means = moments.means.copy()
         means[moments.class_examples == 0] = np.nan
         return means
@@ -159,7 +160,7 @@ class NCMClassifier(SumsLearner):
         >>> NCMClassifier().fit([[0], [2], [8]], ["a", "a", "b"]).class_counts_
         array([2, 1])
         """
-        moments: Moments = self._learnt("class_counts_").moments
+        moments: Moments = self._require_fitted("class_counts_").moments
         return moments.class_examples.copy()
 
     def decision_function(self, X: npt.ArrayLike) -> Floats:
@@ -274,18 +275,18 @@ class NCMClassifier(SumsLearner):
     def _check_unchanged(self, known: FittedMeans, action: str) -> None:  # noqa: ARG002
         has_gram, is_learnt = known.moments.settled is not None, known.metric is not None
         if has_gram != self._needs_gram() or is_learnt != isinstance(self.metric, NCMMetric):
-            raise ValueError(
+            raise InvalidInputError(
                 f"metric is {self.metric!r} but the model was trained with another one: "
                 "fit again to change it"
             )
         if (known.moments.class_settled is not None) != self._needs_class_grams():
-            raise ValueError(
+            raise InvalidInputError(
                 f"keep_class_statistics is {self.keep_class_statistics} but the model was trained "
                 "with another value: fit again to change it"
             )
 
-    def _become(self, fitted: Any, names: npt.NDArray[Any] | None, **learnt: Any) -> None:
-        super()._become(fitted, names, metric_=fitted.metric, **learnt)
+    def _set_fitted(self, fitted: Any, names: npt.NDArray[Any] | None, **learnt: Any) -> None:
+        super()._set_fitted(fitted, names, metric_=fitted.metric, **learnt)
 
     def _needs_gram(self) -> bool:
         return DISTANCES[self.metric] if isinstance(self.metric, str) else False
@@ -334,5 +335,5 @@ class NCMClassifier(SumsLearner):
             gram=estimator._needs_gram(),
             per_class=estimator._needs_class_grams(),
         )
-        estimator._become(fitted, feature_names(header, fitted.n_features))
+        estimator._set_fitted(fitted, feature_names(header, fitted.n_features))
         return estimator

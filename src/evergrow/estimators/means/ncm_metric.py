@@ -17,18 +17,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from evergrow.estimators.classifier.learner import (
     check_targets,
-    checked_examples,
-    checked_rows,
-    snapshot,
-    swap_learnt,
+    frozen_copy,
+    replace_fitted,
+    validate_examples,
+    validate_rows,
 )
 from evergrow.estimators.classifier.persistence import ModelContent, SaveMixin
 from evergrow.estimators.means.metric_learning import FittedMetric, MetricRequest, learn_metric
 from evergrow.estimators.sums.accumulation import check_magnitude, check_weights
 from evergrow.foundation.blocks import float_blocks
 from evergrow.foundation.engine import Arrays, current_engine
-from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.labels import ClassList, check_label_types
+from evergrow.foundation.locks import exclusive
 from evergrow.foundation.params import (
     Flag,
     Integer,
@@ -38,7 +39,6 @@ from evergrow.foundation.params import (
     Rule,
     check_parameters,
 )
-from evergrow.foundation.turns import one_at_a_time
 from evergrow.storage.modelfile import (
     Build,
     check_array,
@@ -166,7 +166,7 @@ class NCMMetric(
         self.random_state = random_state
         self.verbose = verbose
 
-    @one_at_a_time
+    @exclusive
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
@@ -201,14 +201,14 @@ class NCMMetric(
         check_label_types(y)
         # Validation sets attributes of the estimator it is given, so it gets a clone.
         learner = clone(self)
-        checked, labels = checked_examples(learner, X, y)
+        checked, labels = validate_examples(learner, X, y)
         check_targets(labels)
         checked, labels, weights = check_weights(checked, labels, sample_weight)
         check_magnitude(checked)
         _, codes = ClassList.of(labels)
         random = check_random_state(self.random_state)
         fitted = learn_metric(checked, codes, weights, self._request(checked.shape[1]), random)
-        self._become(fitted, getattr(learner, "feature_names_in_", None))
+        self._set_fitted(fitted, getattr(learner, "feature_names_in_", None))
         return self
 
     def _request(self, n_features: int) -> MetricRequest:
@@ -216,7 +216,7 @@ class NCMMetric(
         if n_components is None:
             n_components = min(n_features, _MOST_COMPONENTS)
         elif n_components > n_features:
-            raise ValueError(
+            raise InvalidInputError(
                 f"n_components must be at most the number of features, {n_features}, "
                 f"got {n_components}"
             )
@@ -232,11 +232,11 @@ class NCMMetric(
             verbose=int(self.verbose),
         )
 
-    def _become(self, fitted: FittedMetric, names: npt.NDArray[Any] | None) -> None:
+    def _set_fitted(self, fitted: FittedMetric, names: npt.NDArray[Any] | None) -> None:
         # Copies of classifiers share these arrays.
         for array in (fitted.components, fitted.log_likelihoods):
             array.setflags(write=False)
-        swap_learnt(
+        replace_fitted(
             self,
             {
                 "components_": fitted.components,
@@ -267,13 +267,13 @@ class NCMMetric(
         >>> metric.transform([[1, 1], [2, 2]]).shape
         (2, 1)
         """
-        reader = snapshot(self)
+        reader = frozen_copy(self)
         check_is_fitted(reader, "components_")
-        checked = checked_rows(reader, X, reset=False)
+        checked = validate_rows(reader, X, reset=False)
         return _project(checked, reader.components_)
 
     def _to_file(self) -> ModelContent:
-        reader = snapshot(self)
+        reader = frozen_copy(self)
         check_is_fitted(reader, "components_")
         # A file with invalid parameters could not be loaded.
         check_parameters({name: getattr(reader, name) for name in self._rules}, self._rules)
@@ -304,7 +304,7 @@ class NCMMetric(
             raise ModelFileError("the model file is inconsistent: its metric is empty")
         if np.abs(components).max() > _LARGEST:
             raise ModelFileError("the model file is inconsistent: its metric is too large")
-        metric._become(
+        metric._set_fitted(
             FittedMetric(components, likelihoods), feature_names(header, components.shape[1])
         )
         return metric

@@ -21,9 +21,10 @@ from evergrow.estimators.sums.accumulation import check_magnitude, check_weights
 from evergrow.estimators.sums.changes import check_forget_arguments, subtract_examples
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 from evergrow.foundation.labels import ClassList, as_classes
+from evergrow.foundation.locks import exclusive
 from evergrow.foundation.params import Choice, Integer, Nothing, Number, RandomState, Rule
-from evergrow.foundation.turns import one_at_a_time
 
 
 class RejectionLearner(GrowingClassifier):
@@ -48,7 +49,7 @@ class RejectionLearner(GrowingClassifier):
         "random_state": [Nothing(), RandomState()],
     }
 
-    @one_at_a_time
+    @exclusive
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
@@ -83,7 +84,7 @@ class RejectionLearner(GrowingClassifier):
         self._learn("fit", self._nothing(X.shape[1]), labels, codes, batch, names)
         return self
 
-    @one_at_a_time
+    @exclusive
     def partial_fit(
         self,
         X: npt.ArrayLike,
@@ -120,7 +121,7 @@ class RejectionLearner(GrowingClassifier):
         """
         self._check_parameters()
         if not hasattr(self.estimator, "partial_fit"):
-            raise TypeError(
+            raise InvalidTypeError(
                 f"{type(self.estimator).__name__} cannot learn more examples: it has no "
                 "method partial_fit"
             )
@@ -141,7 +142,7 @@ class RejectionLearner(GrowingClassifier):
         self._learn("partial_fit", known, labels, codes, batch, names)
         return self
 
-    @one_at_a_time
+    @exclusive
     def forget(
         self,
         X: npt.ArrayLike | None = None,
@@ -177,7 +178,7 @@ class RejectionLearner(GrowingClassifier):
         array(['a', 'c'], dtype='<U1')
         """
         self._check_parameters()
-        known = self._learnt("examples to forget")
+        known = self._require_fitted("examples to forget")
         check_forget_arguments(X, y, classes, sample_weight)
         batch = None
         if X is not None and y is not None:
@@ -185,16 +186,18 @@ class RejectionLearner(GrowingClassifier):
         fitted, unlearnt = (known, None) if batch is None else _without(known, batch)
         leaving = sorted(set(known.labels.columns_of(as_classes(classes).tolist())))
         if len(leaving) == len(known.labels):
-            raise ValueError("forget would leave no class: train a new model instead")
+            raise InvalidInputError("forget would leave no class: train a new model instead")
         if leaving:
             fitted = fitted.relabel(*known.labels.without(leaving))
         # Last, because everything before may fail without any change.
         names = known.labels.classes[leaving].tolist()
         estimator = wrapped_estimator.forget(known.estimator, self.estimator, unlearnt, names)
-        self._become(replace(fitted, estimator=estimator), getattr(self, "feature_names_in_", None))
+        self._set_fitted(
+            replace(fitted, estimator=estimator), getattr(self, "feature_names_in_", None)
+        )
         return self
 
-    @one_at_a_time
+    @exclusive
     def rename_classes(self, names: Mapping[Any, Any]) -> Self:
         """Rename classes; classes that get the same name become one class.
 
@@ -216,12 +219,14 @@ class RejectionLearner(GrowingClassifier):
         >>> model.rename_classes({"a": "x", "c": "x"}).classes_
         array(['x', 'b'], dtype='<U1')
         """
-        known = self._learnt("classes to rename")
+        known = self._require_fitted("classes to rename")
         labels, columns = known.labels.renamed(names)
         predicted_labels(labels, self.unknown_label)
         fitted = known.relabel(labels, columns)
         estimator = wrapped_estimator.rename(known.estimator, names)
-        self._become(replace(fitted, estimator=estimator), getattr(self, "feature_names_in_", None))
+        self._set_fitted(
+            replace(fitted, estimator=estimator), getattr(self, "feature_names_in_", None)
+        )
         return self
 
     def _nothing(self, n_features: int) -> FittedRejection:
@@ -229,7 +234,7 @@ class RejectionLearner(GrowingClassifier):
         estimator = clone(self.estimator)
         has_scores = any(hasattr(estimator, m) for m in ("decision_function", "predict_proba"))
         if self.measure == "estimator" and not has_scores:
-            raise TypeError(
+            raise InvalidTypeError(
                 "measure='estimator' needs an estimator with decision_function or predict_proba, "
                 f"but {type(estimator).__name__} has neither"
             )
@@ -262,14 +267,14 @@ class RejectionLearner(GrowingClassifier):
             batch = batch.where(~drawn)
         # Last, because everything before may fail without any change.
         estimator = wrapped_estimator.train(known.estimator, self.estimator, method, batch, labels)
-        self._become(
+        self._set_fitted(
             FittedRejection(labels, estimator, moments, holdout, known.measure),
             names,
         )
 
     def _check_same_measure(self, known: FittedRejection) -> None:
         if known.measure != self.measure:
-            raise ValueError(
+            raise InvalidInputError(
                 f"measure is {self.measure!r} but the model was trained with {known.measure!r}: "
                 "fit again to change it"
             )
@@ -302,7 +307,7 @@ def _check_separable(known: FittedRejection, columns: list[int]) -> None:
     for column in columns:
         if not known.holdout.is_complete(column):
             label = known.labels.classes.tolist()[column]
-            raise ValueError(
+            raise InvalidInputError(
                 f"cannot forget single examples of class {label!r}: "
                 "not all of its held-out examples are kept; fit again with a higher max_held_out"
             )

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from evergrow.estimators.classifier.predictor import ScoringClassifier
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.blocks import float_blocks
+from evergrow.foundation.errors import InvalidInputError
 
 Floats = npt.NDArray[np.float64]
 # Squares of shorter lengths lose digits or underflow.
@@ -150,7 +151,7 @@ def _best_own(estimator: Any, moments: Moments, X: npt.NDArray[Any]) -> Best:
         return (scores > 0).astype(np.int64), np.abs(scores)
     scores = scores.reshape(len(X), -1)
     if scores.shape[1] != moments.n_classes:
-        raise ValueError(
+        raise InvalidInputError(
             f"measure='estimator' needs one score per class, but {type(estimator).__name__} "
             f"returns {scores.shape[1]} for {moments.n_classes} classes"
         )

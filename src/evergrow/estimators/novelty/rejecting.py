@@ -134,29 +134,29 @@ class RejectingClassifier(RejectionLearner):
     @property
     def estimator_(self) -> Any:
         """The fitted estimator; do not train it separately."""
-        return self._learnt("estimator_").estimator
+        return self._require_fitted("estimator_").estimator
 
     @property
     def level_(self) -> float:
         """Novelty above which an example is rejected; infinite if nothing is rejected."""
         name = "false_alarms"
         check_parameters({name: self.false_alarms}, {name: self._rules[name]})
-        return float(self._learnt("level_").calibration.level(self.false_alarms))
+        return float(self._require_fitted("level_").calibration.level(self.false_alarms))
 
     @property
     def usual_scores_(self) -> npt.NDArray[np.float64]:
         """The usual score of each class."""
-        return np.array(self._learnt("usual_scores_").calibration.usual)
+        return np.array(self._require_fitted("usual_scores_").calibration.usual)
 
     @property
     def spreads_(self) -> npt.NDArray[np.float64]:
         """Root mean square deviation of the scores of each class from the usual score."""
-        return np.array(self._learnt("spreads_").calibration.spreads)
+        return np.array(self._require_fitted("spreads_").calibration.spreads)
 
     @property
     def n_held_out_(self) -> npt.NDArray[np.int64]:
         """Number of kept held-out examples per class."""
-        return cast("npt.NDArray[np.int64]", self._learnt("n_held_out_").holdout.counts)
+        return cast("npt.NDArray[np.int64]", self._require_fitted("n_held_out_").holdout.counts)
 
     def novelty(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Compute the novelty of each example; above ``level_`` it is rejected.
@@ -312,5 +312,5 @@ class RejectingClassifier(RejectionLearner):
         if model.measure != fitted.measure:
             raise ModelFileError("the model file is inconsistent: it has another measure")
         predicted_labels(fitted.labels, model.unknown_label)
-        model._become(fitted, feature_names(header, fitted.n_features))
+        model._set_fitted(fitted, feature_names(header, fitted.n_features))
         return model

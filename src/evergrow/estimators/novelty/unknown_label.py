@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 from evergrow.foundation.labels import ClassList
 
 
@@ -40,9 +41,9 @@ def predicted_labels(
         unknown = "unknown" if are_strings else -1
     if isinstance(unknown, str) != are_strings:
         kind = "a string" if are_strings else "a number"
-        raise TypeError(f"unknown_label must be {kind} like the classes, got {unknown!r}")
+        raise InvalidTypeError(f"unknown_label must be {kind} like the classes, got {unknown!r}")
     if unknown in labels.classes.tolist():
-        raise ValueError(
+        raise InvalidInputError(
             f"unknown_label must differ from all classes, but there is a class {unknown!r}"
         )
     grown, _ = labels.extend(_smallest(unknown))

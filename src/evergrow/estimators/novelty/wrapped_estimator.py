@@ -13,6 +13,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
 
 from evergrow.estimators.classifier.learner import GrowingClassifier
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 from evergrow.foundation.labels import ClassList
 from evergrow.storage.shards import choose_rows
 
@@ -56,7 +57,7 @@ def accepts(estimator: Any, method: str, name: str) -> bool:
 def _copy_with_parameters(estimator: Any, like: Any) -> Any:
     """Copy the estimator with the parameters of another one."""
     if type(estimator) is not type(like):
-        raise ValueError(
+        raise InvalidInputError(
             f"estimator is a {type(like).__name__} but the model was trained with a "
             f"{type(estimator).__name__}: fit again to change it"
         )
@@ -87,7 +88,7 @@ def train(estimator: Any, like: Any, method: str, batch: LabelledBatch, labels: 
     learner = _copy_with_parameters(estimator, like)
     if not len(batch.X):
         if estimator.classes_.tolist() != labels.classes.tolist():
-            raise ValueError(
+            raise InvalidInputError(
                 "all examples of this call were held out, so the estimator cannot learn the listed "
                 "classes: pass one more example"
             )
@@ -100,10 +101,10 @@ def train(estimator: Any, like: Any, method: str, batch: LabelledBatch, labels: 
         grows = isinstance(estimator, GrowingClassifier)
         if grows or not before or before.issuperset(labels.classes.tolist()):
             raise
-        raise ValueError(f"{_cannot_grow(estimator)}; its error: {error}") from error
+        raise InvalidInputError(f"{_cannot_grow(estimator)}; its error: {error}") from error
     # Some estimators silently ignore labels that they do not know.
     if learner.classes_.tolist() != labels.classes.tolist():
-        raise ValueError(_cannot_grow(estimator))
+        raise InvalidInputError(_cannot_grow(estimator))
     return learner
 
 
@@ -111,13 +112,13 @@ def forget(estimator: Any, like: Any, batch: LabelledBatch | None, classes: list
     """Make a copy of the estimator forget examples or classes, with the parameters of ``like``."""
     name = type(estimator).__name__
     if not hasattr(estimator, "forget"):
-        raise TypeError(f"{name} cannot forget: it has no method forget")
+        raise InvalidTypeError(f"{name} cannot forget: it has no method forget")
     learner = _copy_with_parameters(estimator, like)
     if (batch is None or not len(batch.X)) and not classes:
         return estimator
     if batch is not None and len(batch.X):
         if not (accepts(estimator, "forget", "X") and accepts(estimator, "forget", "y")):
-            raise TypeError(f"{name} cannot forget examples given as X and y, only classes")
+            raise InvalidTypeError(f"{name} cannot forget examples given as X and y, only classes")
         options = {}
         if batch.weights is not None:
             _check_accepts(estimator, "forget", "sample_weight")
@@ -132,7 +133,7 @@ def forget(estimator: Any, like: Any, batch: LabelledBatch | None, classes: list
 def rename(estimator: Any, names: Any) -> Any:
     """Rename classes of a copy of the estimator."""
     if not hasattr(estimator, "rename_classes"):
-        raise TypeError(
+        raise InvalidTypeError(
             f"{type(estimator).__name__} cannot rename classes: it has no method rename_classes"
         )
     learner = copy.deepcopy(estimator)
@@ -142,7 +143,7 @@ def rename(estimator: Any, names: Any) -> Any:
 
 def _check_accepts(estimator: Any, method: str, name: str) -> None:
     if not accepts(estimator, method, name):
-        raise TypeError(f"{method} of {type(estimator).__name__} does not accept {name}")
+        raise InvalidTypeError(f"{method} of {type(estimator).__name__} does not accept {name}")
 
 
 def _cannot_grow(estimator: Any) -> str:

@@ -1,14 +1,21 @@
-"""From categories to subcategories: coarse and fine classes."""
+"""Coarse and fine classes [Ristin2015]: forests that learn from partly refined labels.
 
-from evergrow.estimators.subcategory.answering import LevelAnswers
-from evergrow.estimators.subcategory.by_forest import ForestGuesser
-from evergrow.estimators.subcategory.estimator import SubcategoryForestClassifier
-from evergrow.estimators.subcategory.guess_report import CoarseGuesses, GuessReport
-from evergrow.estimators.subcategory.guessers import GUESSERS
-from evergrow.estimators.subcategory.guessing import Guesses, guess_fine, guess_within
+Every sample has a coarse class and some samples have a fine class. ``labels`` turns what callers
+pass into numbers of a growing class tree. ``guess`` guesses missing fine classes. ``value`` is what
+a forest has learnt, and ``changes`` makes the next value from it. Start with
+``subcategory_forest`` for the parameters and ``methods`` for what the methods of the paper do, then
+read ``learner`` and ``changes``.
+"""
+
+from evergrow.estimators.subcategory.guess.fine_classes import Guesses, guess_fine, guess_within
+from evergrow.estimators.subcategory.guess.forest import ForestGuesser
+from evergrow.estimators.subcategory.guess.nearest import NearestGuesser
+from evergrow.estimators.subcategory.guess.registry import GUESSERS
+from evergrow.estimators.subcategory.guess.report import CoarseGuesses, GuessReport
+from evergrow.estimators.subcategory.guess.ridge import RidgeGuesser
 from evergrow.estimators.subcategory.level_metric import LevelMetric
-from evergrow.estimators.subcategory.nearest import NearestGuesser
-from evergrow.estimators.subcategory.ridge import RidgeGuesser
+from evergrow.estimators.subcategory.predictor import LevelAnswers
+from evergrow.estimators.subcategory.subcategory_forest import SubcategoryForestClassifier
 
 __all__ = [
     "GUESSERS",

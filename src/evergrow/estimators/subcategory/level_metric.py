@@ -1,23 +1,23 @@
-"""A metric learnt from one level of two-level labels, for pipelines."""
+"""A metric trained on one level of two-level labels, for pipelines."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from evergrow.estimators.classifier.learner import checked_rows, snapshot, swap_learnt
+from evergrow.estimators.classifier.learner import frozen_copy, replace_fitted, validate_rows
 from evergrow.estimators.means import NCMMetric
-from evergrow.estimators.subcategory.given import read_labels
-from evergrow.estimators.subcategory.hierarchy import CodedLabels, LabelTree
-from evergrow.foundation.errors import ModelFileError
+from evergrow.estimators.subcategory.labels.hierarchy import CodedLabels, LabelTree
+from evergrow.estimators.subcategory.labels.sample_labels import check_labels
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError, ModelFileError
+from evergrow.foundation.locks import exclusive
 from evergrow.foundation.params import Choice, Nothing, Rule, check_parameters
-from evergrow.foundation.turns import one_at_a_time
 from evergrow.storage.files import write_model
 from evergrow.storage.modelfile import (
     Build,
@@ -29,8 +29,6 @@ from evergrow.storage.modelfile import (
 )
 from evergrow.storage.shards import choose_rows
 
-__all__ = ["LevelMetric"]
-
 Classes = npt.NDArray[np.int32]
 
 _PREFIX = "metric/"
@@ -38,15 +36,15 @@ _PREFIX = "metric/"
 
 @dataclass(frozen=True)
 class _Transformer:
-    """What can be fitted to classes and transform features."""
+    """Rule of a parameter that takes a transformer which learns from classes."""
 
     def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
+        """Whether the value is allowed."""
         wanted = ("fit", "transform", "get_feature_names_out")
         return not isinstance(value, type) and all(hasattr(value, name) for name in wanted)
 
     def __str__(self) -> str:
-        """Say what is allowed."""
+        """Describe the allowed values."""
         return "a transformer such as NCMMetric()"
 
 
@@ -59,12 +57,13 @@ def _coarse_classes(
 
 def _finest_classes(tree: LabelTree, labels: CodedLabels) -> tuple[Classes, npt.NDArray[np.bool_]]:
     if tree.fine is None:
-        raise ValueError("level='fine' needs fine labels, and all are missing; use level='coarse'")
-    used: npt.NDArray[np.bool_] = tree.is_finest[labels.finest]
-    return labels.finest, used
+        raise InvalidInputError(
+            "level='fine' needs fine labels, but all are missing; use level='coarse'"
+        )
+    return labels.finest, tree.is_finest[labels.finest]
 
 
-# By level the class of each sample, and which samples have one.
+# For each level: a function for the class of each sample, and which samples have one.
 _LEVELS: dict[str, Any] = {"fine": _finest_classes, "coarse": _coarse_classes}
 
 
@@ -73,19 +72,19 @@ class LevelMetric(
     TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    """A metric for labels of two levels, which learns from one of them.
+    """A metric that learns from one level of labels with two levels.
 
-    A metric such as :class:`NCMMetric` takes one class per sample. This gives it the fine class of
-    the samples that have one, or the coarse class of all, and stands before a
+    A metric such as :class:`NCMMetric` takes one class per sample. This class passes it the fine
+    class of the samples that have one, or the coarse class of all. It comes before a
     :class:`SubcategoryForestClassifier` in a pipeline that is fitted with both levels.
 
     Parameters
     ----------
     metric : transformer, default=None
-        What learns from the features and one class each; None for ``NCMMetric()``. It is cloned.
+        Transformer that learns from features and classes; None for ``NCMMetric()``. It is cloned.
     level : {"fine", "coarse"}, default="fine"
-        Which classes it learns from. Fine ones make the better metric unless there are too few
-        samples of them. A coarse class without fine ones counts as a fine one.
+        Level to learn from. Fine classes make the better metric unless too few samples have one. A
+        coarse class without fine ones counts as a fine one.
 
     Attributes
     ----------
@@ -120,7 +119,7 @@ class LevelMetric(
         self.metric = metric
         self.level = level
 
-    @one_at_a_time
+    @exclusive
     def fit(self, X: npt.ArrayLike, y: Any, hierarchy: Any = None) -> Self:
         """Learn the metric.
 
@@ -131,7 +130,7 @@ class LevelMetric(
         y : array-like of shape (n_samples, 2), (n_samples, 1) or (n_samples,)
             Classes as :meth:`SubcategoryForestClassifier.fit` takes them.
         hierarchy : mapping, default=None
-            Coarse class by fine class, for flat labels.
+            Coarse class of each fine class, for flat labels.
 
         Returns
         -------
@@ -140,24 +139,18 @@ class LevelMetric(
         """
         check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
         learner = clone(self)
-        checked = checked_rows(learner, X, ensure_min_samples=2)
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
-                "is None"
-            )
-        check_consistent_length(checked, y)
+        checked = validate_rows(learner, X, ensure_min_samples=2)
         empty = LabelTree.empty()
-        tree, labels = empty.grow(read_labels(y, hierarchy, empty))
+        tree, labels = empty.grow(check_labels(self, checked, y, hierarchy, empty))
         classes, used = _LEVELS[self.level](tree, labels)
         metric = NCMMetric() if self.metric is None else clone(self.metric)
         metric.fit(choose_rows(checked, used), classes[used])
-        self._become(metric, checked.shape[1], getattr(learner, "feature_names_in_", None))
+        self._set_fitted(metric, checked.shape[1], getattr(learner, "feature_names_in_", None))
         return self
 
-    def _become(self, metric: Any, n_features: int, names: npt.NDArray[Any] | None) -> None:
+    def _set_fitted(self, metric: Any, n_features: int, names: npt.NDArray[Any] | None) -> None:
         learnt = {"metric_": metric, "n_features_in_": n_features, "feature_names_in_": names}
-        swap_learnt(self, learnt)
+        replace_fitted(self, learnt)
 
     def transform(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Transform samples by the metric.
@@ -170,14 +163,12 @@ class LevelMetric(
         Returns
         -------
         transformed : ndarray of shape (n_samples, n_components)
-            What the metric makes of them.
+            Transformed features.
         """
-        reader = snapshot(self)
+        reader = frozen_copy(self)
         check_is_fitted(reader, "metric_")
-        transformed: npt.NDArray[np.float64] = reader.metric_.transform(
-            checked_rows(reader, X, reset=False)
-        )
-        return transformed
+        checked = validate_rows(reader, X, reset=False)
+        return cast(npt.NDArray[np.float64], reader.metric_.transform(checked))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the metric to a file that :func:`evergrow.load` reads.
@@ -185,19 +176,19 @@ class LevelMetric(
         Parameters
         ----------
         path : path
-            File to write; an existing one is replaced whole or not at all. The metric inside
-            must be an :class:`NCMMetric`.
+            File to write; an existing one is replaced atomically. The metric must be an
+            :class:`NCMMetric`.
         """
         write_model(path, *self._to_file())
 
     def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Header and arrays, for a file of its own or inside that of a pipeline."""
-        reader = snapshot(self)
+        """Header and arrays of a model file, or of a step in the file of a pipeline."""
+        reader = frozen_copy(self)
         check_is_fitted(reader, "metric_")
         check_parameters({"level": reader.level}, {"level": self._rules["level"]})
         check_saveable(type(self))
         if not isinstance(reader.metric_, NCMMetric):
-            raise TypeError(
+            raise InvalidTypeError(
                 f"a LevelMetric with a {type(reader.metric_).__name__} inside cannot be saved, "
                 "only one with an NCMMetric"
             )
@@ -213,22 +204,22 @@ class LevelMetric(
         parameters, inside = parameters_of(header), header.get("metric")
         check_parameters({"level": None, **parameters}, {"level": cls._rules["level"]})
         if set(parameters) != {"level"} or not isinstance(inside, dict):
-            raise ModelFileError("the model file lacks the metric inside")
+            raise ModelFileError("the model file lacks the metric of its LevelMetric")
         fitted = build(inside, arrays_inside(tensors, _PREFIX))
         if not isinstance(fitted, NCMMetric):
-            raise ModelFileError("the model file holds something else than a metric inside")
+            raise ModelFileError("the metric inside the LevelMetric is not an NCMMetric")
         metric = cls(clone(fitted), level=parameters["level"])
         n_features = fitted.n_features_in_
-        metric._become(fitted, n_features, feature_names(header, n_features))
+        metric._set_fitted(fitted, n_features, feature_names(header, n_features))
         return metric
 
     @property
     def _n_features_out(self) -> int:
-        """For scikit-learn, which names the output by number."""
+        """Number of output features, which scikit-learn uses to name them."""
         return len(self.metric_.get_feature_names_out())
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that it learns from labels of two columns."""
+        """Tell scikit-learn that labels have two columns."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.target_tags.multi_output = True

@@ -1,33 +1,30 @@
-"""The ways of learning from coarse and fine labels together (Ristin 2015, sec. 4)."""
+"""The methods of learning from coarse and fine labels together [Ristin2015 Sec. 4]."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["METHODS", "Method"]
-
 
 @dataclass(frozen=True)
 class Method:
-    """What one way of learning does with samples of which only the coarse class is known.
+    """How a method uses samples of which only the coarse class is known.
 
     Attributes
     ----------
     objective : str
         What the core maximises when it splits a node.
     reading : str
-        How the core reads leaves.
+        How the core computes probabilities from the class counts of a leaf.
     keeps_coarse_only : bool
-        Whether samples without a fine label, given or guessed, are trained on. Otherwise they are
-        left out.
+        Train on samples without a fine label, given or guessed; otherwise they are left out.
     guesser : str or None
         How missing fine labels are guessed.
     coarse_weight : float
-        What telling coarse classes apart counts beside telling fine ones apart, lambda in Eq. (6).
+        Weight of separating coarse classes, lambda in [Ristin2015 Eq. 6].
     coarse_means : bool
-        Whether nodes may compare with means of coarse classes.
+        Nodes may compare with means of coarse classes.
     is_stacked : bool
-        Whether a first forest, of coarse classes, adds its probabilities to the features.
+        A first forest, of coarse classes, adds its probabilities to the features.
     """
 
     objective: str
@@ -40,11 +37,11 @@ class Method:
 
     @property
     def can_refine(self) -> bool:
-        """Whether samples that came without a fine label are there to get one later."""
+        """Whether samples without a fine label are stored and can get one later."""
         return self.keeps_coarse_only or self.guesser is not None
 
     def shares_forest_with(self, other: Method) -> bool:
-        """Whether one of them can go on with a forest of the other."""
+        """Whether either method can update a forest of the other."""
         return (self.objective, self.can_refine, self.is_stacked) == (
             other.objective,
             other.can_refine,
@@ -52,7 +49,7 @@ class Method:
         )
 
 
-# Where no sample lacks a fine label the reading "joint" is that of class frequencies.
+# If all samples have fine labels, the reading "joint" gives class frequencies.
 METHODS: dict[str, Method] = {
     "fine-only": Method("gain", "joint", keeps_coarse_only=False),
     "stacked": Method("gain", "joint", keeps_coarse_only=False, is_stacked=True),

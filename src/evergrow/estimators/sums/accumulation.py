@@ -19,6 +19,7 @@ from evergrow.estimators.sums.gram import pack, unpack
 from evergrow.estimators.sums.moments import FEW, Batch, Moments
 from evergrow.foundation.blocks import float_blocks
 from evergrow.foundation.engine import Arrays, Engine, Job, current_engine
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.version import __version__
 from evergrow.storage.shards import choose_rows
@@ -45,10 +46,10 @@ def check_weights(
     # A copy: few examples wait in the sums, and the caller may change the array meanwhile.
     weights: Floats = np.array(checked)
     if (weights > _LARGEST).any():
-        raise ValueError(f"sample_weight must be at most {_LARGEST:g}")
+        raise InvalidInputError(f"sample_weight must be at most {_LARGEST:g}")
     present = weights > 0
     if not present.any():
-        raise ValueError("sample_weight must not be 0 for all samples")
+        raise InvalidInputError("sample_weight must not be 0 for all samples")
     if present.all():
         return X, y, weights
     return choose_rows(X, present), y[present], weights[present]
@@ -62,7 +63,7 @@ def check_magnitude(X: npt.NDArray[Any]) -> None:
 
 def _check_block(block: npt.NDArray[Any]) -> None:
     if block.dtype == np.float64 and len(block) and np.abs(block).max() > _LARGEST:
-        raise ValueError(
+        raise InvalidInputError(
             f"Input X contains values too large to add up their squares, above {_LARGEST:g}."
         )
 

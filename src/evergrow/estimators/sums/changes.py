@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from evergrow.estimators.sums.gram import add_class_products, copy_columns
 from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
 
 # Rounding error that forgotten examples may leave, relative to the sums just before, and to the
@@ -62,7 +63,7 @@ def subtract_examples(labels: ClassList, moments: Moments, batches: Iterable[Bat
         return subtract(moments, batches)
     except ForgetError as error:
         label = labels.classes.tolist()[error.column]
-        raise ValueError(f"cannot forget examples of class {label!r}: {error}") from error
+        raise InvalidInputError(f"cannot forget examples of class {label!r}: {error}") from error
 
 
 def remove_classes(
@@ -74,7 +75,7 @@ def remove_classes(
     """
     learnt = [k for k in columns if moments.class_examples[k]]
     if learnt and moments.settled is not None and moments.class_settled is None:
-        raise ValueError(
+        raise InvalidInputError(
             f"cannot forget the classes {labels.classes[learnt].tolist()} without their examples: "
             "forget those first with forget(X, y), or train with keep_class_statistics=True"
         )
@@ -85,17 +86,17 @@ def remove_classes(
 def check_examples_left(moments: Moments, removed: Sequence[int] = ()) -> None:
     """Raise a ``ValueError`` if there are no examples outside of the removed columns."""
     if not np.delete(moments.class_examples, removed).any():
-        raise ValueError("forget would leave no examples: train a new model instead")
+        raise InvalidInputError("forget would leave no examples: train a new model instead")
 
 
 def check_forget_arguments(X: object, y: object, classes: object, sample_weight: object) -> None:
     """Raise a ``ValueError`` if it is not clear what to forget."""
     if (X is None) != (y is None):
-        raise ValueError("forget needs both X and y, or neither")
+        raise InvalidInputError("forget needs both X and y, or neither")
     if X is None and classes is None:
-        raise ValueError("forget needs examples (X and y), classes, or both")
+        raise InvalidInputError("forget needs examples (X and y), classes, or both")
     if X is None and sample_weight is not None:
-        raise ValueError("forget needs X and y if sample_weight is given")
+        raise InvalidInputError("forget needs X and y if sample_weight is given")
 
 
 def _check_learnt(moments: Moments, batch: Batch) -> None:

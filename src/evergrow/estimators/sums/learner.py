@@ -13,8 +13,9 @@ from evergrow.estimators.classifier.predictor import ScoringClassifier
 from evergrow.estimators.sums.accumulation import check_weights
 from evergrow.estimators.sums.changes import check_forget_arguments
 from evergrow.estimators.sums.moments import Batch
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 from evergrow.foundation.labels import ClassList, as_classes
-from evergrow.foundation.turns import one_at_a_time
+from evergrow.foundation.locks import exclusive
 
 
 class SumsLearner(ScoringClassifier):
@@ -57,7 +58,7 @@ class SumsLearner(ScoringClassifier):
     def _check_unchanged(self, known: Any, action: str) -> None:
         """Raise a ``ValueError`` if the fitted value does not suit the current parameters."""
 
-    @one_at_a_time
+    @exclusive
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
@@ -89,7 +90,7 @@ class SumsLearner(ScoringClassifier):
         """
         return self._start(X, y, None, sample_weight)
 
-    @one_at_a_time
+    @exclusive
     def partial_fit(
         self,
         X: npt.ArrayLike,
@@ -134,7 +135,7 @@ class SumsLearner(ScoringClassifier):
         labels, codes = known.labels.extend_with(y, as_classes(classes))
         return self._replace(self._extend(known, labels, Batch(X, codes, weights)))
 
-    @one_at_a_time
+    @exclusive
     def forget(
         self,
         X: npt.ArrayLike | None = None,
@@ -186,7 +187,7 @@ class SumsLearner(ScoringClassifier):
             known = self._forget_classes(known, removed)
         return self._replace(known)
 
-    @one_at_a_time
+    @exclusive
     def merge(self, other: Any) -> Self:
         """Add all that another model has learnt, as if this one had seen its examples too.
 
@@ -212,10 +213,10 @@ class SumsLearner(ScoringClassifier):
         (array(['cat', 'dog', 'ant'], dtype='<U3'), array([ 1.,  8., 20.]))
         """
         known = self._known("merge")
-        reader = other._snapshot() if isinstance(other, SumsLearner) else None
+        reader = other._frozen_copy() if isinstance(other, SumsLearner) else None
         if reader is None or not isinstance(getattr(reader, "_fitted", known), type(known)):
             kind = type(self).__name__
-            raise TypeError(f"merge needs another {kind}, got {type(other).__name__}")
+            raise InvalidTypeError(f"merge needs another {kind}, got {type(other).__name__}")
         theirs = reader._known("merge")
         differing = self._differences(known, theirs)
         names = [list(getattr(model, "feature_names_in_", [])) for model in (self, reader)]
@@ -223,10 +224,10 @@ class SumsLearner(ScoringClassifier):
         if all(names) and names[0] != names[1]:
             differing.append("the names of the features")
         if differing:
-            raise ValueError(f"cannot merge models that differ in {', '.join(differing)}")
+            raise InvalidInputError(f"cannot merge models that differ in {', '.join(differing)}")
         return self._replace(self._merge(known, theirs))
 
-    @one_at_a_time
+    @exclusive
     def rename_classes(self, names: Mapping[Any, Any]) -> Self:
         """Rename classes; classes that get the same name become one class.
 
@@ -261,16 +262,16 @@ class SumsLearner(ScoringClassifier):
         X, y, names = self._checked_first(X, y, min_samples=1)
         X, y, weights = check_weights(X, y, sample_weight)
         labels, codes = self._first_labels(y, classes)
-        self._become(self._begin(labels, Batch(X, codes, weights)), names)
+        self._set_fitted(self._begin(labels, Batch(X, codes, weights)), names)
         return self
 
     def _known(self, action: str) -> Any:
         """Return the fitted value if this action can change it under the current parameters."""
         self._check_parameters()
-        known = self._learnt(f"model to {action}")
+        known = self._require_fitted(f"model to {action}")
         self._check_unchanged(known, action)
         return known
 
     def _replace(self, fitted: Any) -> Self:
-        self._become(fitted, getattr(self, "feature_names_in_", None))
+        self._set_fitted(fitted, getattr(self, "feature_names_in_", None))
         return self

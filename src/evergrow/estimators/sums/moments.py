@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.sums.gram import add_class_products, add_products, copy_columns
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import GONE
 
 Floats = npt.NDArray[np.float64]
@@ -165,7 +166,7 @@ class Moments:
     def gram(self) -> Floats:
         """Upper triangle of ``sum w x x'`` over all examples."""
         if self.settled is None:
-            raise ValueError("these sums have no Gram matrix")
+            raise InvalidInputError("these sums have no Gram matrix")
         if not self.waiting:
             return self.settled
         gram = self.settled.copy()
@@ -179,7 +180,7 @@ class Moments:
         with np.errstate(over="ignore"):
             shares = self.weight / self.class_weights[known]
         if not (np.isfinite(self.class_squares).all() and np.isfinite(shares).all()):
-            raise ValueError(
+            raise InvalidInputError(
                 "the weighted examples are too large to add up, or their weights differ too much"
             )
 
@@ -187,7 +188,7 @@ class Moments:
     def diagonal(self) -> Floats:
         """Diagonal of the Gram matrix."""
         if self.settled is None:
-            raise ValueError("these sums have no Gram matrix")
+            raise InvalidInputError("these sums have no Gram matrix")
         diagonal: Floats = np.diagonal(self.settled).copy()
         for batch in self.waiting:
             diagonal += batch.sign * np.einsum("ij,ij->j", batch.scaled, batch.scaled)
@@ -335,7 +336,7 @@ class Moments:
             if column == GONE:
                 if gram is not None and self.class_examples[k]:
                     if class_grams is None:
-                        raise ValueError("these sums have no Gram matrix per class")
+                        raise InvalidInputError("these sums have no Gram matrix per class")
                     gram = gram - class_grams[k]
                 continue
             sums[column] = sums[column] + self.class_sums[k]

@@ -9,7 +9,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evergrow.foundation.atomic import written_whole
+from evergrow.foundation.atomic import atomic_write
 from evergrow.research.comparison.page import render_page
 from evergrow.research.comparison.table import COLUMNS, notes_on
 
@@ -26,7 +26,7 @@ def write(folder: Path, found: Comparison) -> None:
         "comparison.json": json.dumps(_plain(_as_json(found)), indent=2, allow_nan=False) + "\n",
     }
     for name, content in files.items():
-        with written_whole(folder / name) as file:
+        with atomic_write(folder / name) as file:
             file.write(content.encode())
 
 

@@ -273,19 +273,19 @@ def remarks_on_stopped(standings: Sequence[Standing]) -> list[str]:
         return []
     best = max(growing, key=lambda standing: standing.class_mean)
     reached = dict(best.curve)
-    said = []
+    remarks = []
     for standing in standings:
         if standing.finished or not standing.curve:
             continue
         n_classes, share = standing.curve[-1]
         if share > reached.get(n_classes, math.inf):
-            said.append(
+            remarks.append(
                 f"{standing.learner.title} had {percent(share)} at "
                 f"{several(n_classes, 'class')} when time ran out, "
                 f"{best.learner.title} {percent(reached[n_classes])}: more time may change the "
                 "recommendation."
             )
-    return said
+    return remarks
 
 
 def remarks_on(facts: Facts) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.research.comparison.learners import ComparedLearner
 
 Floats = npt.NDArray[np.float64]
@@ -100,22 +101,13 @@ class Result:
             lists = {name: tuple(entry[name]) for name in ("answers", "remarks")}
             found = cls(**{**entry, "points": points, **lists})
         except (KeyError, TypeError) as error:
-            raise ValueError(f"a result is damaged: {error}") from error
+            raise InvalidInputError(f"a result is damaged: {error}") from error
         if not _is_sound(found):
-            raise ValueError("a result is damaged: a value has the wrong type")
+            raise InvalidInputError("a result is damaged: a value has the wrong type")
         return found
 
 
-_NUMBERS = (
-    "forgetting",
-    "seconds_per_update",
-    "cpu_seconds_per_update",
-    "last_seconds",
-    "answer_seconds",
-    "n_bytes",
-    "model_bytes",
-    "time_limit",
-)
+_NUMBERS = [field.name for field in fields(Result) if field.type in ("int", "float")]
 
 
 def _is_sound(found: Any) -> bool:
@@ -227,9 +219,9 @@ class Standing:
     @property
     def remarks(self) -> list[str]:
         """What a reader must know besides the numbers, without repetitions."""
-        said = [self.learner.note, self.problem]
-        said += [remark for result in self.results for remark in result.remarks]
-        return [*dict.fromkeys(remark for remark in said if remark)]
+        found = [self.learner.note, self.problem]
+        found += [remark for result in self.results for remark in result.remarks]
+        return [*dict.fromkeys(filter(None, found))]
 
 
 def difference(a: Standing, b: Standing) -> tuple[float, float]:

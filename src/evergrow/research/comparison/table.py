@@ -19,15 +19,15 @@ class Column:
     name: str
     heading: str
     meaning: str
-    attribute: str
-    """The attribute of a standing."""
-    formatted: Callable[[float], str] = percent
+    format: Callable[[float], str] = percent
+    attribute: str = ""
+    """The attribute of a standing, if it is not the name."""
     only_in_files: bool = False
     """Whether tables for people leave it out."""
 
     def value(self, standing: Standing) -> float | str:
         """The value for files."""
-        found: float | str = getattr(standing, self.attribute)
+        found: float | str = getattr(standing, self.attribute or self.name)
         return found
 
     def text(self, standing: Standing) -> str:
@@ -35,69 +35,59 @@ class Column:
         value = self.value(standing)
         if isinstance(value, str):
             return _WAYS[value]
-        text = self.formatted(value)
+        text = self.format(value)
         if self.name != "class_mean" or text == MISSING or math.isnan(standing.deviation):
             return text
         return f"{text} ± {100 * standing.deviation:.1f}"
 
 
 COLUMNS: tuple[Column, ...] = (
-    Column("way", "updates", "whether new classes are learnt incrementally", "way"),
+    Column("way", "updates", "whether new classes are learnt incrementally"),
     Column(
         "class_mean",
         "class mean",
         "final accuracy, averaged over classes: every class has the same weight",
-        "class_mean",
     ),
     Column(
         "accuracy",
         "accuracy",
         "final accuracy over all test samples: large classes have more weight",
-        "accuracy",
     ),
     Column(
         "on_the_way",
         "on the way",
         "mean of the class mean at the start, in the middle and at the end",
-        "on_the_way",
     ),
-    Column("newest", "newest", "final class mean of the five newest classes only", "newest"),
+    Column("newest", "newest", "final class mean of the five newest classes only"),
     Column(
         "forgetting",
         "forgotten",
         "drop from a class's best accuracy to its final one, averaged over classes",
-        "forgetting",
     ),
     Column(
         "seconds_per_update",
         "update",
         "time of an update, or of one retraining",
+        duration,
         "seconds",
-        duration,
     ),
-    Column("last_seconds", "last", "time of the last update", "last_seconds", duration),
-    Column(
-        "answer_seconds",
-        "answer",
-        "time per prediction, in large batches",
-        "answer_seconds",
-        duration,
-    ),
+    Column("last_seconds", "last", "time of the last update", duration),
+    Column("answer_seconds", "answer", "time per prediction, in large batches", duration),
     Column(
         "bytes",
         "stored",
         "what must be stored to continue learning: the saved model (of other packages the pickled "
         "model), and the training examples if the learner needs them",
-        "n_bytes",
         size,
+        "n_bytes",
     ),
-    Column("model_bytes", "model", "the model only", "model_bytes", size, only_in_files=True),
+    Column("model_bytes", "model", "the model only", size, only_in_files=True),
     Column(
         "cpu_seconds_per_update",
         "processor",
         "processor time of an update over all threads, which other load hardly changes",
-        "cpu_seconds",
         duration,
+        "cpu_seconds",
         only_in_files=True,
     ),
 )

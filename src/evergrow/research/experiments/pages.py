@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evergrow.foundation.atomic import written_whole
+from evergrow.foundation.atomic import atomic_write
 from evergrow.research.experiments.catalogue import PAPERS, Paper
 from evergrow.research.experiments.experiment import Experiment, Finding
 from evergrow.research.experiments.table import Table
@@ -124,7 +124,7 @@ def write_index(folder: str | os.PathLike[str]) -> Path:
     if differing:
         parts += ["## Where it differs", "\n".join(differing)]
     parts.append("\n".join(["```{toctree}", ":hidden:", "", *found, "```"]))
-    with written_whole(target / "index.md") as file:
+    with atomic_write(target / "index.md") as file:
         file.write(("\n\n".join(parts) + "\n").encode())
     return target / "index.md"
 

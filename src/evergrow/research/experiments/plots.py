@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from evergrow.foundation.atomic import written_whole
+from evergrow.foundation.atomic import atomic_write
 from evergrow.research.experiments.table import Curve
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def saved_figure(path: str | os.PathLike[str], width: float, height: float) -> I
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(width, height))
         yield figure
-        with written_whole(path) as file:
+        with atomic_write(path) as file:
             figure.savefig(file, format="svg", metadata={"Date": None})
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evergrow.foundation.atomic import written_whole
+from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.version import __version__
@@ -160,7 +160,7 @@ def _write(folder: Path, outcome: Outcome) -> None:
         columns = (*experiment.keys, *experiment.timed)
         files[f"{experiment.name}-timings.csv"] = table.to_csv(columns)
     for name, text in files.items():
-        with written_whole(folder / name) as file:
+        with atomic_write(folder / name) as file:
             file.write(text.encode())
 
 

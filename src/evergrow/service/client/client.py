@@ -291,9 +291,9 @@ class Client:
 
         The file appears only when it is complete.
         """
-        from evergrow.foundation.atomic import written_whole
+        from evergrow.foundation.atomic import atomic_write
 
-        with written_whole(path) as file:
+        with atomic_write(path) as file:
             self._transport.send("GET", "/v1/model", lambda response: _write(response, file))
 
     def _batches(self, items: Sequence[Item]) -> Iterator[Sequence[Item]]:

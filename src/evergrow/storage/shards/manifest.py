@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from evergrow.foundation.atomic import written_whole
+from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import ModelFileError, ShardError
 from evergrow.foundation.labels import ClassList
 from evergrow.storage.modelfile import class_list, classes_to_json
@@ -180,7 +180,7 @@ class Manifest:
                 f"the manifest would have {len(text)} bytes, the limit is {_MAX_BYTES}: write "
                 "fewer and larger shards, or use another folder"
             )
-        with written_whole(folder / MANIFEST) as file:
+        with atomic_write(folder / MANIFEST) as file:
             file.write(text.encode() + b"\n")
 
     @classmethod

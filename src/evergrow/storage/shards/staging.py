@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from evergrow.foundation.atomic import written_whole
+from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import ShardError
 from evergrow.foundation.locks import lock_path, locked
 from evergrow.storage.shards.array_files import TEMPORARY_NAME, write_temporary
@@ -114,7 +114,7 @@ def journal(folder: Path, names: list[str]) -> Iterator[None]:
     """Record final names before files are renamed, until the manifest lists them."""
     # Leftovers of another process still have to be removed.
     left = [name for name in _journalled(folder) if name not in names]
-    with written_whole(folder / _JOURNAL) as file:
+    with atomic_write(folder / _JOURNAL) as file:
         file.write(json.dumps([*left, *names]).encode())
     # If the block fails, the journal stays and says what to remove.
     yield
@@ -177,8 +177,8 @@ _HELD = _Held()
 
 
 @contextmanager
-def append_lock(folder: Path, say_waiting: Callable[[], None] | None) -> Iterator[None]:
-    """Hold the lock for appending to a folder; ``say_waiting`` is called before waiting.
+def append_lock(folder: Path, on_wait: Callable[[], None] | None) -> Iterator[None]:
+    """Hold the lock for appending to a folder; ``on_wait`` is called before waiting.
 
     Raises a ``ShardError`` if this thread already holds it, because it would wait for itself.
     """
@@ -188,7 +188,7 @@ def append_lock(folder: Path, say_waiting: Callable[[], None] | None) -> Iterato
             f"{str(folder)!r} is already being appended to by this thread, and its batches try to "
             "do the same: append one after the other, or to another folder"
         )
-    with locked(folder / MANIFEST, say_waiting or (lambda: None)):
+    with locked(folder / MANIFEST, on_wait or (lambda: None)):
         _HELD.folders.add(lock)
         try:
             yield

@@ -47,7 +47,7 @@ def write_shards(
     *,
     dtype: str | None = None,
     rows_per_shard: int | None = None,
-    say_waiting: Callable[[], None] | None = None,
+    on_wait: Callable[[], None] | None = None,
 ) -> Shards:
     """Append rows of features to a folder of shards.
 
@@ -67,7 +67,7 @@ def write_shards(
     rows_per_shard : int, default=None
         Rows per file; None for about 64 MiB. Smaller files give more tasks on a cluster. An image
         with several rows is never split.
-    say_waiting : callable, default=None
+    on_wait : callable, default=None
         Called before waiting for another process or thread that appends to the folder; an exception
         that it raises ends the wait.
 
@@ -87,7 +87,7 @@ def write_shards(
     ((4, 2), ['cat', 'dog', 'ant'], ['cat', 'dog', 'cat', 'ant'])
     """
     options: dict[str, Any] = {"dtype": dtype, "rows_per_shard": rows_per_shard}
-    with open_writer(path, **options, say_waiting=say_waiting) as writer:
+    with open_writer(path, **options, on_wait=on_wait) as writer:
         for number, batch in enumerate(batches):
             what = f"batch {number}"
             writer.add(RowBatch.of(batch, what), what)
@@ -102,11 +102,11 @@ def open_writer(
     dtype: str | None = None,
     rows_per_shard: int | None = None,
     made_by: str | None = None,
-    say_waiting: Callable[[], None] | None = None,
+    on_wait: Callable[[], None] | None = None,
 ) -> Iterator[ShardWriter]:
     """Open a writer that appends to a folder; uncommitted files are removed at the end.
 
-    Only one writer at a time appends to a folder; ``say_waiting`` is called before waiting.
+    Only one writer at a time appends to a folder; ``on_wait`` is called before waiting.
     """
     check_parameters(
         {"dtype": dtype, "rows_per_shard": rows_per_shard},
@@ -121,7 +121,7 @@ def open_writer(
         raise NotADirectoryError(f"{os.fspath(path)!r} is not a folder: shards are kept in one")
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with append_lock(folder, say_waiting):
+        with append_lock(folder, on_wait):
             known = Manifest.read_if_present(folder)
             clean_up(folder)
             writer = ShardWriter(folder, known, dtype, rows_per_shard, made_by)

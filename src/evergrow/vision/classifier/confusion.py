@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.atomic import written_whole
+from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.naming import printable
 
@@ -70,7 +70,7 @@ def draw_confusion(
         # Letters that the font lacks are drawn as boxes.
         warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
         figure.savefig(content, format=target.suffix.lower()[1:], dpi=150, bbox_inches="tight")
-    with written_whole(target) as file:
+    with atomic_write(target) as file:
         file.write(content.getvalue())
 
 

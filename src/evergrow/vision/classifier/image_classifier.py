@@ -107,22 +107,22 @@ class ImageClassifier(ImageLearner):
     @property
     def features_(self) -> Any:
         """The fitted features."""
-        return self._learnt("features_").features
+        return self._require_fitted("features_").features
 
     @property
     def learner_(self) -> Any:
         """The fitted learner; do not train it directly."""
-        return self._learnt("learner_").learner
+        return self._require_fitted("learner_").learner
 
     @property
     def class_counts_(self) -> npt.NDArray[np.int64]:
         """Number of training images per class."""
-        return cast("FittedImages", self._learnt("class_counts_")).counts.copy()
+        return cast("FittedImages", self._require_fitted("class_counts_")).counts.copy()
 
     @property
     def report_(self) -> ImageReport | None:
         """Statistics of the last training call."""
-        return cast("FittedImages", self._learnt("report_")).report
+        return cast("FittedImages", self._require_fitted("report_")).report
 
     def predict(self, images: Any) -> npt.NDArray[Any]:
         """Predict the class of each image; an error if one cannot be read.
@@ -181,8 +181,8 @@ class ImageClassifier(ImageLearner):
         >>> answers.labels, answers.top_labels[0], answers.kept
         (array(['night', 'day'], dtype='<U5'), array(['night', 'day'], dtype='<U5'), array([0, 1]))
         """
-        reader = self._snapshot()
-        known: FittedImages = reader._learnt("answers")
+        reader = self._frozen_copy()
+        known: FittedImages = reader._require_fitted("answers")
         check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
         check_parameters({"k": k}, {"k": [Integer(1, len(known.labels))]})
         found = extract(reader._usable_features(), list_sources(images), on_error)
@@ -201,7 +201,7 @@ class ImageClassifier(ImageLearner):
 
         An error if an image, or a file that may be one, cannot be read.
         """
-        known: FittedImages = self._learnt("answers")
+        known: FittedImages = self._require_fitted("answers")
         sources, labels, _ = labelled_sources(images, y, "raise", known.labels)
         return float(np.mean(self.predict(sources) == labels))
 
@@ -242,7 +242,7 @@ class ImageClassifier(ImageLearner):
         return model
 
     def _matrix(self, images: Any) -> tuple[Self, npt.NDArray[Any]]:
-        reader = self._snapshot()
+        reader = self._frozen_copy()
         features = reader._usable_features()
         return reader, extract(features, list_sources(images), "raise").features
 

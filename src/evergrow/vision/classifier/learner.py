@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from evergrow.estimators.classifier.learner import GrowingClassifier, check_targets, swap_learnt
+from evergrow.estimators.classifier.learner import GrowingClassifier, check_targets, replace_fitted
+from evergrow.foundation.locks import exclusive
 from evergrow.foundation.params import Choice, Flag, Nothing, RandomState, Rule
-from evergrow.foundation.turns import one_at_a_time
 from evergrow.vision.classifier.components import (
     FEATURES,
     LEARNERS,
@@ -57,7 +57,7 @@ class ImageLearner(GrowingClassifier):
     }
     _fitted: FittedImages
 
-    @one_at_a_time
+    @exclusive
     def fit(self, images: Any, y: npt.ArrayLike | None = None) -> Self:
         """Train on images and their classes; earlier training is discarded.
 
@@ -101,7 +101,7 @@ class ImageLearner(GrowingClassifier):
         self._take(replace(fitted, report=report))
         return self
 
-    @one_at_a_time
+    @exclusive
     def partial_fit(self, images: Any, y: npt.ArrayLike | None = None) -> Self:
         """Add images of known and new classes.
 
@@ -150,7 +150,7 @@ class ImageLearner(GrowingClassifier):
         self._take(replace(updated, report=report))
         return self
 
-    @one_at_a_time
+    @exclusive
     def forget(self, *, classes: npt.ArrayLike) -> Self:
         """Remove classes, as if their images had never been learnt.
 
@@ -175,10 +175,10 @@ class ImageLearner(GrowingClassifier):
         >>> model.fit(images, ["night", "dawn", "day"]).forget(classes=["dawn"]).classes_
         array(['day', 'night'], dtype='<U5')
         """
-        self._take(self._learnt("classes to forget").forget(classes))
+        self._take(self._require_fitted("classes to forget").forget(classes))
         return self
 
-    @one_at_a_time
+    @exclusive
     def rename_classes(self, names: Mapping[Any, Any]) -> Self:
         """Rename classes; classes that get the same name are merged.
 
@@ -201,15 +201,15 @@ class ImageLearner(GrowingClassifier):
         >>> model.fit(images, ["night", "dawn", "day"]).rename_classes({"dawn": "day"}).classes_
         array(['day', 'night'], dtype='<U5')
         """
-        self._take(self._learnt("classes to rename").rename(names))
+        self._take(self._require_fitted("classes to rename").rename(names))
         return self
 
     def _take(self, fitted: FittedImages) -> None:
-        swap_learnt(self, {"_fitted": fitted})
+        replace_fitted(self, {"_fitted": fitted})
 
     def _usable_features(self) -> Any:
         """The fitted features, with the current number of threads and progress bars."""
-        return self._with_options(self.features, self._learnt("features").features)
+        return self._with_options(self.features, self._require_fitted("features").features)
 
     def _with_options(self, parameter: Any, estimator: Any) -> Any:
         # A custom component has options of its own.

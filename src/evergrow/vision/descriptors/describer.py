@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.classifier.learner import snapshot
+from evergrow.estimators.classifier.learner import frozen_copy
 from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.foundation.errors import BadImage, ImageError, InvalidInputError
 from evergrow.foundation.naming import name_of
@@ -195,7 +195,7 @@ def description_job(
     if job is None:
         return None
     # One seed for all images of a call, as without parts.
-    seeded = snapshot(features).set_params(random_state=draw_seed(features.random_state))
+    seeded = frozen_copy(features).set_params(random_state=draw_seed(features.random_state))
     if engine.capacity.is_remote:
         # With the default, all workers of a machine would start one thread per processor.
         seeded.set_params(n_jobs=engine.capacity.threads_per_worker)

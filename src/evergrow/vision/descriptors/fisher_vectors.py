@@ -10,7 +10,8 @@ import numpy.typing as npt
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, clone
 from sklearn.utils import check_random_state
 
-from evergrow.estimators.classifier.learner import swap_learnt
+from evergrow.estimators.classifier.learner import replace_fitted
+from evergrow.foundation.locks import exclusive
 from evergrow.foundation.params import (
     Integer,
     Nothing,
@@ -20,7 +21,6 @@ from evergrow.foundation.params import (
     check_parameters,
 )
 from evergrow.foundation.ragged import RaggedArray
-from evergrow.foundation.turns import one_at_a_time
 from evergrow.storage.modelfile import (
     Build,
     check_saveable,
@@ -136,7 +136,7 @@ class FisherVectors(
         self.random_state = random_state
         self.verbose = verbose
 
-    @one_at_a_time
+    @exclusive
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Learn projection and mixture.
 
@@ -163,7 +163,7 @@ class FisherVectors(
             tol=float(self.tol),
             random=random,
         )
-        self._become(FittedFisher(mixture, features))
+        self._set_fitted(FittedFisher(mixture, features))
         return self
 
     def _training_rows(
@@ -182,45 +182,45 @@ class FisherVectors(
             rows = rows[np.sort(random.choice(len(rows), total, replace=False))]
         return check_descriptors(rows)
 
-    def _become(self, fitted: FittedFisher) -> None:
+    def _set_fitted(self, fitted: FittedFisher) -> None:
         for array in fitted.mixture.arrays().values():
             array.setflags(write=False)
-        swap_learnt(self, {"_fitted": fitted})
+        replace_fitted(self, {"_fitted": fitted})
 
     @property
     def features_(self) -> LocalFeatures | None:
         """The local features; None if the input is descriptors."""
-        return self._learnt().features
+        return self._require_fitted().features
 
     @property
     def weights_(self) -> Floats:
         """Weights of the Gaussians."""
-        return self._learnt().mixture.weights
+        return self._require_fitted().mixture.weights
 
     @property
     def means_(self) -> Floats:
         """Means of the Gaussians."""
-        return self._learnt().mixture.means
+        return self._require_fitted().mixture.means
 
     @property
     def covariances_(self) -> Floats:
         """Variances of the Gaussians."""
-        return self._learnt().mixture.covariances
+        return self._require_fitted().mixture.covariances
 
     @property
     def pca_mean_(self) -> Floats | None:
         """Mean of the descriptors; None without a projection."""
-        return self._learnt().mixture.pca_mean
+        return self._require_fitted().mixture.pca_mean
 
     @property
     def pca_components_(self) -> Floats | None:
         """The principal components; None without a projection."""
-        return self._learnt().mixture.pca_components
+        return self._require_fitted().mixture.pca_components
 
     @property
     def n_features_in_(self) -> int:
         """Length of a descriptor."""
-        return self._learnt().mixture.n_features
+        return self._require_fitted().mixture.n_features
 
     def transform(self, X: Any) -> Rows:
         """Compute one vector per image.
@@ -255,11 +255,11 @@ class FisherVectors(
         """
         self._check_parameters()
         check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
-        return self._learnt().extract(X, on_error=on_error, verbose=self.verbose)
+        return self._require_fitted().extract(X, on_error=on_error, verbose=self.verbose)
 
     def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Header and arrays of a model file, or of a part of another model's file."""
-        fitted = self._learnt()
+        fitted = self._require_fitted()
         self._check_parameters()
         check_saveable(type(self))
         parameters = plain_parameters(self.get_params(deep=False)) | fitted.parameters()
@@ -277,10 +277,10 @@ class FisherVectors(
         features = None if fitted.features is None else clone(fitted.features)
         model = cls(**{**parameters, "features": features})
         model._check_parameters()
-        model._become(fitted)
+        model._set_fitted(fitted)
         return model
 
     @property
     def _n_features_out(self) -> int:
         """Number of output columns, which scikit-learn names."""
-        return self._learnt().mixture.n_features_out
+        return self._require_fitted().mixture.n_features_out

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 
-from evergrow.estimators.classifier.learner import snapshot
+from evergrow.estimators.classifier.learner import frozen_copy
 from evergrow.foundation.engine import Arrays
 from evergrow.foundation.errors import BadImage, ImageError, InvalidInputError
 from evergrow.vision.embedding.cache import EmbeddingCache
@@ -203,7 +203,7 @@ def embed_part(part: ImagePart, embedder: Embedder, key: str | None, n_threads: 
     network = None
     if key is not None:
         # With the default, all workers of a machine would start one thread per processor.
-        embedder = snapshot(embedder).set_params(n_jobs=n_threads)
+        embedder = frozen_copy(embedder).set_params(n_jobs=n_threads)
         network = _load_once(embedder, f"{key} {n_threads}")
     with embedder._open_pipeline(network=network, skip_bad=True) as pipeline:
         found = pipeline.run(part.sources, effective_n_jobs(embedder.n_jobs), None)

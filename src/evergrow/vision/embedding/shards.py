@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.classifier.learner import snapshot
+from evergrow.estimators.classifier.learner import frozen_copy
 from evergrow.foundation.engine import Arrays, Engine, Job, LocalEngine, current_engine, in_order
 from evergrow.foundation.errors import BadImage, BadImageWarning, InvalidInputError
 from evergrow.foundation.params import check_parameters
@@ -76,7 +76,7 @@ def shard_images(
     on_error: str = "raise",
     dtype: str | None = None,
     rows_per_shard: int | None = None,
-    say_waiting: Callable[[], None] | None = None,
+    on_wait: Callable[[], None] | None = None,
     verbose: int = 0,
 ) -> Sharded:
     """Embed the images of a folder and append their vectors to a folder of shards.
@@ -101,7 +101,7 @@ def shard_images(
     rows_per_shard : int, default=None
         Images per shard; None for 2048, or fewer if those would take more than 64 MiB. One task
         embeds one shard, and an interrupted run loses unfinished shards.
-    say_waiting : callable, default=None
+    on_wait : callable, default=None
         Called before waiting for another process that is appending to the folder.
     verbose : int, default=0
         Show progress bars when positive.
@@ -131,7 +131,7 @@ def shard_images(
         dtype=dtype,
         rows_per_shard=rows_per_shard,
         made_by=made_by,
-        say_waiting=say_waiting,
+        on_wait=on_wait,
     )
     with appending as writer:
         new = _select_new(images, writer.folder, writer.manifest, engine, verbose)
@@ -209,7 +209,7 @@ def _embed_shards(
 
 def _for_tasks(embedder: Embedder, engine: Engine, verbose: int) -> Embedder:
     # A copy that shares the loaded network.
-    worker: Embedder = snapshot(embedder)
+    worker: Embedder = frozen_copy(embedder)
     if engine.capacity.is_remote:
         # With the default, all workers of a machine would start one thread per processor.
         worker.set_params(n_jobs=None)

@@ -73,7 +73,7 @@ class FittedTransformer(ImageTransformer, Generic[Fitted]):
 
     _fitted: Fitted
 
-    def _learnt(self) -> Fitted:
+    def _require_fitted(self) -> Fitted:
         """The fitted value; a ``NotFittedError`` before ``fit``."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from evergrow.foundation.atomic import written_whole
+from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import Integer, check_parameters
@@ -336,5 +336,5 @@ def _write(figure: Any, path: str | os.PathLike[str]) -> None:
     kind = Path(path).suffix.lower()[1:]
     # Without dates, the same figure gives the same file.
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         figure.savefig(file, format=kind, metadata=undated.get(kind))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evergrow.foundation.atomic import sync_folder, written_whole
+from evergrow.foundation.atomic import atomic_write, sync_folder
 from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace.store.creation import create_subfolders
 from evergrow.workspace.store.database import Database
@@ -138,7 +138,7 @@ def _copy_embeddings(layout: Layout, copy: Layout, manifest: Manifest, n_example
 def _copy_file(source: Path, target: Path) -> str:
     """Copy a file with its permissions; return the hash of its content."""
     digest = hashlib.sha256()
-    with open(source, "rb") as file, written_whole(target) as copy:
+    with open(source, "rb") as file, atomic_write(target) as copy:
         os.chmod(copy.name, source.stat().st_mode & 0o777)
         while chunk := file.read(1 << 20):
             digest.update(chunk)

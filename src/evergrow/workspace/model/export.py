@@ -99,7 +99,7 @@ def _named(trained: TrainedModel, labels: ClassList) -> RLSClassifier:
         selection=selection,
     )
     model = RLSClassifier(regularization=penalty, recoding=chosen.recoding)
-    model._become(fitted.__deepcopy__({}), None)
+    model._set_fitted(fitted.__deepcopy__({}), None)
     return model
 
 
@@ -133,7 +133,7 @@ def _rejecting(
         unknown_label=None if unknown == _UNKNOWN else unknown,
         max_held_out=HOLDOUT,
     )
-    model._become(fitted, None)
+    model._set_fitted(fitted, None)
     return model
 
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from scipy.special import softmax
 
 from evergrow.estimators.linear.selection import best_temperature
-from evergrow.estimators.subcategory.guesser import leave_one_of_each_out
-from evergrow.estimators.subcategory.ridge import Regression
+from evergrow.estimators.subcategory.guess.guesser import leave_one_of_each_out
+from evergrow.estimators.subcategory.guess.ridge import RidgeRegression
 from evergrow.foundation.labels import ClassList
 
 Ids = npt.NDArray[np.int64]
@@ -60,7 +60,7 @@ class FineModel:
         rows = np.asarray(rows, dtype=np.float64)
         labels, codes = ClassList.of(fine_ids)
         names: Ids = labels.classes
-        regression = Regression.of(rows, codes)
+        regression = RidgeRegression.of(rows, codes)
         folds = leave_one_of_each_out(codes, np.random.default_rng(_SEED))
         left_out = regression.held_out_scores(folds)
         weights = regression.weights

@@ -227,13 +227,13 @@ class TrainedModel:
         model = RLSClassifier(
             regularization=self.ridge.penalty, recoding=self.hyperparameters.recoding
         )
-        model._become(self.fitted, None)
+        model._set_fitted(self.fitted, None)
         return model
 
     @classmethod
     def from_estimator(cls, model: RLSClassifier, hyperparameters: Hyperparameters) -> TrainedModel:
         """The model of an estimator made by :meth:`estimator`."""
-        return cls(model._learnt("sums"), hyperparameters)
+        return cls(model._require_fitted("sums"), hyperparameters)
 
     def _codes(self, class_ids: Ids) -> npt.NDArray[np.int32]:
         if self.fitted is None:

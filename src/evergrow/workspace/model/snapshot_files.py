@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from evergrow.estimators.forest import NCMForestClassifier
 from evergrow.estimators.linear import RLSClassifier
-from evergrow.foundation.atomic import sync_folder, written_whole
+from evergrow.foundation.atomic import atomic_write, sync_folder
 from evergrow.foundation.errors import ModelFileError, WorkspaceError
 from evergrow.storage.loading import load
 from evergrow.workspace.model.assessment import Assessment, hyperparameters_from
@@ -160,7 +160,7 @@ def _write_files(temporary: Path, saved: SavedState, nonce: str | None) -> None:
         "split_at": [list(item) for item in saved.split_at.items()],
         "files": {path.name: sha256_of_file(path) for path in sorted(temporary.iterdir())},
     }
-    with written_whole(temporary / _INDEX) as file:
+    with atomic_write(temporary / _INDEX) as file:
         file.write(json.dumps(index).encode())
 
 

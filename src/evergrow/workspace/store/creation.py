@@ -9,7 +9,7 @@ from typing import Any
 
 from evergrow.foundation.atomic import sync_folder
 from evergrow.foundation.errors import InvalidInputError, WorkspaceError
-from evergrow.foundation.locks import HeldLock
+from evergrow.foundation.locks import FileLock
 from evergrow.vision.embedding import Embedder
 from evergrow.workspace.errors import WorkspaceLockedError
 from evergrow.workspace.store.clock import format_time, now
@@ -100,10 +100,10 @@ def _prepare(layout: Layout) -> None:
             entry.unlink()
 
 
-def acquire_lock(layout: Layout) -> HeldLock:
+def acquire_lock(layout: Layout) -> FileLock:
     """Lock a workspace for writing; a ``WorkspaceLockedError`` if it is locked already."""
     try:
-        return HeldLock(layout.lock, f"process {os.getpid()} since {format_time(now())}\n")
+        return FileLock(layout.lock, f"process {os.getpid()} since {format_time(now())}\n")
     except BlockingIOError as error:
         who = f" by {error}" if str(error) else ""
         raise WorkspaceLockedError(

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
-from evergrow.foundation.atomic import sync_folder, written_whole
+from evergrow.foundation.atomic import atomic_write, sync_folder
 from evergrow.foundation.errors import WorkspaceError
 from evergrow.vision.images.thumbnails import make_thumbnail
 
@@ -51,7 +51,7 @@ class ImageStore:
             sync_folder(self._images)
             sync_folder(self._images.parent)
         try:
-            with written_whole(path) as file:
+            with atomic_write(path) as file:
                 file.write(content)
         except BaseException:
             # It may have been renamed already, but not durably.

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from evergrow.foundation.atomic import written_whole
+from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, WorkspaceError
 from evergrow.foundation.params import Flag, Integer, Nothing, Number, Rule, check_parameters
 from evergrow.workspace.errors import NewerWorkspaceError
@@ -148,7 +148,7 @@ def is_workspace(folder: Path) -> bool:
 
 def write_manifest(layout: Layout, manifest: Manifest) -> None:
     """Write the manifest atomically."""
-    with written_whole(layout.manifest) as file:
+    with atomic_write(layout.manifest) as file:
         file.write((json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n").encode())
 
 

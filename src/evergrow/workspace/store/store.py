@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evergrow.foundation.errors import WorkspaceError
-from evergrow.foundation.locks import HeldLock, is_held
+from evergrow.foundation.locks import FileLock, is_held
 from evergrow.storage.loading import load
 from evergrow.vision.embedding import Embedder
 from evergrow.workspace.store.creation import acquire_lock
@@ -93,7 +93,7 @@ class Store:
             self.manifest, self._vectors = manifest, None
 
 
-def open_store(layout: Layout, *, read_only: bool) -> tuple[Store, HeldLock | None]:
+def open_store(layout: Layout, *, read_only: bool) -> tuple[Store, FileLock | None]:
     """Open what is on disk, migrated to the current format, with the lock of the writer."""
     # Refuse a folder that is not a workspace before a lock file is created in it.
     read_values(layout)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.atomic import sync_folder, written_whole
+from evergrow.foundation.atomic import atomic_write, sync_folder
 from evergrow.foundation.errors import WorkspaceError
 
 Rows = npt.NDArray[np.float32]
@@ -85,7 +85,7 @@ class VectorStore:
 
     def _allocate(self, path: Path) -> None:
         self.folder.mkdir(exist_ok=True)
-        with written_whole(path) as file:
+        with atomic_write(path) as file:
             file.write(self._header)
             file.flush()
             if hasattr(os, "posix_fallocate"):

@@ -24,8 +24,8 @@ from evergrow.estimators.forest.value.batch import ForestBatch, Ids
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.report import UpdateReport
 from evergrow.foundation.labels import ClassList
+from evergrow.foundation.locks import file_lock
 from evergrow.foundation.progress import progress_bar
-from evergrow.foundation.turns import turn_of_file
 
 Numbers = npt.NDArray[np.int32]
 
@@ -44,7 +44,7 @@ def add_samples(
     """
     if len(known.history.early):
         return regrow_with(known, labels, batch, request, expendable)
-    with turn_of_file(known.forest.samples.path):
+    with file_lock(known.forest.samples.path):
         return _add_samples(known, labels, batch, request, expendable)
 
 

@@ -17,15 +17,15 @@ from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.report import UpdateReport
 from evergrow.foundation.labels import ClassList
+from evergrow.foundation.locks import file_lock
 from evergrow.foundation.progress import progress_bar
-from evergrow.foundation.turns import turn_of_file
 
 Rows = npt.NDArray[np.int32]
 
 
 def rename_classes(known: FittedForest, names: Mapping[Any, Any]) -> FittedForest:
     """Rename classes; classes that get the same name are merged."""
-    with turn_of_file(known.forest.samples.path):
+    with file_lock(known.forest.samples.path):
         known.check_memory()
         renamed = with_columns(known, *known.labels.renamed(names))
         renamed.forest.samples.claim()

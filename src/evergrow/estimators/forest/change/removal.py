@@ -17,8 +17,9 @@ from evergrow.estimators.forest.storage.compaction import tidy_files
 from evergrow.estimators.forest.value.batch import Ids
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.report import UpdateReport
+from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.locks import file_lock
 from evergrow.foundation.progress import progress_bar
-from evergrow.foundation.turns import turn_of_file
 
 _MOST_SHOWN = 5
 
@@ -27,7 +28,7 @@ def forget(
     known: FittedForest, codes: list[int], ids: Ids, request: ForestRequest
 ) -> tuple[FittedForest, UpdateReport]:
     """Remove whole classes, by their columns, and single samples, by their ids."""
-    with turn_of_file(known.forest.samples.path):
+    with file_lock(known.forest.samples.path):
         return _forget(known, codes, ids, request)
 
 
@@ -66,7 +67,7 @@ def _rows_to_remove(known: FittedForest, codes: list[int], ids: Ids) -> npt.NDAr
     check_stored(ids, samples.ids[is_stored], "forget")
     leaving = is_stored & (np.isin(samples.ids, ids) | np.isin(samples.classes, codes))
     if leaving.sum() == is_stored.sum() or len(codes) == len(known.labels):
-        raise ValueError("forget would leave no samples: train a new forest instead")
+        raise InvalidInputError("forget would leave no samples: train a new forest instead")
     return np.flatnonzero(leaving).astype(np.int32)
 
 
@@ -74,7 +75,7 @@ def as_ids(samples: npt.ArrayLike, name: str = "samples") -> Ids:
     """Sample ids given by the caller, sorted and without duplicates."""
     ids = np.atleast_1d(np.asarray(samples))
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
-        raise ValueError(f"{name} must be a list of integer ids, got {samples!r}")
+        raise InvalidInputError(f"{name} must be a list of integer ids, got {samples!r}")
     return np.unique(ids.astype(np.int64))
 
 
@@ -84,7 +85,7 @@ def check_stored(ids: Ids, stored: Ids, action: str) -> None:
     if len(unknown):
         shown = ", ".join(str(i) for i in unknown[:_MOST_SHOWN].tolist())
         more = f" and {len(unknown) - _MOST_SHOWN} more" if len(unknown) > _MOST_SHOWN else ""
-        raise ValueError(
+        raise InvalidInputError(
             f"{action} got samples that are not stored: {shown}{more}; "
             "ids are in sample_ids_ after each fit and partial_fit"
         )

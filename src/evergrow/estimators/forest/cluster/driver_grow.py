@@ -30,7 +30,7 @@ from evergrow.estimators.forest.value.batch import Codes, ForestBatch
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.blocks import float_blocks
 from evergrow.foundation.engine import Arrays, Engine, Job, Task, current_engine
-from evergrow.foundation.errors import ClusterWarning, warn_user
+from evergrow.foundation.errors import ClusterWarning, InvalidInputError, warn_user
 from evergrow.foundation.version import __version__
 from evergrow.storage.shards import Shards
 
@@ -137,7 +137,7 @@ class _GroupedGrowth:
             proposer = arguments["rules"]["proposer"]
             forest = forest_from_arrays(arrays, samples, proposer, arguments["n_classes"])
             if len(forest) != groups[place][1]:
-                raise ValueError(f"expected {groups[place][1]} trees, got {len(forest)}")
+                raise InvalidInputError(f"expected {groups[place][1]} trees, got {len(forest)}")
             found[place] = forest
 
         job = Job(

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from evergrow.estimators.forest.splits import SplitRules
+from evergrow.foundation.errors import InvalidInputError
 
 _MIB = 1 << 20
 
@@ -193,7 +194,7 @@ def budget_for(
     if limit is None:
         return MemoryBudget()
     if limit < demand.least:
-        raise ValueError(
+        raise InvalidInputError(
             f"memory_limit must be at least {-(-demand.least // _MIB)}MiB for {demand.n_rows} "
             f"samples of {demand.n_classes} classes in {demand.n_threads} threads, got "
             f"{_in_mib(limit)}; fewer threads (n_jobs) need less"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evergrow.estimators.forest.value.batch import NO_EARLY_SAMPLES, EarlySamples
+from evergrow.foundation.errors import InvalidInputError
 
 _INTEGERS = ("seed", "n_updates", "n_seen")
 
@@ -55,10 +56,10 @@ class History:
         integers = [values.get(name) for name in _INTEGERS]
         rate, due = values.get("row_rate"), values.get("refresh_due")
         if not all(type(value) is int and 0 <= value < 2**63 for value in integers):
-            raise ValueError("the counters of the model are damaged")
+            raise InvalidInputError("the counters of the model are damaged")
         if not isinstance(rate, (int, float)) or isinstance(rate, bool) or not 0 < rate < 2**32:
-            raise ValueError("the row rate of the model is damaged")
+            raise InvalidInputError("the row rate of the model is damaged")
         if not isinstance(due, (int, float)) or isinstance(due, bool) or not 0 <= due < 2**53:
-            raise ValueError("the refreshed trees of the model are damaged")
+            raise InvalidInputError("the refreshed trees of the model are damaged")
         seed, n_updates, n_seen = (int(values[name]) for name in _INTEGERS)
         return cls(seed, n_updates, n_seen, float(rate), float(due))

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
+from evergrow.foundation.errors import InvalidInputError
 
 
 class SampleMatrix:
@@ -43,7 +44,9 @@ class SampleMatrix:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """Read all rows."""
         if copy is False:
-            raise ValueError("stored samples are always read as a copy; copy=False is not possible")
+            raise InvalidInputError(
+                "stored samples are always read as a copy; copy=False is not possible"
+            )
         return np.asarray(self[:], dtype=dtype)
 
 

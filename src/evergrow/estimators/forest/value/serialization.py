@@ -16,6 +16,7 @@ from evergrow.estimators.forest.value.batch import NO_EARLY_SAMPLES, EarlySample
 from evergrow.estimators.forest.value.sample_matrix import SampleMatrix
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.blocks import float_blocks
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.storage.modelfile import parameters_of, plain_parameters
 
 Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
@@ -94,7 +95,7 @@ def _renumbered(arrays: Tensors, number: npt.NDArray[np.int32], without_rows: bo
 def require(condition: bool, name: str) -> None:
     """Raise a ``ValueError`` that names an array unless the condition holds."""
     if not condition:
-        raise ValueError(f"the array {name} has the wrong type, shape or values")
+        raise InvalidInputError(f"the array {name} has the wrong type, shape or values")
 
 
 def read_standardization(tensors: Tensors) -> Standardization:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from evergrow import _core
 from evergrow.foundation.blocks import float_blocks
+from evergrow.foundation.errors import InvalidInputError
 
 # Quantiles are estimated from about this many bytes of rows.
 _QUANTILE_BYTES = 16 << 20
@@ -85,5 +86,5 @@ def _moments(X: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[
         _core.add_squares(block, mean, squares)
     variance = squares / n_rows
     if not np.isfinite(variance).all():
-        raise ValueError("Input X contains values too large to compute their variance.")
+        raise InvalidInputError("Input X contains values too large to compute their variance.")
     return mean, variance

@@ -89,11 +89,9 @@ def open_regular(path: Path) -> BinaryIO:
 def digest_of(file: BinaryIO) -> str:
     """Return the SHA-256 of a file; its position is the beginning afterwards."""
     file.seek(0)
-    digest = hashlib.sha256()
-    while chunk := file.read(_CHUNK_BYTES):
-        digest.update(chunk)
+    digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
     file.seek(0)
-    return digest.hexdigest()
+    return digest
 
 
 def checked_digest(digests: Mapping[str, str], expected: Expected) -> str:

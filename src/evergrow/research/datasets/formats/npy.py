@@ -10,7 +10,6 @@ import io
 import math
 import zipfile
 import zlib
-from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 import numpy as np
@@ -114,12 +113,7 @@ class ArrayArchive:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._zip.close()
 
     @property

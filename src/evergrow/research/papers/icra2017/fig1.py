@@ -131,7 +131,7 @@ def _measure_boundaries(run: Run) -> list[Row]:
     rows: list[Row] = []
     for method in LOOKS:
         circle = circles.get(method)
-        is_rare = _learnt(method, X, y, seed) if circle is None else circle.inside
+        is_rare = _require_fitted(method, X, y, seed) if circle is None else circle.inside
         outline = (
             _outline(is_rare, circles[REBALANCED])
             if circle is None
@@ -151,7 +151,7 @@ def _measure_boundaries(run: Run) -> list[Row]:
     return rows
 
 
-def _learnt(method: str, X: Array, y: Array, seed: int) -> Callable[[Array], Array]:
+def _require_fitted(method: str, X: Array, y: Array, seed: int) -> Callable[[Array], Array]:
     """Least squares on random Fourier features, which can represent round boundaries."""
     from evergrow import RLSClassifier
     from evergrow.estimators.linear import RFF, RebalancedRLSClassifier

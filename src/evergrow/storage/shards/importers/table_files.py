@@ -130,7 +130,7 @@ def shard_table(
     labels: str | os.PathLike[str] | None = None,
     dtype: str | None = None,
     rows_per_shard: int | None = None,
-    say_waiting: Callable[[], None] | None = None,
+    on_wait: Callable[[], None] | None = None,
     verbose: int = 0,
 ) -> Sharded:
     """Append the rows of a file to a folder of shards, without loading it into memory.
@@ -154,7 +154,7 @@ def shard_table(
         or else of the file, and an error if numbers would have to be rounded.
     rows_per_shard : int, default=None
         Rows per shard; None for about 64 MiB.
-    say_waiting : callable, default=None
+    on_wait : callable, default=None
         Called before waiting for another process that appends to the folder.
     verbose : int, default=0
         Show a progress bar when positive.
@@ -168,9 +168,7 @@ def shard_table(
     file, keys = _checked_source(source, features_key, labels_key, labels)
     name = _name_of(file, keys)
     open_table = TABLES[file.suffix.lower()]
-    appending = open_writer(
-        path, dtype=dtype, rows_per_shard=rows_per_shard, say_waiting=say_waiting
-    )
+    appending = open_writer(path, dtype=dtype, rows_per_shard=rows_per_shard, on_wait=on_wait)
     with appending as writer, open_table(file, keys) as table:
         n_known = min(writer.rows_of(name), table.n_rows)
         if n_known < table.n_rows:

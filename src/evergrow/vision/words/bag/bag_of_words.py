@@ -185,7 +185,7 @@ class BagOfWords(BagLearner):
         >>> bag.transform([np.array([[0, 0], [0, 1], [1, 1], [0.1, 0]]), np.zeros((0, 2))]).shape
         (2, 2)
         """
-        fitted = self._learnt()
+        fitted = self._require_fitted()
         self._check_parameters()
         check_images(images, fitted.features)
         if isinstance(images, Shards):
@@ -222,7 +222,7 @@ class BagOfWords(BagLearner):
         >>> bag.fit(images).extract([images[0], images[1]], on_error="raise").kept
         array([0, 1])
         """
-        fitted = self._learnt()
+        fitted = self._require_fitted()
         self._check_parameters()
         check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
         check_sources(images)
@@ -236,22 +236,22 @@ class BagOfWords(BagLearner):
     @property
     def codebook_(self) -> Any:
         """The fitted codebook; do not train it directly."""
-        return self._learnt().codebook
+        return self._require_fitted().codebook
 
     @property
     def features_(self) -> Any:
         """The local features; None if the input is descriptors."""
-        return self._learnt().features
+        return self._require_fitted().features
 
     @property
     def thresholds_(self) -> npt.NDArray[np.int32] | None:
         """How often each word must occur; None without ``pooling="mutual_information"``."""
-        return self._learnt().thresholds
+        return self._require_fitted().thresholds
 
     @property
     def n_words_(self) -> int:
         """Number of words, the length of a vector."""
-        return int(self._learnt().codebook.n_words_)
+        return int(self._require_fitted().codebook.n_words_)
 
     def get_feature_names_out(
         self,
@@ -267,6 +267,6 @@ class BagOfWords(BagLearner):
         >>> bag.get_feature_names_out().tolist()
         ['tree0_word0', 'tree0_word1', 'tree1_word0', 'tree1_word1']
         """
-        words_per_tree = self._learnt().codebook.words_per_tree_
+        words_per_tree = self._require_fitted().codebook.words_per_tree_
         names = [f"tree{t}_word{w}" for t, n in enumerate(words_per_tree) for w in range(n)]
         return np.array(names, dtype=object)

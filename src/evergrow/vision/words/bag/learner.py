@@ -11,7 +11,8 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from evergrow.estimators.classifier.learner import swap_learnt
+from evergrow.estimators.classifier.learner import replace_fitted
+from evergrow.foundation.locks import exclusive
 from evergrow.foundation.params import (
     Choice,
     Flag,
@@ -20,7 +21,6 @@ from evergrow.foundation.params import (
     RandomState,
     Rule,
 )
-from evergrow.foundation.turns import one_at_a_time
 from evergrow.storage.modelfile import (
     Build,
     check_saveable,
@@ -58,7 +58,7 @@ class BagLearner(FittedTransformer[FittedBag]):
 
     def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Header and arrays of a model file, or of a part of another model's file."""
-        fitted = self._learnt()
+        fitted = self._require_fitted()
         # Otherwise the file could not be loaded.
         self._check_parameters()
         check_saveable(type(self))
@@ -77,10 +77,10 @@ class BagLearner(FittedTransformer[FittedBag]):
         # Another codebook among the parameters is an error, because the file includes one.
         bag = cls(clone(fitted.codebook), features=features, **parameters_of(header))
         bag._check_parameters()
-        swap_learnt(bag, {"_fitted": fitted})
+        replace_fitted(bag, {"_fitted": fitted})
         return bag
 
-    @one_at_a_time
+    @exclusive
     def _learn(
         self, images: Sequence[Any], y: npt.ArrayLike | None, masks: Sequence[Any] | None
     ) -> tuple[FittedBag, sparse.csr_array | None]:
@@ -99,7 +99,7 @@ class BagLearner(FittedTransformer[FittedBag]):
         if codes is not None:
             counts = fitted.count(images, n_jobs=self.n_jobs, verbose=self.verbose).counts
             fitted = fitted.with_thresholds(counts, codes)
-        swap_learnt(self, {"_fitted": fitted})
+        replace_fitted(self, {"_fitted": fitted})
         return fitted, counts
 
     def _make_codebook(self, random: np.random.RandomState) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from evergrow.estimators.classifier.learner import checked_rows
+from evergrow.estimators.classifier.learner import validate_rows
 from evergrow.foundation.blocks import float_blocks
 from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.foundation.errors import InvalidInputError
@@ -55,7 +55,7 @@ def assign_part(
 
 def check_matrix(estimator: BaseEstimator, rows: Any, *, reset: bool = True) -> Any:
     """Validate descriptors as a matrix in single precision; rows on disk stay there."""
-    return checked_rows(estimator, rows, reset=reset, dtype=np.float32, order="C")
+    return validate_rows(estimator, rows, reset=reset, dtype=np.float32, order="C")
 
 
 def load_single(X: Any) -> Rows:

@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from evergrow.estimators.classifier.learner import snapshot, swap_learnt
-from evergrow.foundation.turns import one_at_a_time
+from evergrow.estimators.classifier.learner import frozen_copy, replace_fitted
+from evergrow.foundation.locks import exclusive
 from evergrow.storage.modelfile import (
     Build,
     check_saveable,
@@ -60,7 +60,7 @@ class Codebook(Vocabulary, FittedTransformer[Any], ABC):
     def _read(tensors: Tensors) -> FittedCodebook:
         """Rebuild from untrusted arrays; a ``ModelFileError`` if they are inconsistent."""
 
-    @one_at_a_time
+    @exclusive
     def fit(self, D: Any, y: npt.ArrayLike | None = None) -> Self:  # noqa: ARG002
         """Learn the words from descriptors.
 
@@ -89,7 +89,7 @@ class Codebook(Vocabulary, FittedTransformer[Any], ABC):
         validated = clone(self)
         rows = load_single(check_matrix(validated, as_rows(D)[0]))
         fitted = self._learn(rows, check_random_state(self.random_state))
-        self._become(fitted, getattr(validated, "feature_names_in_", None))
+        self._set_fitted(fitted, getattr(validated, "feature_names_in_", None))
         return self
 
     def transform(self, D: Any) -> npt.NDArray[np.int32]:
@@ -113,7 +113,7 @@ class Codebook(Vocabulary, FittedTransformer[Any], ABC):
         array([[0, 0],
                [1, 1]], dtype=int32)
         """
-        reader = self._snapshot()
+        reader = self._frozen_copy()
         check_is_fitted(reader)
         rows = check_matrix(reader, as_rows(D)[0], reset=False)
         return assign_words(reader._fitted, rows, effective_n_jobs(getattr(self, "n_jobs", None)))
@@ -121,11 +121,11 @@ class Codebook(Vocabulary, FittedTransformer[Any], ABC):
     @property
     def words_per_tree_(self) -> npt.NDArray[np.int64]:  # type: ignore[override]
         """Number of words of each tree."""
-        return cast("FittedCodebook", self._learnt()).words_per_tree.copy()
+        return cast("FittedCodebook", self._require_fitted()).words_per_tree.copy()
 
     def _to_file(self) -> tuple[dict[str, Any], Tensors]:
         """Header and arrays of a model file, or of a part of another model's file."""
-        reader = self._snapshot()
+        reader = self._frozen_copy()
         check_is_fitted(reader)
         # Otherwise the file could not be loaded.
         reader._check_parameters()
@@ -143,15 +143,15 @@ class Codebook(Vocabulary, FittedTransformer[Any], ABC):
         codebook = cls(**parameters_of(header))
         codebook._check_parameters()
         fitted = cls._read(tensors)
-        codebook._become(fitted, feature_names(header, fitted.n_features))
+        codebook._set_fitted(fitted, feature_names(header, fitted.n_features))
         return codebook
 
-    def _become(self, fitted: FittedCodebook, names: npt.NDArray[Any] | None) -> None:
+    def _set_fitted(self, fitted: FittedCodebook, names: npt.NDArray[Any] | None) -> None:
         learnt = {"_fitted": fitted, "n_features_in_": fitted.n_features}
-        swap_learnt(self, {**learnt, "feature_names_in_": names})
+        replace_fitted(self, {**learnt, "feature_names_in_": names})
 
-    def _snapshot(self) -> Self:
-        return snapshot(self)
+    def _frozen_copy(self) -> Self:
+        return frozen_copy(self)
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that a matrix is accepted, and that its type does not matter."""

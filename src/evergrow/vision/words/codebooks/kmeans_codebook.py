@@ -142,7 +142,7 @@ class KMeansCodebook(Codebook):
     @property
     def centres_(self) -> Rows:
         """The centre of each word."""
-        return cast("FittedCentres", self._learnt()).centres
+        return cast("FittedCentres", self._require_fitted()).centres
 
     def _learn(self, rows: Rows, random: np.random.RandomState) -> FittedCentres:
         check_magnitude(rows)

@@ -125,4 +125,4 @@ class Vocabulary(ClassNamePrefixFeaturesOutMixin):  # type: ignore[misc]
 
     def _coding_copy(self) -> Any:
         """A copy that later training does not affect, without what only training needs."""
-        return self._snapshot()
+        return self._frozen_copy()

@@ -9,11 +9,11 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
-from evergrow.estimators.classifier.learner import checked_rows
+from evergrow.estimators.classifier.learner import validate_rows
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList, as_classes
+from evergrow.foundation.locks import exclusive
 from evergrow.foundation.progress import progress_bar
-from evergrow.foundation.turns import one_at_a_time
 from evergrow.vision.words.codebooks.assignment import load_single
 from evergrow.vision.words.codebooks.vocabulary import as_images, as_rows, is_ragged
 from evergrow.vision.words.erc.fitted import DescriptorBatch, ERCRequest, FittedERC
@@ -126,7 +126,7 @@ class ERCForest(ERCPredictor):
         self.random_state = random_state
         self.verbose = verbose
 
-    @one_at_a_time
+    @exclusive
     def fit(self, D: Any, y: npt.ArrayLike | None = None) -> Self:
         """Grow trees on descriptors; earlier training is discarded.
 
@@ -168,9 +168,9 @@ class ERCForest(ERCPredictor):
                 keep_descriptors=bool(self.keep_descriptors),
                 progress=progress,
             )
-        self._become(fitted, names)
+        self._set_fitted(fitted, names)
 
-    @one_at_a_time
+    @exclusive
     def partial_fit(self, D: Any, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
         """Learn descriptors of known and new classes; new classes get words of their own.
 
@@ -228,7 +228,7 @@ class ERCForest(ERCPredictor):
         with progress_bar("growing trees", int(self.n_estimators), int(self.verbose)) as progress:
             batch = DescriptorBatch(load_single(checked), codes)
             fitted = known.update(labels, batch, request, progress)
-        self._become(fitted, getattr(self, "feature_names_in_", None))
+        self._set_fitted(fitted, getattr(self, "feature_names_in_", None))
         return self
 
     def _check_input(
@@ -237,8 +237,8 @@ class ERCForest(ERCPredictor):
         """Classes, descriptors, the image of each descriptor, and the feature names."""
         rows, per_row = as_rows(D, y)
         if y is None and not self.supervised:
-            validated = self._snapshot()
-            rows = checked_rows(validated, rows, ensure_min_features=1)
+            validated = self._frozen_copy()
+            rows = validate_rows(validated, rows, ensure_min_features=1)
             names = getattr(validated, "feature_names_in_", None)
             labels, codes = None, np.zeros(len(rows), dtype=np.int32)
         else:

@@ -11,7 +11,7 @@ from joblib import effective_n_jobs
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from evergrow.estimators.classifier.learner import GrowingClassifier, checked_rows
+from evergrow.estimators.classifier.learner import GrowingClassifier, validate_rows
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.params import (
     Choice,
@@ -60,13 +60,13 @@ class ERCPredictor(TransformerMixin, Vocabulary, GrowingClassifier):  # type: ig
 
     def _checked_query(self, X: Any) -> tuple[Self, npt.NDArray[Any]]:
         """A copy of the forest for this call, and descriptors; values are checked when coded."""
-        reader = self._snapshot()
+        reader = self._frozen_copy()
         check_is_fitted(reader)
-        return reader, checked_rows(reader, X, reset=False, ensure_all_finite=False)
+        return reader, validate_rows(reader, X, reset=False, ensure_all_finite=False)
 
     def _coding_copy(self) -> Self:
         """A copy that later training does not affect, without the training descriptors."""
-        reader = self._snapshot()
+        reader = self._frozen_copy()
         reader._fitted = reader._fitted.without_descriptors()
         return reader
 
@@ -144,14 +144,14 @@ class ERCPredictor(TransformerMixin, Vocabulary, GrowingClassifier):  # type: ig
         >>> forest.predict([[[1.0], [0.5], [9.0]], [[8.0]]])
         array([0, 1])
         """
-        reader = self._snapshot()
+        reader = self._frozen_copy()
         best = reader.predict_proba(D).argmax(axis=1)
         return np.asarray(reader.classes_[best])
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
         """The classes, in the order of the columns of :meth:`predict_proba`."""
-        labels = self._learnt("classes_").labels
+        labels = self._require_fitted("classes_").labels
         if labels is None:
             raise AttributeError("the forest was fitted without labels, so it has no classes_")
         return cast("npt.NDArray[Any]", labels.classes)
@@ -159,22 +159,22 @@ class ERCPredictor(TransformerMixin, Vocabulary, GrowingClassifier):  # type: ig
     @property
     def words_per_tree_(self) -> npt.NDArray[np.int64]:  # type: ignore[override]
         """Number of leaves of each tree."""
-        return cast("FittedERC", self._learnt("words_per_tree_")).words_per_tree
+        return cast("FittedERC", self._require_fitted("words_per_tree_")).words_per_tree
 
     @property
     def word_columns_(self) -> npt.NDArray[np.int64]:
         """The column of each word in a histogram, tree by tree."""
-        return cast("FittedERC", self._learnt("word_columns_")).columns.copy()
+        return cast("FittedERC", self._require_fitted("word_columns_")).columns.copy()
 
     @property
     def word_shares_(self) -> npt.NDArray[np.float64]:
         """The share of each class among the training descriptors of each word."""
-        return cast("FittedERC", self._learnt("word_shares_")).word_shares
+        return cast("FittedERC", self._require_fitted("word_shares_")).word_shares
 
     @property
     def max_trials_(self) -> int:
         """The number of trials that was used."""
-        return int(self._learnt("max_trials_").max_trials)
+        return int(self._require_fitted("max_trials_").max_trials)
 
     def save(self, path: str | os.PathLike[str], *, inference_only: bool = False) -> None:
         """Write the forest to a file that :func:`evergrow.load` reads.
@@ -223,7 +223,7 @@ class ERCPredictor(TransformerMixin, Vocabulary, GrowingClassifier):  # type: ig
         forest = cls(**parameters)
         if forest.n_estimators != len(fitted.words_per_tree):
             raise ModelFileError("the model file is inconsistent: its number of trees is different")
-        forest._become(fitted, feature_names(header, fitted.n_features))
+        forest._set_fitted(fitted, feature_names(header, fitted.n_features))
         return forest
 
     def __sklearn_tags__(self) -> Any:

@@ -1,4 +1,4 @@
-"""How many fine classes were guessed, and how often such guesses are right."""
+"""Reports on guesses: how many there are, and how often they are right."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CoarseGuesses", "GuessReport"]
-
 
 @dataclass(frozen=True)
 class CoarseGuesses:
-    """What was guessed within one coarse class.
+    """Numbers of guesses within one coarse class, and how many were right.
 
     Attributes
     ----------
@@ -24,12 +22,12 @@ class CoarseGuesses:
         Samples whose fine class was missing.
     n_guessed : int
         Those of them that got a guess. The others are of a coarse class without fine ones, or
-        their guess was thrown away.
+        their guess was discarded.
     n_checked : int
-        Known samples that got a guess without their own label. Samples that are alone in their
-        class are left out: nothing would be left to guess it from. None where known samples do not
-        show two fine classes of the coarse class, or not all it has: right guesses of those that
-        are shown say nothing of the others.
+        Known samples whose fine class was also guessed without their own label. Single samples of
+        a fine class are left out: no sample would be left to guess it from. 0 if the known samples
+        do not cover all fine classes of the coarse class, and at least two: their rate would say
+        nothing about the others.
     n_right : int
         Those of them whose guess was right.
     """
@@ -43,26 +41,26 @@ class CoarseGuesses:
 
     @property
     def rate(self) -> float:
-        """Share of guesses that are right, as known samples tell; NaN if none could."""
+        """Share of right guesses, measured on known samples; NaN if it cannot be measured."""
         return self.n_right / self.n_checked if self.n_checked else math.nan
 
     @property
     def standard_error(self) -> float:
-        """Standard error of the rate; NaN if there is no rate."""
+        """Standard error of the rate; NaN without a rate."""
         if not self.n_checked:
             return math.nan
-        # As if one more had been right and one more wrong: five right of five prove nothing.
+        # Counts one more right and one more wrong, so that 5 of 5 do not give an error of 0.
         share = (self.n_right + 1) / (self.n_checked + 2)
         return math.sqrt(share * (1 - share) / self.n_checked)
 
 
 @dataclass(frozen=True)
 class GuessReport:
-    """What was guessed, by coarse class and overall.
+    """Numbers of guesses and how often they are right, by coarse class and overall.
 
-    The rate is measured on samples whose fine class is known, each guessed without its own label
-    and without one of every other class. Where there are few of a class, that is harder than the
-    guesses that were asked for, and the rate is somewhat too low.
+    The rate is measured on samples whose fine class is known: each is guessed without its own label
+    and without one sample of every other class. If a class has few samples, that is harder than
+    the actual guesses, and the rate is somewhat too low.
 
     Attributes
     ----------
@@ -100,20 +98,20 @@ class GuessReport:
 
     @property
     def rate(self) -> float:
-        """Share of all guesses that are right; NaN if nothing tells."""
-        parts = self._telling()
+        """Share of right guesses overall; NaN if it cannot be measured."""
+        parts = self._measured()
         weight = sum(part.n_guessed for part in parts)
         return sum(part.n_guessed * part.rate for part in parts) / weight if weight else math.nan
 
     @property
     def standard_error(self) -> float:
-        """Standard error of the rate; NaN if there is no rate."""
-        parts = self._telling()
+        """Standard error of the rate; NaN without a rate."""
+        parts = self._measured()
         weight = sum(part.n_guessed for part in parts)
         squares = sum((part.n_guessed * part.standard_error) ** 2 for part in parts)
         return math.sqrt(squares) / weight if weight else math.nan
 
-    def _telling(self) -> list[CoarseGuesses]:
+    def _measured(self) -> list[CoarseGuesses]:
         return [part for part in self.coarse if part.n_guessed and not math.isnan(part.rate)]
 
     def table(self, names: Sequence[object] | Mapping[Any, object] | None = None) -> str:
@@ -123,7 +121,7 @@ class GuessReport:
         ----------
         names : sequence or mapping, default=None
             Name of the coarse class of each code; None to show the codes. Reports of an estimator
-            have names already, of which a mapping may give others.
+            have names already, which a mapping may replace.
 
         Returns
         -------

@@ -1,19 +1,17 @@
-"""Guessing by ridge regression, its penalty chosen by leave-one-out in closed form."""
+"""Guesses by ridge regression, with a penalty chosen by leave-one-out in closed form."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.subcategory.guesser import Codes
+from evergrow.estimators.subcategory.guess.guesser import Codes
 
-__all__ = ["RidgeGuesser"]
-
-# Penalties that are tried, in units of the mean squared distance of a sample from the mean. On
-# image features the best lie between 0.1 and 10.
+# Penalties to try, in units of the mean squared distance of a sample from the mean. On image
+# features the best ones lie between 0.1 and 10.
 _PENALTIES = 10.0 ** np.arange(-5.0, 3.5, 0.5)
 
 Floats = npt.NDArray[np.float64]
@@ -22,18 +20,18 @@ Places = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class RidgeGuesser:
-    """The fine class with the largest score of a ridge regression on the known ones.
+    """The fine class with the highest score in a ridge regression on the known samples.
 
-    One regression per coarse class, with a target of 1 for the fine class of a sample and 0 for the
-    others. Its penalty is the one with the smallest squared error when each sample is predicted
-    from all others, which one eigendecomposition gives for all penalties.
+    There is one regression per coarse class, with a target of 1 for the fine class of a sample and
+    0 for the others. The penalty has the smallest leave-one-out squared error, which a single
+    eigendecomposition gives for all penalties.
 
     Parameters
     ----------
     scaling : float, default=0.5
         Power of their standard deviation that features are divided by: 0 leaves them as they are,
-        1 standardises. Embeddings are guessed a little better with 0, counts of visual words with
-        1; half way costs neither of them more than a fraction of a percent.
+        1 standardises. 0 is a little better for embeddings and 1 for counts of visual words; 0.5
+        costs either less than a percent.
 
     Examples
     --------
@@ -45,31 +43,18 @@ class RidgeGuesser:
 
     scaling: float = 0.5
 
-    @property
-    def within(self) -> bool:
-        """It asks only samples of the same coarse class."""
-        return True
+    within: ClassVar[bool] = True
+    # No guess can contradict the coarse class.
+    discard: ClassVar[bool] = False
 
-    @property
-    def discard(self) -> bool:
-        """No guess can contradict the coarse class."""
-        return False
-
-    def learn(
-        self,
-        X: npt.NDArray[Any],
-        fine: Codes,
-        *,
-        n_jobs: int | None,  # noqa: ARG002
-        seed: int,  # noqa: ARG002
-    ) -> Regression:
+    def learn(self, X: npt.NDArray[Any], fine: Codes, **_: Any) -> RidgeRegression:
         """Fit the regression to samples whose fine class is known."""
-        return Regression.of(np.asarray(X, dtype=np.float64), fine)
+        return RidgeRegression.of(np.asarray(X, dtype=np.float64), fine)
 
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Centred rows ``Z = U diag(sqrt(e)) V'`` by their directions that vary."""
+    """Decomposition of centred rows, ``Z = U diag(sqrt(e)) V'``, without constant directions."""
 
     mean: Floats
     left: Floats  # U, (n_rows, n_directions)
@@ -78,14 +63,14 @@ class Spectrum:
 
     @classmethod
     def of(cls, X: Floats) -> Spectrum:
-        """Decompose whichever product of the rows is smaller."""
+        """Decompose the smaller one of ``Z Z'`` and ``Z' Z``."""
         mean = X.mean(axis=0)
-        # Once more for what rounding left of the mean: else it would count as a direction.
+        # A second pass removes rounding errors, which would otherwise count as a direction.
         mean += (X - mean).mean(axis=0)
         Z = X - mean
         wide = X.shape[0] <= X.shape[1]
         variances, vectors = np.linalg.eigh(Z @ Z.T if wide else Z.T @ Z)
-        # What rounding leaves of directions that do not vary, the constant one among them.
+        # Constant directions are zero up to rounding.
         rounding = max(X.shape) * np.finfo(np.float64).eps * variances[-1]
         real = variances > rounding
         variances, vectors = variances[real], vectors[:, real]
@@ -96,8 +81,8 @@ class Spectrum:
 
 
 @dataclass(frozen=True, eq=False)
-class Regression:
-    """A ridge regression of the fine class, with an intercept that is not penalised."""
+class RidgeRegression:
+    """A ridge regression of the fine class; its intercept is not penalised."""
 
     spectrum: Spectrum
     fine: Codes
@@ -106,56 +91,52 @@ class Regression:
     penalty: float
 
     @classmethod
-    def of(cls, X: Floats, fine: Codes) -> Regression:
-        """The regression with the penalty that predicts single samples best."""
+    def of(cls, X: Floats, fine: Codes) -> RidgeRegression:
+        """The regression with the smallest leave-one-out error."""
         classes, columns = np.unique(fine, return_inverse=True)
         spectrum = Spectrum.of(X)
         targets = np.eye(len(classes))[columns]
         unit = spectrum.variances.sum() / len(X)
-        # Where nothing varies every penalty gives the mean.
+        # For constant features every penalty predicts the mean.
         penalties = _PENALTIES * (unit if unit > 0 else 1.0)
         candidates = [cls(spectrum, fine, classes, targets, float(p)) for p in penalties]
-        # Of equals the largest penalty: the flattest answer.
-        return min(reversed(candidates), key=Regression.left_out_error)
+        # Among equals the largest penalty, which is the smoothest.
+        return min(reversed(candidates), key=RidgeRegression.left_out_error)
 
     @property
-    def kept(self) -> Floats:
-        """The share of each direction that the penalty leaves."""
-        shares: Floats = self.spectrum.variances / (self.spectrum.variances + self.penalty)
-        return shares
+    def shrinkage(self) -> Floats:
+        """Shrinkage factor of each direction."""
+        return self.spectrum.variances / (self.spectrum.variances + self.penalty)
 
     @property
     def slopes(self) -> Floats:
         """Weights of the directions, (n_directions, n_classes)."""
         centred = self.targets - self.targets.mean(axis=0)
-        weights: Floats = self.kept[:, None] * (self.spectrum.left.T @ centred)
-        return weights
+        return self.shrinkage[:, None] * cast(Floats, self.spectrum.left.T @ centred)
 
     def residuals(self) -> Floats:
-        """Targets less their fitted values."""
+        """Targets minus their fitted values."""
         fitted: Floats = self.targets.mean(axis=0) + self.spectrum.left @ self.slopes
         return self.targets - fitted
 
     def left_out_error(self) -> float:
-        """Squared error of all targets, each row predicted from all others."""
-        # The diagonal of I - H, H being the matrix that fits.
-        free = 1.0 - 1.0 / len(self.fine) - np.square(self.spectrum.left) @ self.kept
+        """Leave-one-out squared error, summed over all rows and targets."""
+        # The diagonal of I - H, where H maps targets to fitted values.
+        free = 1.0 - 1.0 / len(self.fine) - np.square(self.spectrum.left) @ self.shrinkage
         return float(np.square(self.residuals() / free[:, None]).sum())
 
     @property
     def weights(self) -> Floats:
-        """Weights of the features as they are, (n_features, n_classes)."""
-        weights: Floats = self.spectrum.back @ self.slopes
-        return weights
+        """Weights of the features, (n_features, n_classes)."""
+        return self.spectrum.back @ self.slopes
 
     def scores(self, X: npt.NDArray[Any]) -> Floats:
         """Score of each fine class for each row."""
-        seen = np.asarray(X, dtype=np.float64) - self.spectrum.mean
-        scores: Floats = seen @ self.weights + self.targets.mean(axis=0)
-        return scores
+        centred = np.asarray(X, dtype=np.float64) - self.spectrum.mean
+        return cast(Floats, centred @ self.weights + self.targets.mean(axis=0))
 
     def guess(self, X: npt.NDArray[Any]) -> Codes:
-        """Fine class with the largest score for each row, of equals the lowest."""
+        """Fine class with the highest score for each row, among equals the lowest."""
         return self._largest(self.scores(X))
 
     def held_out(self, folds: Places) -> Codes:
@@ -168,8 +149,8 @@ class Regression:
     def held_out_scores(self, folds: Places) -> Floats | None:
         """Scores of each row by the regression without the rows of its fold.
 
-        None if a fold has all rows. With ``F`` the rows of a fold, their residuals without them are
-        the residuals with them times the inverse of ``(I - H)_FF``. The penalty stays.
+        None if a fold has all rows. The residuals of the rows ``F`` of a fold, in the fit without
+        them, are ``(I - H)_FF^-1`` times those in the full fit. The penalty is the same.
         """
         n_rows, left = len(self.fine), self.spectrum.left
         residuals = self.residuals()
@@ -178,10 +159,9 @@ class Regression:
             rows = np.flatnonzero(folds == fold)
             if len(rows) == n_rows:
                 return None
-            free = np.eye(len(rows)) - 1.0 / n_rows - (left[rows] * self.kept) @ left[rows].T
+            free = np.eye(len(rows)) - 1.0 / n_rows - (left[rows] * self.shrinkage) @ left[rows].T
             predicted[rows] = self.targets[rows] - np.linalg.solve(free, residuals[rows])
         return predicted
 
     def _largest(self, scores: Floats) -> Codes:
-        found: Codes = self.classes[scores.argmax(axis=1)]
-        return found
+        return cast(Codes, self.classes[scores.argmax(axis=1)])

@@ -1,7 +1,7 @@
 """The growing tree of coarse and fine classes, and their numbers in the core.
 
-The core has one list of classes for both levels. A class gets the next number when it appears,
-within one call coarse classes before fine ones and sorted by name, and never changes it.
+The core has one list of classes for both levels. A class gets the next number when it first
+appears and keeps it; within one call coarse classes come before fine ones, each sorted by name.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.subcategory.given import GivenLabels
-from evergrow.estimators.subcategory.label_columns import listed
-from evergrow.foundation.errors import ModelFileError
+from evergrow.estimators.subcategory.labels.columns import listed
+from evergrow.estimators.subcategory.labels.sample_labels import SampleLabels
+from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.labels import GONE, ClassList
 from evergrow.storage.modelfile import class_list, classes_to_json
-
-__all__ = ["UNKNOWN", "CodedLabels", "LabelTree", "mixed_names"]
 
 # The class of a sample whose fine class is not known.
 UNKNOWN = -1
@@ -29,33 +27,33 @@ Classes = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class CodedLabels:
-    """By sample the number of its coarse class and of its fine one, -1 where that is missing."""
+    """Numbers of the coarse and the fine class of each sample, -1 if the fine one is missing."""
 
     coarse: Classes
     fine: Classes
 
     @property
     def finest(self) -> Classes:
-        """The finest class that is known of each sample."""
+        """The finest known class of each sample."""
         return np.where(self.fine == UNKNOWN, self.coarse, self.fine)
 
 
 @dataclass(frozen=True, eq=False)
 class LabelTree:
-    """Coarse and fine classes, and which belongs to which.
+    """Coarse and fine classes, and the coarse class of each fine one.
 
     A coarse class without fine ones is predicted as itself. Classes that can be predicted have a
-    column; a column keeps its name for good, so that of a coarse class stays when the class is
-    divided and is then never predicted.
+    column. A column keeps its name: that of a coarse class stays when the class is divided, but is
+    then never predicted.
 
     Attributes
     ----------
     coarse, fine : ClassList or None
-        Names of both levels, in the order of their numbers; None as long as there are none.
+        Names of both levels, in the order of their numbers; None if there are none yet.
     parents : ndarray of shape (n_classes,)
-        By class its coarse class; a coarse class is its own parent.
+        Coarse class of each class; a coarse class is its own parent.
     columns : ndarray
-        By column its class.
+        Class of each column.
     """
 
     coarse: ClassList | None
@@ -74,9 +72,8 @@ class LabelTree:
 
     @cached_property
     def is_coarse(self) -> npt.NDArray[np.bool_]:
-        """By class whether it is a coarse one."""
-        own: npt.NDArray[np.bool_] = self.parents == np.arange(len(self))
-        return own
+        """Whether each class is a coarse one."""
+        return np.equal(self.parents, np.arange(len(self)))
 
     @cached_property
     def coarse_ids(self) -> Classes:
@@ -90,30 +87,25 @@ class LabelTree:
 
     @cached_property
     def is_divided(self) -> npt.NDArray[np.bool_]:
-        """By class whether it is a coarse one that has fine ones."""
+        """Whether each class is a coarse one with fine ones."""
         divided = np.zeros(len(self), dtype=bool)
         divided[self.parents[self.fine_ids]] = True
         return divided
 
     @cached_property
     def is_finest(self) -> npt.NDArray[np.bool_]:
-        """By class whether no class is finer."""
+        """Whether each class has no finer ones."""
         return ~self.is_divided
 
     @property
     def levels(self) -> list[npt.NDArray[Any]]:
-        """Names of the levels that there are."""
+        """Names of the classes, for each level that has any."""
         return [level.classes for level in (self.coarse, self.fine) if level is not None]
 
     @property
     def coarse_classes(self) -> npt.NDArray[Any]:
         """Names of the coarse classes, as an array."""
         return np.zeros(0) if self.coarse is None else self.coarse.classes
-
-    @property
-    def coarse_names(self) -> list[Any]:
-        """Names of the coarse classes."""
-        return [] if self.coarse is None else self.coarse.classes.tolist()
 
     @cached_property
     def names(self) -> list[Any]:
@@ -127,7 +119,7 @@ class LabelTree:
 
     @cached_property
     def hierarchy(self) -> dict[Any, Any]:
-        """Coarse class by fine class, by name."""
+        """Name of the coarse class of each fine class."""
         return {self.names[f]: self.names[self.parents[f]] for f in self.fine_ids.tolist()}
 
     @cached_property
@@ -144,7 +136,7 @@ class LabelTree:
 
     @property
     def core_labels(self) -> ClassList:
-        """All classes by their numbers, as the forest knows them."""
+        """The numbers of all classes, which are the classes of the forest."""
         return ClassList(np.arange(len(self)))
 
     def coarse_level(self) -> LabelTree:
@@ -152,8 +144,8 @@ class LabelTree:
         own = np.arange(len(self.coarse_ids), dtype=np.int32)
         return LabelTree(self.coarse, None, own, own)
 
-    def grow(self, given: GivenLabels) -> tuple[LabelTree, CodedLabels]:
-        """The tree with the classes of some samples, and the numbers of these."""
+    def grow(self, given: SampleLabels) -> tuple[LabelTree, CodedLabels]:
+        """The tree with the classes of new samples added, and the numbers of their classes."""
         coarse, coarse_codes = _extended(self.coarse, given.coarse)
         fine, fine_codes = _extended(self.fine, given.fine.labels)
         n_coarse, n_fine = _count(coarse), _count(fine)
@@ -167,44 +159,44 @@ class LabelTree:
         parents = np.arange(n_known + n_new + n_new_fine, dtype=np.int32)
         parents[:n_known] = self.parents
         parents[n_known + n_new :] = UNKNOWN
-        grown = LabelTree(coarse, fine, _adopted(parents, coded), self.columns)
+        grown = LabelTree(coarse, fine, _with_parents(parents, coded), self.columns)
         _check_one_parent(grown, coded)
-        return grown._with_columns(n_known), coded
+        new = n_known + np.flatnonzero(grown.is_finest[n_known:])
+        return grown._with_columns(new.tolist()), coded
 
-    def _with_columns(self, n_known: int) -> LabelTree:
-        """Columns for classes from ``n_known`` on that can be predicted."""
+    def _with_columns(self, ids: list[int]) -> LabelTree:
+        """Add columns for classes that can be predicted."""
         columns = self.columns.tolist()
         place = {self.names[c]: k for k, c in enumerate(columns)}
-        for c in (n_known + np.flatnonzero(self.is_finest[n_known:])).tolist():
+        for c in ids:
             name = self.names[c]
             taken = place.get(name)
             if taken is None:
                 place[name] = len(columns)
                 columns.append(c)
             elif columns[taken] == self.parents[c]:
-                # A class that is its own subcategory: the name goes on meaning it, only finer.
+                # A class that is its own subcategory: the column now means the fine class.
                 columns[taken] = c
             else:
-                self._refuse(name, columns[taken], c)
+                self._refuse_name(name, columns[taken], c)
         return LabelTree(self.coarse, self.fine, self.parents, np.array(columns, dtype=np.int32))
 
-    def _refuse(self, name: Any, first: int, second: int) -> None:
+    def _refuse_name(self, name: Any, first: int, second: int) -> None:
         fine = second if not self.is_coarse[second] else first
         owner = self.names[self.parents[fine]]
-        raise ValueError(
+        raise InvalidInputError(
             f"{name!r} would be a coarse class that is predicted as itself and a fine class of "
-            f"{owner!r}, so that an answer {name!r} would not be clear: give one of them another "
-            f"name when it is learnt, or forget one, by forget(coarse=[{name!r}]) or "
-            f"forget(coarse=[{owner!r}])"
+            f"{owner!r}, so the prediction {name!r} would be ambiguous: rename one of them in the "
+            f"labels, or forget one with forget(coarse=[{name!r}]) or forget(coarse=[{owner!r}])"
         )
 
     def numbers_of(self, classes: list[Any], coarse: list[Any]) -> list[int]:
-        """Numbers of classes that have a column and of coarse classes with all their fine ones."""
+        """Numbers of classes with a column, and of coarse classes with all their fine ones."""
         found = self.columns[self.labels.columns_of(classes)].tolist()
         divided = [self.names[c] for c in found if self.is_divided[c]]
         if divided:
-            raise ValueError(
-                f"{listed(divided)} have fine classes: name those, or name them as coarse classes"
+            raise InvalidInputError(
+                f"{listed(divided)} have fine classes: pass those, or pass the class as coarse"
             )
         if coarse and self.coarse is not None:
             owners = self.coarse_ids[self.coarse.columns_of(coarse)]
@@ -212,10 +204,10 @@ class LabelTree:
         return sorted(set(found))
 
     def without(self, gone: list[int]) -> tuple[LabelTree, list[int]]:
-        """The tree without some classes, and the new number of each old one, -1 if it is gone.
+        """The tree without some classes, and the new number of each old class, -1 if removed.
 
-        The fine classes of a coarse one that goes must go with it. A coarse class that loses all
-        its fine ones is predicted as itself again.
+        The fine classes of a removed coarse class must be removed with it. A coarse class that
+        loses all its fine ones is predicted as itself again.
         """
         kept = np.setdiff1d(np.arange(len(self)), gone)
         place = np.full(len(self), GONE, dtype=np.int32)
@@ -226,17 +218,8 @@ class LabelTree:
         )
         columns = place[self.columns]
         left = LabelTree(coarse, fine, place[self.parents[kept]], columns[columns != GONE])
-        # Only those that have none yet: every class is asked again.
-        homeless = np.setdiff1d(np.flatnonzero(left.is_finest), left.columns)
-        return left._also(homeless.tolist()), place.tolist()
-
-    def _also(self, ids: list[int]) -> LabelTree:
-        place = {self.names[c]: c for c in self.columns.tolist()}
-        for c in ids:
-            if self.names[c] in place:
-                self._refuse(self.names[c], place[self.names[c]], c)
-        columns = np.append(self.columns, np.array(ids, dtype=np.int32))
-        return LabelTree(self.coarse, self.fine, self.parents, columns)
+        without_column = np.setdiff1d(np.flatnonzero(left.is_finest), left.columns)
+        return left._with_columns(without_column.tolist()), place.tolist()
 
     def to_json(self) -> dict[str, Any]:
         """The tree for the header of a model file."""
@@ -249,7 +232,7 @@ class LabelTree:
 
     @classmethod
     def from_json(cls, entry: Any) -> LabelTree:
-        """Rebuild from :meth:`to_json`; a ``ModelFileError`` if anything is off."""
+        """Rebuild from :meth:`to_json`; raises a ``ModelFileError`` if anything is inconsistent."""
         entry = entry if isinstance(entry, dict) else {}
         coarse = class_list(entry, "coarse")
         fine = None if entry.get("fine") is None else class_list(entry, "fine")
@@ -261,14 +244,14 @@ class LabelTree:
         fits = fits and bool((parents[parents] == parents).all())
         tree = cls(coarse, fine, parents, columns)
         if not fits or len(tree.coarse_ids) != len(coarse):
-            raise ModelFileError("the model file is inconsistent: its classes form no hierarchy")
+            raise ModelFileError("the model file is inconsistent: its classes are not a hierarchy")
         if np.setdiff1d(np.flatnonzero(tree.is_finest), columns).size:
             raise ModelFileError("the model file is inconsistent: a class has no column")
         return tree
 
 
 def mixed_names(names: list[Any], levels: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Names of two levels in one array: of objects where strings meet numbers."""
+    """Names of two levels in one array; of objects if strings and numbers are mixed."""
     kinds = {level.dtype.kind in "US" for level in levels}
     if len(kinds) == 1:
         found = np.array(names, dtype=None if kinds == {True} else np.result_type(*levels))
@@ -295,12 +278,12 @@ def _extended(
     return ClassList.of(labels) if level is None else level.extend(labels)
 
 
-def _adopted(parents: Classes, coded: CodedLabels) -> Classes:
-    """New fine classes get the coarse class that their samples have."""
+def _with_parents(parents: Classes, coded: CodedLabels) -> Classes:
+    """Give new fine classes the coarse class of their samples."""
     labelled = coded.fine != UNKNOWN
-    orphans = parents[coded.fine[labelled]] == UNKNOWN
+    is_new = parents[coded.fine[labelled]] == UNKNOWN
     parents = parents.copy()
-    parents[coded.fine[labelled][orphans]] = coded.coarse[labelled][orphans]
+    parents[coded.fine[labelled][is_new]] = coded.coarse[labelled][is_new]
     return parents
 
 
@@ -310,10 +293,11 @@ def _check_one_parent(tree: LabelTree, coded: CodedLabels) -> None:
     wrong = np.flatnonzero(tree.parents[fine] != coarse)
     if len(wrong):
         first = wrong[0]
-        names = [tree.names[c] for c in (tree.parents[fine[first]], coarse[first])]
-        name = tree.names[fine[first]]
+        name, *names = (
+            tree.names[c] for c in (fine[first], tree.parents[fine[first]], coarse[first])
+        )
         hint = "" if name != "" else "; if it stands for a missing label, use None"
-        raise ValueError(
+        raise InvalidInputError(
             f"the fine class {name!r} belongs to two coarse classes, "
             f"{listed(names)}; a fine class has exactly one{hint}"
         )
@@ -322,5 +306,5 @@ def _check_one_parent(tree: LabelTree, coded: CodedLabels) -> None:
 def _numbers(values: Any, name: str) -> Classes:
     whole = isinstance(values, list) and all(type(v) is int and 0 <= v < 2**31 for v in values)
     if not whole:
-        raise ModelFileError(f"the model file is inconsistent: {name} of classes are damaged")
+        raise ModelFileError(f"the model file is inconsistent: its {name} of classes are damaged")
     return np.array(values, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""What every way of guessing fine classes offers."""
+"""The protocol of guessers, and how their accuracy is measured."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Codes", "Guesser", "Learnt", "OnlyOne", "leave_one_of_each_out"]
-
 Codes = npt.NDArray[np.int32]
 
 
-class Learnt(Protocol):
-    """What a way of guessing took from samples whose fine class is known."""
+class FittedGuesser(Protocol):
+    """A guesser fitted to samples whose fine class is known."""
 
     def guess(self, X: npt.NDArray[Any]) -> Codes:
         """Fine class of each row."""
 
     def held_out(self, folds: npt.NDArray[np.int64]) -> Codes:
-        """What the known samples would be taken for without those of their own fold."""
+        """Guesses for the known samples, each made without the samples of its fold."""
 
 
 class Guesser(Protocol):
-    """A way of guessing fine classes, as a value."""
+    """A method of guessing fine classes, with its options, as a value."""
 
     @property
     def within(self) -> bool:
-        """Whether only samples of the same coarse class are asked."""
+        """Whether guesses use only samples of the same coarse class."""
 
     @property
     def discard(self) -> bool:
-        """Whether guesses that contradict the coarse class are thrown away."""
+        """Whether guesses that contradict the coarse class are discarded."""
 
     @property
     def scaling(self) -> float:
-        """Power of the standard deviation that features are divided by; 0 leaves them alone."""
+        """Power of the standard deviation that features are divided by; 0 for none."""
 
-    def learn(self, X: npt.NDArray[Any], fine: Codes, *, n_jobs: int | None, seed: int) -> Learnt:
-        """Take in samples of at least two fine classes."""
+    def learn(
+        self, X: npt.NDArray[Any], fine: Codes, *, n_jobs: int | None, seed: int
+    ) -> FittedGuesser:
+        """Fit the guesser to samples of at least two fine classes."""
 
 
-class OnlyOne:
-    """A coarse class of which one fine class is known: nothing else can be guessed."""
+class SingleClass:
+    """Guesses for a coarse class with a single known fine class."""
 
     def __init__(self, fine: Codes) -> None:
         self._fine = fine
@@ -57,10 +57,10 @@ class OnlyOne:
 
 
 def leave_one_of_each_out(fine: Codes, random: np.random.Generator) -> npt.NDArray[np.int64]:
-    """A fold for each sample, such that no fold has two samples of one class.
+    """Assign folds so that no fold has two samples of one class.
 
-    To leave out one sample alone would put its class at a disadvantage: the others keep all
-    theirs. With three samples per class that makes guesses look much worse than they are.
+    Leaving out a single sample would put its class at a disadvantage, since the others keep all
+    their samples. With three samples per class the guesses would look much worse than they are.
 
     >>> leave_one_of_each_out(np.array([5, 5, 7], dtype=np.int32), np.random.default_rng(0))
     array([0, 1, 0])

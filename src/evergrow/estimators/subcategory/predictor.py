@@ -1,10 +1,10 @@
-"""What a fitted forest of coarse and fine classes answers."""
+"""Predict at both levels with a fitted forest, and save it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,16 +12,15 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from evergrow.estimators.classifier.predictor import ScoringClassifier
-from evergrow.estimators.subcategory.fitted import FittedSubcategories
-from evergrow.estimators.subcategory.hierarchy import mixed_names
-from evergrow.estimators.subcategory.modelfile import from_file, to_file
-from evergrow.estimators.subcategory.truth import true_columns
+from evergrow.estimators.subcategory.labels.hierarchy import mixed_names
+from evergrow.estimators.subcategory.labels.sample_labels import true_columns
+from evergrow.estimators.subcategory.value.fitted import FittedSubcategories
+from evergrow.estimators.subcategory.value.serialization import from_file, to_file
+from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.locks import file_lock
 from evergrow.foundation.params import Choice, Nothing, Number, Rule, check_parameters
-from evergrow.foundation.turns import turn_of_file
 from evergrow.storage.files import write_model
 from evergrow.storage.modelfile import Build
-
-__all__ = ["AnsweringForest", "LevelAnswers"]
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[Any]
@@ -31,16 +30,17 @@ _LEVEL: dict[str, list[Rule]] = {"level": [Choice(("fine", "coarse"))]}
 
 
 class LevelAnswers(NamedTuple):
-    """Answers at both levels.
+    """Predictions at both levels.
 
     Attributes
     ----------
     coarse : ndarray of shape (n_samples,)
-        That of the fine answer where this is sure enough, else the most probable coarse class.
+        The coarse class of the fine one where that is confident enough, else the most probable
+        coarse class.
     fine : ndarray of shape (n_samples,)
         The most probable class of ``classes_``.
     is_fine : ndarray of shape (n_samples,)
-        Whether the fine answer is sure enough.
+        Whether the fine class is confident enough.
     """
 
     coarse: Labels
@@ -48,8 +48,8 @@ class LevelAnswers(NamedTuple):
     is_fine: npt.NDArray[np.bool_]
 
 
-class AnsweringForest(ScoringClassifier):
-    """Predicting and inspecting; subclasses add parameters and learning."""
+class SubcategoryPredictor(ScoringClassifier):
+    """A fitted forest as an estimator; :class:`SubcategoryLearner` adds training."""
 
     n_jobs: int | None
     smoothing: float
@@ -58,25 +58,26 @@ class AnsweringForest(ScoringClassifier):
     @property
     def coarse_classes_(self) -> Labels:
         """The coarse classes, in the order of the columns of their probabilities."""
-        fitted: FittedSubcategories = self._learnt("coarse_classes_")
-        return fitted.tree.coarse_classes
+        return self._value("coarse_classes_").tree.coarse_classes
 
     @property
     def hierarchy_(self) -> dict[Any, Any]:
-        """Coarse class by fine class."""
-        fitted: FittedSubcategories = self._learnt("hierarchy_")
-        return dict(fitted.tree.hierarchy)
+        """Coarse class of each fine class."""
+        return dict(self._value("hierarchy_").tree.hierarchy)
 
     @property
     def stored_ids_(self) -> npt.NDArray[np.int64]:
-        """Ids of all samples that the forest keeps; :meth:`refine` and :meth:`forget` take them."""
-        fitted: FittedSubcategories = self._learnt("stored_ids_")
-        return fitted.forest.stored_ids
+        """Ids of all stored samples; :meth:`refine` and :meth:`forget` take them."""
+        return self._value("stored_ids_").forest.stored_ids
 
     @property
     def nbytes(self) -> int:
-        """Bytes the trees hold: nodes, centroids, class counts and training row numbers."""
-        return int(self._learnt("nbytes").nbytes)
+        """Bytes of the trees: nodes, centroids, class counts and training row numbers."""
+        return self._value("nbytes").nbytes
+
+    def _value(self, wanted: str) -> FittedSubcategories:
+        """The fitted value; an error names what is wanted if there is none."""
+        return cast(FittedSubcategories, self._require_fitted(wanted))
 
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         check_parameters({"smoothing": self.smoothing}, {"smoothing": self._rules["smoothing"]})
@@ -93,7 +94,7 @@ class AnsweringForest(ScoringClassifier):
         X : array-like of shape (n_samples, n_features)
             Features as in :meth:`fit`.
         level : {"fine", "coarse"}, default="fine"
-            Of ``classes_``, or of ``coarse_classes_``: sums over the fine classes of each.
+            Probabilities of ``classes_``, or of ``coarse_classes_``: sums over their fine classes.
 
         Returns
         -------
@@ -117,22 +118,22 @@ class AnsweringForest(ScoringClassifier):
         return np.concatenate(blocks)
 
     def predict(self, X: npt.ArrayLike, *, back_off: float | None = None) -> Labels:
-        """Best class of each sample; of equals the one with the lowest column.
+        """Best class of each sample; among equals the one with the lowest column.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Features as in :meth:`fit`.
         back_off : float, default=None
-            Answer with the coarse class where the probability of the fine one is lower than this;
-            None to answer with a fine class always. Raise it where a wrong fine answer is worse
-            than a coarse one.
+            Predict the coarse class where the probability of the fine one is lower than this; None
+            to predict always a fine class. Raise it if a wrong fine class is worse than a coarse
+            one.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Names of ``classes_``, and with ``back_off`` of ``coarse_classes_``; objects where one
-            are strings and the others are numbers.
+            Names of ``classes_``, and with ``back_off`` of ``coarse_classes_``; an array of objects
+            if strings and numbers are mixed.
 
         Examples
         --------
@@ -147,22 +148,21 @@ class AnsweringForest(ScoringClassifier):
             return super().predict(X)
         reader, X = self._checked_query(X)
         reader._fitted.check_names_are_clear()
-        coarse, fine, is_fine = reader._places(X, back_off)
+        coarse, fine, is_fine = reader._predict_indices(X, back_off)
         tree = reader._fitted.tree
         names = [*tree.labels.classes.tolist(), *tree.coarse_classes.tolist()]
         known = mixed_names(names, tree.levels)
-        answers: Labels = known[np.where(is_fine, fine, len(tree.columns) + coarse)]
-        return answers
+        return known[np.where(is_fine, fine, len(tree.columns) + coarse)]
 
     def predict_levels(self, X: npt.ArrayLike, *, back_off: float | None = None) -> LevelAnswers:
-        """Answers at both levels, and which of them is sure enough.
+        """Predictions at both levels, and where the fine one is confident enough.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Features as in :meth:`fit`.
         back_off : float, default=None
-            Probability from which on the fine answer is sure enough; None for any.
+            Lowest probability at which the fine class is confident enough; None for any.
 
         Returns
         -------
@@ -179,14 +179,14 @@ class AnsweringForest(ScoringClassifier):
         LevelAnswers(coarse=array([0, 1]), fine=array([0, 2]), is_fine=array([False,  True]))
         """
         reader, X = self._checked_query(X)
-        coarse, fine, is_fine = reader._places(X, back_off)
+        coarse, fine, is_fine = reader._predict_indices(X, back_off)
         tree = reader._fitted.tree
         return LevelAnswers(tree.coarse_classes[coarse], tree.labels.classes[fine], is_fine)
 
-    def _places(
+    def _predict_indices(
         self, X: npt.NDArray[Any], back_off: float | None
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-        """Places of coarse and fine answers in their lists, and which fine ones are sure enough."""
+        """Indices of the coarse and fine classes, and which fine ones are confident enough."""
         check_parameters({"back_off": back_off}, _BACK_OFF)
         parts = []
         for _, block in self._score_blocks(X):
@@ -199,7 +199,7 @@ class AnsweringForest(ScoringClassifier):
         return coarse, fine, is_fine
 
     def predict_coarse(self, X: npt.ArrayLike) -> Labels:
-        """Most probable coarse class of each sample, whichever its fine class may be.
+        """Most probable coarse class of each sample, regardless of its fine class.
 
         Examples
         --------
@@ -213,21 +213,20 @@ class AnsweringForest(ScoringClassifier):
         reader, X = self._checked_query(X)
         fitted = reader._fitted
         best = [fitted.coarse_sums(block).argmax(axis=1) for _, block in reader._score_blocks(X)]
-        labels: Labels = fitted.tree.coarse_classes[np.concatenate(best)]
-        return labels
+        return cast(Labels, fitted.tree.coarse_classes[np.concatenate(best)])
 
     def score(self, X: npt.ArrayLike, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
-        """Share of samples whose finest class is predicted.
+        """Share of samples whose finest class is predicted correctly.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Features as in :meth:`fit`.
         y : array-like of shape (n_samples, 2), (n_samples, 1) or (n_samples,)
-            Coarse and fine labels as in :meth:`fit`, or the finest ones alone. Samples whose fine
-            label is missing though their coarse class has fine ones are left out.
+            Coarse and fine labels as in :meth:`fit`, or the finest ones alone. Samples without a
+            fine label are left out if their coarse class has fine classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            What each sample counts.
+            Weight of each sample.
 
         Returns
         -------
@@ -246,10 +245,12 @@ class AnsweringForest(ScoringClassifier):
         reader, X = self._checked_query(X)
         check_consistent_length(X, y, sample_weight)
         truth, is_known = true_columns(y, reader._fitted.tree)
-        _, found, _ = reader._places(X, None)
+        _, found, _ = reader._predict_indices(X, None)
         weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)[is_known]
         if not weights.any():
-            raise ValueError("sample_weight must not be zero for all samples with a finest class")
+            raise InvalidInputError(
+                "sample_weight must be positive for some samples with a finest class"
+            )
         return float(np.average((found == truth)[is_known], weights=weights))
 
     def apply(self, X: npt.ArrayLike) -> npt.NDArray[np.int32]:
@@ -275,7 +276,7 @@ class AnsweringForest(ScoringClassifier):
         return fitted.comparisons(X, n_threads) / n_descents
 
     def guesses(self) -> tuple[npt.NDArray[np.int64], Labels]:
-        """Stored samples whose fine label is a guess, for a person to confirm with ``refine``.
+        """Stored samples whose fine label is a guess, to be confirmed with :meth:`refine`.
 
         Returns
         -------
@@ -294,8 +295,7 @@ class AnsweringForest(ScoringClassifier):
         >>> ids.tolist(), fine_labels.tolist()
         ([4], ['a2'])
         """
-        fitted: FittedSubcategories = self._learnt("guesses")
-        return fitted.guesses()
+        return self._value("guesses").guesses()
 
     def save(self, path: str | os.PathLike[str], *, inference_only: bool = False) -> None:
         """Write the model to a file that :func:`evergrow.load` reads.
@@ -303,10 +303,10 @@ class AnsweringForest(ScoringClassifier):
         Parameters
         ----------
         path : path
-            File to write; an existing one is replaced, whole or not at all.
+            File to write; an existing one is replaced atomically.
         inference_only : bool, default=False
-            Leave out the training samples that predicting does not need. The file is smaller and
-            predicts the same, but the model cannot be updated after loading.
+            Leave out the training samples that prediction does not need. The file is smaller and
+            the predictions are the same, but the loaded model cannot be updated.
 
         Examples
         --------
@@ -319,9 +319,9 @@ class AnsweringForest(ScoringClassifier):
         ...     evergrow.load(path).predict([[9]])
         array([6])
         """
-        samples = self._learnt("model to save").forest.forest.samples
-        # Rows in a file are read while they are written, and must not change meanwhile.
-        with turn_of_file(samples.path):
+        samples = self._value("model to save").forest.forest.samples
+        # Samples in a memory-mapped file are read while saving and must not change meanwhile.
+        with file_lock(samples.path):
             write_model(path, *self._to_file(inference_only=inference_only))
 
     def _to_file(
@@ -341,5 +341,5 @@ class AnsweringForest(ScoringClassifier):
         fitted, parameters, names = from_file(header, tensors)
         check_parameters({**cls().get_params(), **parameters}, cls._rules)
         forest = cls(**parameters)
-        forest._become(fitted, names)
+        forest._set_fitted(fitted, names)
         return forest

@@ -1,37 +1,34 @@
-"""Guessing by a forest that was trained on the samples whose fine class is known."""
+"""Guesses by a forest trained on the samples whose fine class is known."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
 from evergrow.estimators.forest import NCMForestClassifier
-from evergrow.estimators.subcategory.guesser import Codes
+from evergrow.estimators.subcategory.guess.guesser import Codes
 
-__all__ = ["ForestGuesser"]
-
-# Forests that are grown to see how often one is right: more would take longer than all the rest.
+# Forests grown to measure the accuracy; more would take longer than everything else.
 _FOLDS = 3
 
 
 @dataclass(frozen=True)
 class ForestGuesser:
-    """What a forest predicts that was trained on all samples with a fine class.
+    """Predictions of a forest trained on all samples with a fine class [Ristin2015 Sec. 5.2.1].
 
-    It looks at all fine classes, so a guess may contradict the coarse class: one of the ways that
-    Sec. 5.2.1 of Ristin 2015 compares.
+    The forest does not know the coarse class, so a guess may contradict it.
 
     Parameters
     ----------
     forest : NCMForestClassifier, default=None
-        Forest to train, as it is but for ``n_jobs`` and ``random_state``; None for one with the
-        usual parameters. It is cloned.
+        Forest to clone and train, with other ``n_jobs`` and ``random_state``; None for one with
+        default parameters.
     discard : bool, default=False
-        Throw away guesses that contradict the coarse class.
+        Discard guesses that contradict the coarse class.
 
     Examples
     --------
@@ -46,39 +43,33 @@ class ForestGuesser:
     forest: NCMForestClassifier | None = None
     discard: bool = False
 
-    @property
-    def within(self) -> bool:
-        """It looks at all fine classes."""
-        return False
-
-    @property
-    def scaling(self) -> float:
-        """A forest scales features by itself."""
-        return 0.0
+    within: ClassVar[bool] = False
+    # The forest standardises features itself.
+    scaling: ClassVar[float] = 0.0
 
     def learn(
         self, X: npt.NDArray[Any], fine: Codes, *, n_jobs: int | None, seed: int
-    ) -> GrownForest:
+    ) -> FittedForestGuesser:
         """Grow the forest."""
         forest = NCMForestClassifier() if self.forest is None else clone(self.forest)
         forest.set_params(n_jobs=n_jobs, random_state=seed)
-        return GrownForest(forest.fit(X, fine), X, fine)
+        return FittedForestGuesser(forest.fit(X, fine), X, fine)
 
 
 @dataclass(frozen=True, eq=False)
-class GrownForest:
-    """A forest and the samples that it was grown from."""
+class FittedForestGuesser:
+    """A forest and its training samples."""
 
     forest: NCMForestClassifier
     X: npt.NDArray[Any]
     fine: Codes
 
     def guess(self, X: npt.NDArray[Any]) -> Codes:
-        """Fine class that the forest predicts for each row."""
+        """Fine class of each row, predicted by the forest."""
         return np.asarray(self.forest.predict(X), dtype=np.int32)
 
     def held_out(self, folds: npt.NDArray[np.int64]) -> Codes:
-        """Fine class of each row by a forest grown from other folds; -1 where there are none."""
+        """Fine class of each sample by a forest grown without its fold; -1 if there is none."""
         found = np.full(len(self.fine), -1, dtype=np.int32)
         for part in range(_FOLDS):
             out = folds % _FOLDS == part

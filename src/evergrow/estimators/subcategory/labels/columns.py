@@ -1,7 +1,7 @@
-"""Coarse and fine labels as callers give them, brought into one form.
+"""Columns of labels as callers pass them, brought into one form.
 
-Two columns, or one with a hierarchy; lists, arrays or data frames; a missing label in any of the
-ways in which it may be missing.
+There are two columns, or one and a hierarchy, as lists, arrays or data frames, with missing labels
+in any of the usual forms.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 from evergrow.foundation.labels import check_label_types
 
-__all__ = ["Column", "check_hierarchy", "is_flat", "label_columns", "listed", "read_column"]
+# Types of missing values in pandas, by name: pandas need not be installed.
+_MISSING_IN_PANDAS = frozenset({"NAType", "NaTType"})
 
-# What pandas puts where nothing is; known by name, as pandas need not be there.
-_NOTHING_OF_PANDAS = frozenset({"NAType", "NaTType"})
-
-# What NumPy makes of missing labels when it turns a column into strings.
-_SPOILT = frozenset({"nan", "None", "<NA>", "NaT", "-1"})
+# What missing labels become when NumPy turns a column into strings.
+_STRINGIFIED = frozenset({"nan", "None", "<NA>", "NaT", "-1"})
 
 _MISSING_FINE = -1
 
@@ -35,7 +34,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Labels of one level: which rows have one, and the labels of those rows."""
+    """Labels of one level: which rows have one, and these labels."""
 
     present: Mask
     labels: npt.NDArray[Any]
@@ -47,7 +46,7 @@ class Column:
 
 
 def label_columns(Y: Any) -> list[npt.NDArray[Any]]:
-    """The columns of labels: one of a flat list, else those of the table, each of its own type.
+    """The columns of labels, each of its own type; a flat list is one column.
 
     >>> [column.tolist() for column in label_columns([["cat", "lynx"], ["dog", None]])]
     [['cat', 'dog'], ['lynx', None]]
@@ -62,25 +61,25 @@ def label_columns(Y: Any) -> list[npt.NDArray[Any]]:
     if array.ndim == 1:
         return [array]
     if array.ndim != 2:
-        raise ValueError(f"{_SHAPES}; got {array.ndim} dimensions")
+        raise InvalidInputError(f"{_SHAPES}; got {array.ndim} dimensions")
     return [array[:, k] for k in range(_checked_width(array.shape[1]))]
 
 
 def is_flat(Y: Any) -> bool:
-    """Whether labels are one flat list, not a table of one column."""
+    """Whether labels are a flat list and not a table with one column."""
     if isinstance(Y, (list, tuple)):
         return not any(isinstance(row, (list, tuple, np.ndarray)) for row in Y)
     return np.asarray(Y).ndim == 1
 
 
 def _columns_of_list(rows: Sequence[Any]) -> list[npt.NDArray[Any]]:
-    # Not by NumPy: it would turn ["cat", None] into what it takes for one type.
+    # NumPy would convert the labels and missing values of a column to one type.
     nested = [isinstance(row, (list, tuple, np.ndarray)) for row in rows]
     if not any(nested):
         return [_as_objects(rows)]
     widths = {len(row) if is_row else 0 for row, is_row in zip(rows, nested, strict=True)}
     if len(widths) > 1:
-        raise ValueError(f"{_SHAPES}; got rows of different lengths, {sorted(widths)}")
+        raise InvalidInputError(f"{_SHAPES}; got rows of different lengths, {sorted(widths)}")
     width = _checked_width(widths.pop())
     return [_as_objects([row[k] for row in rows]) for k in range(width)]
 
@@ -93,7 +92,7 @@ def _as_objects(values: Sequence[Any]) -> npt.NDArray[Any]:
 
 def _checked_width(n_columns: int) -> int:
     if n_columns not in (1, 2):
-        raise ValueError(f"{_SHAPES}; got {n_columns} columns")
+        raise InvalidInputError(f"{_SHAPES}; got {n_columns} columns")
     return n_columns
 
 
@@ -102,17 +101,17 @@ def read_column(
 ) -> Column:
     """Labels of one level, without the missing ones.
 
-    ``named`` are classes that are known to be called so, whatever their name looks like. Among
-    fine labels -1 is a missing one unless a class is called so.
+    ``named`` are known classes, whose names never stand for a missing label. Among fine labels, -1
+    is a missing one unless it is in ``named``.
 
     >>> column = read_column(np.array([3.0, np.nan, -1.0]), fine=True)
     >>> column.present.tolist(), column.labels
     ([True, False, False], array([3]))
     """
     if values.dtype.kind not in "biufUO" and values.dtype.name != "StringDType":
-        raise TypeError(f"labels must be integers or strings, got {values.dtype}")
+        raise InvalidTypeError(f"labels must be integers or strings, got {values.dtype}")
     if values.dtype.kind == "U":
-        _check_unspoilt(values, named)
+        _check_not_stringified(values, named)
     if values.dtype.kind == "f":
         missing = np.isnan(values)
     elif values.dtype.kind == "O":
@@ -121,8 +120,7 @@ def read_column(
         missing = np.zeros(len(values), dtype=bool)
     if fine and _MISSING_FINE not in named:
         missing |= _is_minus_one(values)
-    labels = _plain(values[~missing])
-    return Column(~missing, labels)
+    return Column(~missing, _plain(values[~missing]))
 
 
 def _is_missing(value: Any) -> bool:
@@ -130,13 +128,12 @@ def _is_missing(value: Any) -> bool:
         return True
     if isinstance(value, (float, np.floating)):
         return math.isnan(value)
-    return type(value).__name__ in _NOTHING_OF_PANDAS
+    return type(value).__name__ in _MISSING_IN_PANDAS
 
 
 def _is_minus_one(values: npt.NDArray[Any]) -> Mask:
     if values.dtype.kind in "if":
-        equal: Mask = values == _MISSING_FINE
-        return equal
+        return np.asarray(values == _MISSING_FINE, dtype=bool)
     if values.dtype.kind != "O":
         return np.zeros(len(values), dtype=bool)
     numbers = (int, float, np.integer, np.floating)
@@ -147,33 +144,37 @@ def _is_minus_one(values: npt.NDArray[Any]) -> Mask:
     )
 
 
-def _check_unspoilt(values: npt.NDArray[Any], named: frozenset[Any]) -> None:
-    found = sorted((_SPOILT & set(values.tolist())) - named)
+def _check_not_stringified(values: npt.NDArray[Any], named: frozenset[Any]) -> None:
+    found = sorted((_STRINGIFIED & set(values.tolist())) - named)
     if found:
-        raise ValueError(
+        raise InvalidInputError(
             f"labels of type {values.dtype} hold {listed(found)}, which NumPy makes of missing "
             "labels among strings: use a list or an array of dtype=object, with None where a "
-            "label is missing; if a class is called so, name it in hierarchy"
+            "label is missing; if it is the name of a class, put that into hierarchy"
         )
 
 
 def _plain(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Labels of one type: strings, or whole numbers also where NaN had made them floats."""
+    """Labels of one type: strings or integers; floats, from columns with NaN, become integers."""
     if labels.dtype.kind == "O":
         found = labels.tolist()
         check_label_types(found or [0])
         if found and isinstance(found[0], bytes):
-            raise TypeError("labels must be integers or strings, got bytes: decode them first")
+            raise InvalidTypeError(
+                "labels must be integers or strings, got bytes: decode them first"
+            )
         labels = np.array(found) if found else np.zeros(0, dtype=np.int64)
         if labels.ndim != 1 or labels.dtype.kind == "O":
-            raise ValueError(f"{_SHAPES}; got labels that are lists, or integers beyond 64 bits")
+            raise InvalidInputError(
+                f"{_SHAPES}; got labels that are lists, or integers beyond 64 bits"
+            )
     elif labels.dtype.name == "StringDType":
         labels = np.array(labels.tolist(), dtype=np.str_)
     if labels.dtype.kind == "f":
-        # Also infinity, which is its own floor.
+        # The second test also finds infinity, which equals its floor.
         odd = labels[(labels != np.floor(labels)) | (np.abs(labels) >= 2.0**53)]
         if len(odd):
-            raise ValueError(
+            raise InvalidInputError(
                 f"Unknown label type: classes must be integers or strings, got {odd[0]}"
             )
         labels = labels.astype(np.int64)
@@ -181,23 +182,23 @@ def _plain(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def check_hierarchy(hierarchy: Any) -> dict[Any, Any]:
-    """A hierarchy as a dictionary of plain names, from fine to coarse; None names nothing."""
+    """A hierarchy as a dictionary of plain names, from fine to coarse; empty for None."""
     if hierarchy is None:
         return {}
     if not isinstance(hierarchy, Mapping):
-        raise TypeError(
+        raise InvalidTypeError(
             f"hierarchy must map fine classes to coarse ones, got {type(hierarchy).__name__}"
         )
     for level in (hierarchy.keys(), hierarchy.values()):
         names = list(level)
         if any(_is_missing(name) for name in names):
-            raise ValueError("hierarchy must not name missing classes")
+            raise InvalidInputError("hierarchy must not contain missing labels")
         check_label_types(names or [0])
     fine, coarse = (_plain(_as_objects(list(level))) for level in (hierarchy, hierarchy.values()))
     return dict(zip(fine.tolist(), coarse.tolist(), strict=True))
 
 
 def listed(names: Sequence[Any]) -> str:
-    """Some names for an error, not too many."""
+    """At most ten names as text for an error message."""
     shown = ", ".join(repr(name) for name in names[:10])
     return shown + ("" if len(names) <= 10 else f" and {len(names) - 10} more")

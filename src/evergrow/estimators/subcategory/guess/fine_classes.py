@@ -1,4 +1,4 @@
-"""Fine classes of samples of which only the coarse class is known."""
+"""Guess the fine classes of samples with only a coarse class."""
 
 from __future__ import annotations
 
@@ -13,27 +13,26 @@ from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
 from evergrow.estimators.forest.value.standardization import Standardization
-from evergrow.estimators.subcategory.guess_input import (
+from evergrow.estimators.subcategory.guess.checks import (
     MISSING,
     checked_codes,
     checked_labels,
-    checked_rows,
     checked_scale,
+    validate_rows,
 )
-from evergrow.estimators.subcategory.guess_report import CoarseGuesses, GuessReport
-from evergrow.estimators.subcategory.guesser import (
+from evergrow.estimators.subcategory.guess.guesser import (
     Codes,
+    FittedGuesser,
     Guesser,
-    Learnt,
-    OnlyOne,
+    SingleClass,
     leave_one_of_each_out,
 )
-from evergrow.estimators.subcategory.guessers import GuesserRule, guesser_of
+from evergrow.estimators.subcategory.guess.registry import GuesserRule, guesser_of
+from evergrow.estimators.subcategory.guess.report import CoarseGuesses, GuessReport
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Flag, Integer, Nothing, RandomState, Rule, check_parameters
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.threads import one_blas_thread
-
-__all__ = ["Guesses", "guess_fine", "guess_within"]
 
 Places = npt.NDArray[np.int64]
 
@@ -54,7 +53,7 @@ class Guesses:
     Attributes
     ----------
     fine : ndarray of shape (n_samples,), int32
-        Fine class of each sample: the known one, else the guess, -1 if there is none.
+        Fine class of each sample, known or guessed, -1 if there is none.
     guessed : ndarray of shape (n_samples,), bool
         Whether the fine class is a guess.
     report : GuessReport
@@ -68,7 +67,7 @@ class Guesses:
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """Samples that are guessed together: the known ones and those whose fine class is missing."""
+    """Samples that are guessed together: those with a known and those with a missing class."""
 
     known: Places
     missing: Places
@@ -88,7 +87,7 @@ def guess_fine(
     random_state: int | np.random.RandomState | None = None,
     verbose: int = 0,
 ) -> Guesses:
-    """Guess the fine classes that are missing from samples where they are known.
+    """Guess missing fine classes from samples whose fine class is known.
 
     Parameters
     ----------
@@ -97,26 +96,26 @@ def guess_fine(
     coarse : array-like of shape (n_samples,)
         Code of the coarse class of each sample, not negative.
     fine : array-like of shape (n_samples,)
-        Code of its fine class, -1 where that is missing.
+        Code of its fine class, -1 if missing.
     parents : array-like of shape (n_fine_classes,)
         Code of the coarse class of each fine class.
     guesser : {"ridge", "nn", "nn-unconstrained", "nn-discard", "forest"} or value, \
 default="ridge"
-        Way of guessing. ``"ridge"`` is right most often on image features. ``"nn"`` takes the
-        nearest sample of the same coarse class, as the paper does. The others serve comparisons:
-        ``"nn-unconstrained"`` takes the nearest sample of all, even where that contradicts the
-        coarse class, ``"nn-discard"`` throws such guesses away, and ``"forest"`` takes what a
-        forest trained on the known samples predicts. A value such as ``RidgeGuesser(scaling=1.0)``
-        carries its own options.
+        ``"ridge"`` is right most often on image features. ``"nn"`` takes the nearest sample of the
+        same coarse class, as in the paper. The others are for comparisons: ``"nn-unconstrained"``
+        takes the nearest of all samples, even if it contradicts the coarse class,
+        ``"nn-discard"`` discards such guesses, and ``"forest"`` takes the predictions of a forest
+        trained on the known samples. A value such as ``RidgeGuesser(scaling=1.0)`` carries its own
+        options.
     scale : array-like of shape (n_features,), default=None
-        One divided by the standard deviation of each feature; None to measure it on ``X``. Give
-        that of a trained model to guess later batches as it guessed the first.
+        One divided by the standard deviation of each feature; None to measure it on ``X``. Pass
+        the scale of a trained model to guess later batches like the first.
     check : bool, default=True
-        Measure how often guesses are right. It takes about as long as guessing; a forest is grown
-        three more times.
+        Measure how often guesses are right. This takes about as long as guessing; with
+        ``"forest"``, three more forests are grown.
     n_jobs : int, default=None
-        Coarse classes that are worked on at once, as in scikit-learn: None is 1, -1 all
-        processors. Guesses do not depend on it.
+        Threads, each for one coarse class, as in scikit-learn: None is 1, -1 all processors.
+        Guesses do not depend on it.
     random_state : int, RandomState or None, default=None
         Seed of the order in which known samples are held out, and of the forest.
     verbose : int, default=0
@@ -144,36 +143,38 @@ default="ridge"
     """
     options = {"check": check, "n_jobs": n_jobs, "random_state": random_state, "verbose": verbose}
     check_parameters({"guesser": guesser, **options}, _RULES)
-    way = guesser_of(guesser)
-    rows = checked_rows(X)
-    over, codes, above = checked_labels(rows, coarse, fine, parents)
-    factors = _factors(way, scale, rows)
-    groups = _groups(way, over, codes, _seed(random_state))
-    # Threads share out the groups; a group that is alone has them all.
+    chosen = guesser_of(guesser)
+    rows = validate_rows(X)
+    coarse_codes, fine_codes, parent_codes = checked_labels(rows, coarse, fine, parents)
+    factors = _factors(chosen, scale, rows)
+    groups = _groups(chosen, coarse_codes, fine_codes, _seed(random_state))
+    # Each thread works on one group; a single group gets all threads.
     inner = n_jobs if len(groups) == 1 else 1
 
     def work(group: _Group) -> tuple[Codes, Codes]:
-        known = _scaled(rows[group.known], factors), codes[group.known]
-        learnt = _learn(way, *known, n_jobs=inner, seed=group.seed)
+        known = _scaled(rows[group.known], factors), fine_codes[group.known]
+        fitted = _learn(chosen, *known, n_jobs=inner, seed=group.seed)
         guessed = np.zeros(0, dtype=np.int32)
         if len(group.missing):
-            guessed = learnt.guess(_scaled(rows[group.missing], factors))
+            guessed = fitted.guess(_scaled(rows[group.missing], factors))
         if not check:
             return guessed, np.full(len(group.known), MISSING, dtype=np.int32)
         folds = leave_one_of_each_out(known[1], np.random.default_rng(group.seed))
-        return guessed, learnt.held_out(folds)
+        return guessed, fitted.held_out(folds)
 
-    filled, held_out = codes.copy(), np.full(len(codes), MISSING, dtype=np.int32)
-    results = _in_turn(work, groups, n_jobs, verbose)
+    filled, held_out = fine_codes.copy(), np.full(len(fine_codes), MISSING, dtype=np.int32)
+    results = _run_groups(work, groups, n_jobs, verbose)
     for group, (guessed, tried) in zip(groups, results, strict=True):
         filled[group.missing] = guessed
         held_out[group.known] = tried
-    if way.discard:
+    if chosen.discard:
         for found in (filled, held_out):
             rest = np.flatnonzero(found >= 0)
-            found[rest[above[found[rest]] != over[rest]]] = MISSING
-    is_guess = (codes < 0) & (filled >= 0)
-    return Guesses(filled, is_guess, _report(over, codes, above, is_guess, held_out))
+            found[rest[parent_codes[found[rest]] != coarse_codes[rest]]] = MISSING
+    is_guess = (fine_codes < 0) & (filled >= 0)
+    return Guesses(
+        filled, is_guess, _report(coarse_codes, fine_codes, parent_codes, is_guess, held_out)
+    )
 
 
 def guess_within(
@@ -186,13 +187,13 @@ def guess_within(
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Codes:
-    """Guess the fine classes of new samples of one coarse class from stored ones.
+    """Guess the fine classes of new samples of one coarse class from known samples.
 
     Parameters
     ----------
     known_X : array-like of shape (n_known, n_features)
-        Samples of the coarse class whose fine class is known; all samples with a fine class for a
-        guesser that does not look at the coarse class.
+        Samples of the coarse class whose fine class is known; for a guesser that ignores the coarse
+        class, all samples with a fine class.
     known_fine : array-like of shape (n_known,)
         Codes of their fine classes.
     X : array-like of shape (n_samples, n_features)
@@ -200,8 +201,8 @@ def guess_within(
     guesser, n_jobs, random_state
         As in :func:`guess_fine`.
     scale : array-like of shape (n_features,), default=None
-        One divided by the standard deviation of each feature; None to measure it on all samples
-        given. Few samples measure it badly: give that of a trained model.
+        One divided by the standard deviation of each feature; None to measure it on all given
+        samples. If they are few, pass the scale of a trained model.
 
     Returns
     -------
@@ -216,30 +217,29 @@ def guess_within(
     """
     options = {"check": False, "n_jobs": n_jobs, "random_state": random_state, "verbose": 0}
     check_parameters({"guesser": guesser, **options}, _RULES)
-    way = guesser_of(guesser)
-    known, rows = checked_rows(known_X), checked_rows(X)
+    chosen = guesser_of(guesser)
+    known, rows = validate_rows(known_X), validate_rows(X)
     if known.shape[1] != rows.shape[1]:
-        raise ValueError(f"X has {rows.shape[1]} features, but known_X has {known.shape[1]}")
+        raise InvalidInputError(f"X has {rows.shape[1]} features, but known_X has {known.shape[1]}")
     codes = checked_codes(known_fine, "known_fine", len(known), 0)
-    factors = _factors(way, scale, known, rows)
+    factors = _factors(chosen, scale, known, rows)
     seed = _seed(random_state)
-    learnt = _learn(way, _scaled(known, factors), codes, n_jobs=n_jobs, seed=seed)
-    return learnt.guess(_scaled(rows, factors))
+    fitted = _learn(chosen, _scaled(known, factors), codes, n_jobs=n_jobs, seed=seed)
+    return fitted.guess(_scaled(rows, factors))
 
 
 def _factors(
-    way: Guesser, scale: npt.ArrayLike | None, *samples: npt.NDArray[Any]
+    guesser: Guesser, scale: npt.ArrayLike | None, *samples: npt.NDArray[Any]
 ) -> npt.NDArray[np.float64] | None:
-    """What features are multiplied by; None if they stay as they are."""
+    """Factors of the features; None if they are not scaled."""
     n_features = samples[0].shape[1]
     given = None if scale is None else checked_scale(scale, n_features)
-    if not way.scaling:
+    if not guesser.scaling:
         return None
     if given is None:
         together = samples[0] if len(samples) == 1 else np.concatenate(samples)
         given = Standardization.of_each(together).scale
-    factors: npt.NDArray[np.float64] = given**way.scaling
-    return factors
+    return given**guesser.scaling
 
 
 def _scaled(rows: npt.NDArray[Any], factors: npt.NDArray[np.float64] | None) -> npt.NDArray[Any]:
@@ -250,11 +250,11 @@ def _seed(random_state: int | np.random.RandomState | None) -> int:
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
-def _groups(way: Guesser, coarse: Codes, fine: Codes, seed: int) -> list[_Group]:
-    """Groups with known samples, of one coarse class each or all in one."""
+def _groups(guesser: Guesser, coarse: Codes, fine: Codes, seed: int) -> list[_Group]:
+    """Groups with known samples: one for each coarse class, or a single one."""
     divided = np.unique(coarse[fine >= 0])
     member = np.isin(coarse, divided)
-    parts = [coarse == c for c in divided] if way.within else [member] * bool(len(divided))
+    parts = [coarse == c for c in divided] if guesser.within else [member] * bool(len(divided))
     return [
         _Group(np.flatnonzero(part & (fine >= 0)), np.flatnonzero(part & (fine < 0)), seed + k)
         for k, part in enumerate(parts)
@@ -262,14 +262,14 @@ def _groups(way: Guesser, coarse: Codes, fine: Codes, seed: int) -> list[_Group]
 
 
 def _learn(
-    way: Guesser, X: npt.NDArray[Any], fine: Codes, *, n_jobs: int | None, seed: int
-) -> Learnt:
+    guesser: Guesser, X: npt.NDArray[Any], fine: Codes, *, n_jobs: int | None, seed: int
+) -> FittedGuesser:
     if (fine == fine[0]).all():
-        return OnlyOne(fine)
-    return way.learn(X, fine, n_jobs=n_jobs, seed=seed)
+        return SingleClass(fine)
+    return guesser.learn(X, fine, n_jobs=n_jobs, seed=seed)
 
 
-def _in_turn(
+def _run_groups(
     work: Callable[[_Group], tuple[Codes, Codes]],
     groups: list[_Group],
     n_jobs: int | None,
@@ -277,7 +277,7 @@ def _in_turn(
 ) -> list[tuple[Codes, Codes]]:
     """Results of all groups, in their order."""
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    # Sums of a library depend on its threads, and guesses must not depend on n_jobs.
+    # BLAS results depend on its number of threads, and guesses must not depend on n_jobs.
     one = one_blas_thread() if len(groups) > 1 else nullcontext()
     done = []
     with one, progress_bar("guessing fine classes", len(groups), verbose) as finished:
@@ -293,7 +293,7 @@ def _report(
 ) -> GuessReport:
     known = fine >= 0
     sizes = np.bincount(fine[known], minlength=1)
-    # Without its own label the class of a single sample cannot be guessed.
+    # A class with a single sample cannot be guessed without it.
     checked = known & (held_out >= 0) & (sizes[fine] > 1)
     parts = []
     for code in np.unique(coarse):

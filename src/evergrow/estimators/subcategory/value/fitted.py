@@ -1,4 +1,4 @@
-"""What a forest of coarse and fine classes has learnt, as one value that never changes."""
+"""What a forest of coarse and fine classes has learnt, as one immutable value."""
 
 from __future__ import annotations
 
@@ -12,32 +12,60 @@ import numpy.typing as npt
 
 from evergrow import _core
 from evergrow.estimators.forest.value.fitted import FittedForest
-from evergrow.estimators.subcategory.hierarchy import LabelTree
-from evergrow.estimators.subcategory.label_columns import listed
+from evergrow.estimators.forest.value.standardization import Standardization
+from evergrow.estimators.subcategory.labels.columns import listed
+from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS
-from evergrow.estimators.subcategory.stacking import Stack
-from evergrow.estimators.subcategory.unconfirmed import StoredSamples, Unconfirmed
+from evergrow.estimators.subcategory.value.stored_samples import StoredSamples, UnconfirmedSamples
 from evergrow.foundation.blocks import float_blocks
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
-
-__all__ = ["FittedSubcategories"]
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
+class Stack:
+    """The first of two stacked forests, which predicts coarse classes [Ristin2015 Sec. 4.1].
+
+    Its probabilities, times ``scale``, are appended to the features of the second forest. The
+    features are standardised here and not in the second forest, which would also divide the
+    probabilities by their standard deviation and so undo ``scale``.
+    """
+
+    first: FittedForest
+    features: Standardization
+    scale: float
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of the input."""
+        return self.first.n_features
+
+    def rows(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.float64]:
+        """Features for the second forest."""
+        n_features, n_classes = self.n_features, len(self.first.labels)
+        out = np.empty((X.shape[0], n_features + n_classes))
+        for rows, block in self.first.probability_blocks(X, n_threads):
+            out[rows, n_features:] = self.scale * block
+            plain = np.asarray(X[rows], dtype=np.float64)
+            out[rows, :n_features] = (plain - self.features.mean) * self.features.scale
+        return out
+
+
+@dataclass(frozen=True, eq=False)
 class FittedSubcategories:
-    """The tree of classes, a forest over their numbers, and what nobody has confirmed."""
+    """The tree of classes, a forest over their numbers, and the samples with unconfirmed labels."""
 
     tree: LabelTree
     forest: FittedForest
     method: str
-    unconfirmed: Unconfirmed
+    unconfirmed: UnconfirmedSamples
     stack: Stack | None = None
 
     @property
     def labels(self) -> ClassList:
-        """The classes that can be predicted, in the order of their columns."""
+        """The classes that can be predicted, in column order."""
         return self.tree.labels
 
     @property
@@ -53,14 +81,14 @@ class FittedSubcategories:
 
     @cached_property
     def coarse_of_column(self) -> npt.NDArray[np.intp]:
-        """By column the place of its coarse class among the coarse classes."""
+        """For each column, the index of its coarse class among the coarse classes."""
         owners = self.tree.parents[self.tree.columns]
         return np.searchsorted(self.tree.coarse_ids, owners)
 
     def blocks(
         self, X: npt.NDArray[Any], n_threads: int
     ) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
-        """Rows as the forest takes them."""
+        """Rows as the forest takes them, a block at a time: (rows, block)."""
         if self.stack is None:
             yield slice(0, X.shape[0]), X
             return
@@ -92,7 +120,7 @@ class FittedSubcategories:
         return first + sum(self.forest.comparisons(rows, n_threads) for _, rows in blocks)
 
     def guesses(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-        """Ids of stored samples whose fine class nobody has confirmed, and that class."""
+        """Ids and fine classes of stored samples whose fine class is a guess."""
         stored = StoredSamples.of(self.forest, self.unconfirmed, self.tree)
         guessed = ~stored.is_confirmed & ~self.tree.is_coarse[stored.classes]
         if self.tree.fine is None:
@@ -101,9 +129,9 @@ class FittedSubcategories:
         return stored.ids[guessed], self.tree.fine.classes[places]
 
     def check_names_are_clear(self) -> None:
-        """Raise a ``ValueError`` if a name means one thing as a coarse and another as a fine class.
+        """Raise a ``ValueError`` if a coarse and a fine class share a name but not their meaning.
 
-        A class that is its own only subcategory means the same at both levels.
+        They share their meaning if the class is its own only subcategory.
         """
         tree = self.tree
         coarse = {tree.names[c]: c for c in np.flatnonzero(tree.is_divided).tolist()}
@@ -115,11 +143,11 @@ class FittedSubcategories:
             and (tree.parents[f] != c or n_fine[c] > 1)
         ]
         if unclear:
-            raise ValueError(
-                f"{listed(unclear)} are names of fine and of coarse classes, so that an answer "
-                "would not say which is meant: use predict_levels"
+            raise InvalidInputError(
+                f"{listed(unclear)} are names of fine and of coarse classes, so the prediction "
+                "would be ambiguous: use predict_levels"
             )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FittedSubcategories:
-        """Share: nothing in here ever changes."""
+        """Return the same value: it is immutable."""
         return self

@@ -1,22 +1,19 @@
-"""Guessing by the nearest neighbour: Sec. 4.3 of Ristin 2015."""
+"""Guesses by the nearest neighbour [Ristin2015 Sec. 4.3]."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.subcategory.guesser import Codes
+from evergrow.estimators.subcategory.guess.guesser import Codes
 from evergrow.foundation.blocks import float_blocks
 
-__all__ = ["NearestGuesser", "nearest_rows"]
-
-# Rows of a block: enough for a product to run at full speed, and a block of scores stays small.
+# Rows of a block: enough for a fast matrix product, and a block of scores stays small.
 _BLOCK_ROWS = 1024
-# Pairs of rows that are compared number by number at a time.
+# Memory for the differences of pairs of rows.
 _PAIR_BYTES = 8 << 20
 
 Floats = npt.NDArray[np.float64]
@@ -30,14 +27,14 @@ class NearestGuesser:
     Parameters
     ----------
     within : bool, default=True
-        Ask only samples of the same coarse class. Without it a guess may contradict the coarse
-        class, which is rarely worth anything but a comparison.
+        Use only samples of the same coarse class. Otherwise a guess may contradict the coarse
+        class, which is of use only for comparisons.
     discard : bool, default=False
-        Throw away guesses that contradict the coarse class.
+        Discard guesses that contradict the coarse class.
     scaling : float, default=0.0
         Power of their standard deviation that features are divided by: 0 leaves them as they are,
-        1 standardises. Raise it where features have units that cannot be compared; on image
-        features guesses get worse, on bags of words much worse.
+        1 standardises. Raise it for features with different units. On image features it makes
+        guesses worse, on bags of words much worse.
 
     Examples
     --------
@@ -51,32 +48,24 @@ class NearestGuesser:
     discard: bool = False
     scaling: float = 0.0
 
-    def learn(
-        self,
-        X: npt.NDArray[Any],
-        fine: Codes,
-        *,
-        n_jobs: int | None,  # noqa: ARG002
-        seed: int,  # noqa: ARG002
-    ) -> KnownSamples:
-        """Take in samples whose fine class is known."""
-        return KnownSamples(X, fine)
+    def learn(self, X: npt.NDArray[Any], fine: Codes, **_: Any) -> FittedNearest:
+        """Store samples whose fine class is known."""
+        return FittedNearest(X, fine)
 
 
 @dataclass(frozen=True, eq=False)
-class KnownSamples:
-    """Samples that others are compared with."""
+class FittedNearest:
+    """Known samples, which others are compared with."""
 
     X: npt.NDArray[Any]
     fine: Codes
 
     def guess(self, X: npt.NDArray[Any]) -> Codes:
-        """Fine class of the nearest sample of each row."""
-        found: Codes = self.fine[nearest_rows(self.X, X)]
-        return found
+        """Fine class of the nearest known sample for each row."""
+        return self.fine[nearest_rows(self.X, X)]
 
     def held_out(self, folds: Places) -> Codes:
-        """Fine class of the nearest sample of another fold; -1 where there is none."""
+        """Fine class of the nearest sample of another fold; -1 if there is none."""
         nearest = nearest_rows(self.X, self.X, folds)
         return np.where(nearest < 0, -1, self.fine[nearest]).astype(np.int32)
 
@@ -84,13 +73,14 @@ class KnownSamples:
 def nearest_rows(
     known: npt.NDArray[Any], queries: npt.NDArray[Any], folds: Places | None = None
 ) -> Places:
-    """The known row nearest to each query by Euclidean distance, of equals the first.
+    """Index of the known row nearest to each query by Euclidean distance, the first of equals.
 
-    Products of blocks find the few rows that may be nearest, and differences in double precision
-    decide between them: rounding changes no answer, however far the data lie from zero.
+    Matrix products of blocks find the few rows that may be nearest, and differences in double
+    precision decide between them. So rounding never changes the result, however far the data are
+    from zero.
 
-    With ``folds``, one per row, the queries are the known rows themselves and each looks only at
-    rows of other folds; -1 where there is none.
+    With ``folds``, one per row, the queries must be the known rows, and each is compared only with
+    rows of other folds; -1 if there are none.
 
     >>> nearest_rows(np.array([[0.0], [2.0], [2.0]]), np.array([[1.0], [1.5]]))
     array([0, 1])
@@ -104,7 +94,7 @@ def nearest_rows(
             excluded = None
             if own is not None and folds is not None:
                 excluded = own[:, None] == folds[places]
-            search.look_at(np.asarray(candidates, dtype=np.float64), places.start, excluded)
+            search.update(np.asarray(candidates, dtype=np.float64), places.start, excluded)
         found[rows] = search.place
     return found
 
@@ -115,29 +105,29 @@ class _Search:
     def __init__(self, queries: Floats, middle: Floats, reach: float) -> None:
         self._queries = queries
         self._middle = middle
-        # Seen from the middle of the known rows, a common offset costs no digits.
-        self._seen = queries - middle
-        lengths = np.sqrt(np.einsum("ij,ij->i", self._seen, self._seen))
+        # Centred on the known rows, so that a common offset costs no precision.
+        self._centred = queries - middle
+        lengths = np.sqrt(np.einsum("ij,ij->i", self._centred, self._centred))
         rounding = (queries.shape[1] + 4) * np.finfo(np.float64).eps
-        # Twice what rounding may change of a score: two scores are compared.
-        self._doubt = 2 * rounding * reach * (lengths + reach)
+        # Twice the largest rounding error of a score, as two scores are compared.
+        self._tolerance = 2 * rounding * reach * (lengths + reach)
         self._score = np.full(len(queries), np.inf)
         self._distance = np.full(len(queries), np.inf)
         self.place = np.full(len(queries), -1, dtype=np.int64)
 
-    def look_at(self, known: Floats, first: int, excluded: npt.NDArray[np.bool_] | None) -> None:
-        """Take a block of known rows, the first of which has the place ``first``."""
-        seen = known - self._middle
-        # Half the squared distance, but for what all known rows have in common.
-        scores = self._seen @ seen.T
-        np.subtract(0.5 * np.einsum("ij,ij->i", seen, seen), scores, out=scores)
+    def update(self, known: Floats, first: int, excluded: npt.NDArray[np.bool_] | None) -> None:
+        """Compare with a block of known rows; ``first`` is the index of its first row."""
+        centred = known - self._middle
+        # Half the squared distance, up to a constant of the query.
+        scores = self._centred @ centred.T
+        np.subtract(0.5 * np.einsum("ij,ij->i", centred, centred), scores, out=scores)
         if excluded is not None:
             scores[excluded] = np.inf
         np.minimum(self._score, scores.min(axis=1), out=self._score)
-        limits = np.minimum(self._score + self._doubt, np.finfo(np.float64).max)
+        limits = np.minimum(self._score + self._tolerance, np.finfo(np.float64).max)
         rows, columns = np.nonzero(scores <= limits[:, None])
         distances = _distances(self._queries, rows, known, columns)
-        # By distance within a query, of equals the first row; then the first of each query.
+        # Sort by query, distance and row, and take the first entry of each query.
         order = np.lexsort((columns, distances, rows))
         queries, starts = np.unique(rows[order], return_index=True)
         best = order[starts]
@@ -147,26 +137,24 @@ class _Search:
 
 
 def _middle(known: npt.NDArray[Any]) -> tuple[Floats, float]:
-    """Mean of the rows, and the largest distance of a row from it."""
+    """Mean of the rows, and the largest distance from it."""
     total = np.zeros(known.shape[1])
     for _, block in float_blocks(known):
         total += block.sum(axis=0, dtype=np.float64)
     middle = total / known.shape[0]
     squares = 0.0
     for _, block in float_blocks(known):
-        seen = block - middle
-        squares = max(squares, float(np.einsum("ij,ij->i", seen, seen).max()))
+        centred = block - middle
+        squares = max(squares, float(np.einsum("ij,ij->i", centred, centred).max()))
     return middle, float(np.sqrt(squares))
 
 
 def _distances(queries: Floats, rows: Places, known: Floats, columns: Places) -> Floats:
     """Squared distances of pairs of rows."""
     found = np.empty(len(rows))
-    for part in _parts(len(rows), max(1, _PAIR_BYTES // (8 * known.shape[1]))):
+    step = max(1, _PAIR_BYTES // (8 * known.shape[1]))
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
         differences = queries[rows[part]] - known[columns[part]]
         found[part] = np.square(differences).sum(axis=1)
     return found
-
-
-def _parts(n_rows: int, step: int) -> Iterator[slice]:
-    return (slice(first, first + step) for first in range(0, n_rows, step))

@@ -1,0 +1,320 @@
+"""From one fitted value to the next: train, add samples, refine labels, forget.
+
+The functions change no value in place, so a call that fails or is interrupted changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.estimators.forest import UpdateReport
+from evergrow.estimators.forest.change import removal
+from evergrow.estimators.forest.change.addition import add_samples
+from evergrow.estimators.forest.change.growth import grow_forest, regrow_early
+from evergrow.estimators.forest.change.relabeling import relabel, settle
+from evergrow.estimators.forest.value.batch import ForestBatch
+from evergrow.estimators.forest.value.fitted import FittedForest
+from evergrow.estimators.forest.value.standardization import Standardization
+from evergrow.estimators.subcategory.guess.report import GuessReport
+from evergrow.estimators.subcategory.labels.hierarchy import UNKNOWN, CodedLabels, LabelTree
+from evergrow.estimators.subcategory.missing_labels import NewSamples, fill_missing
+from evergrow.estimators.subcategory.request import SubcategoryRequest
+from evergrow.estimators.subcategory.value.fitted import FittedSubcategories, Stack
+from evergrow.estimators.subcategory.value.stored_samples import StoredSamples, UnconfirmedSamples
+from evergrow.foundation.locks import file_lock
+from evergrow.storage.shards import choose_rows, join_rows
+
+# No node has so large a share of a class: leaves are relabelled and may grow, but no subtree is
+# grown again.
+_RELABEL_ONLY = 2.0
+
+Classes = npt.NDArray[np.int32]
+Ids = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Options = ParamSpec("Options")
+
+
+@dataclass(frozen=True, eq=False)
+class UpdateResult:
+    """The next fitted value, and reports of what was done."""
+
+    fitted: FittedSubcategories
+    report: UpdateReport
+    guesses: GuessReport | None
+
+
+Change = Callable[Concatenate[FittedSubcategories, Options], UpdateResult]
+
+
+def _locks_samples(change: Change[Options]) -> Change[Options]:
+    """Hold the lock of the file with the samples, if there is one, while the change runs."""
+
+    @wraps(change)
+    def locked(
+        known: FittedSubcategories, /, *args: Options.args, **options: Options.kwargs
+    ) -> UpdateResult:
+        with file_lock(known.forest.forest.samples.path):
+            return change(known, *args, **options)
+
+    return locked
+
+
+def learn_first(
+    X: npt.NDArray[Any],
+    tree: LabelTree,
+    labels: CodedLabels,
+    seed: int,
+    request: SubcategoryRequest,
+    *,
+    few: bool,
+) -> UpdateResult:
+    """Grow a forest from scratch; ``few`` allows fewer samples than ``max_samples``."""
+    missing = labels.fine == UNKNOWN
+    new = NewSamples(X, labels.coarse, labels.fine)
+    (fine,), guesses = _guess_missing([new], [missing], tree, request, X)
+    classes = CodedLabels(labels.coarse, fine).finest
+    used = _samples_to_train(classes, tree, request)
+    stack = _grow_stack(X, tree, labels, seed, request) if request.method.is_stacked else None
+    ids = np.arange(X.shape[0], dtype=np.int64)
+    forest_request = request.forest_request(tree)
+    if stack is not None:
+        # The features are standardised already; see Stack.
+        forest_request = replace(forest_request, standardize=False)
+    if few:
+        forest_request = forest_request.limited_to(int(used.sum()))
+    rows = _choose(X, used)
+    if stack is not None:
+        rows = stack.rows(rows, forest_request.n_threads)
+    batch = ForestBatch(rows, classes[used], ids[used])
+    bare = used & missing
+    forest, report = grow_forest(
+        tree.core_labels, batch, seed, forest_request, n_seen=len(ids), expendable=ids[bare]
+    )
+    unconfirmed = UnconfirmedSamples.of(ids[bare], labels.coarse[bare]).among(forest.stored_ids)
+    fitted = FittedSubcategories(tree, forest, request.method_name, unconfirmed, stack)
+    report = replace(report, n_samples=len(ids), n_new_classes=len(tree.columns))
+    return UpdateResult(fitted, report, guesses)
+
+
+@_locks_samples
+def learn_more(
+    known: FittedSubcategories,
+    X: npt.NDArray[Any],
+    tree: LabelTree,
+    labels: CodedLabels,
+    request: SubcategoryRequest,
+) -> UpdateResult:
+    """Add samples; new fine labels also update the guesses within their coarse classes."""
+    missing = labels.fine == UNKNOWN
+    labelled = np.unique(labels.coarse[~missing])
+    stored = StoredSamples.of(known.forest, known.unconfirmed, tree)
+    wanted = ~stored.is_confirmed & np.isin(stored.coarse, labelled)
+    groups = [stored, NewSamples(X, labels.coarse, labels.fine)]
+    (old, new), guesses = _guess_missing(groups, [wanted, missing], tree, request, X, known.forest)
+    forest, reports = known.forest, []
+    for share, classes in _regrow_shares(labelled, known.tree, tree, request.refine_share):
+        changed = wanted & np.isin(stored.coarse, classes)
+        forest, report = _relabel(forest, stored, old, changed, tree, request, share)
+        reports.append(report)
+    ids = forest.history.n_seen + np.arange(X.shape[0], dtype=np.int64)
+    finest = CodedLabels(labels.coarse, new).finest
+    used = _samples_to_train(finest, tree, request)
+    bare = used & missing
+    unconfirmed = known.unconfirmed.with_samples(ids[bare], labels.coarse[bare])
+    batch = ForestBatch(_choose(X, used), finest[used], ids[used])
+    forest, report = _extend(forest, batch, tree, request, unconfirmed.ids)
+    forest = replace(forest, history=replace(forest.history, n_seen=int(ids[-1]) + 1))
+    left = unconfirmed.among(forest.stored_ids)
+    for earlier in reports:
+        report = report.after(earlier)
+    return _result(known, tree, forest, left, request, report, len(ids), guesses)
+
+
+@_locks_samples
+def refine(
+    known: FittedSubcategories,
+    ids: Ids,
+    tree: LabelTree,
+    fine: Classes,
+    request: SubcategoryRequest,
+) -> UpdateResult:
+    """Give stored samples fine labels, and guess again for others of their coarse classes."""
+    unconfirmed = known.unconfirmed.without(ids)
+    stored = StoredSamples.of(known.forest, unconfirmed, tree).relabelled(ids, fine)
+    wanted = ~stored.is_confirmed & np.isin(stored.coarse, np.unique(tree.parents[fine]))
+    nothing = np.zeros((0, known.n_features))
+    (found,), guesses = _guess_missing([stored], [wanted], tree, request, nothing, known.forest)
+    changed = wanted | np.isin(stored.ids, ids)
+    share = request.refine_share
+    forest, report = _relabel(known.forest, stored, found, changed, tree, request, share)
+    forest = settle(forest, request.forest_request(tree))
+    return _result(known, tree, forest, unconfirmed, request, report, len(ids), guesses)
+
+
+@_locks_samples
+def forget(
+    known: FittedSubcategories, gone: list[int], ids: Ids, request: SubcategoryRequest
+) -> UpdateResult:
+    """Remove classes, by their numbers, and single samples, by their ids."""
+    tree, place = known.tree.without(gone)
+    # A guess may contradict the coarse class, so samples of a removed coarse class may be stored
+    # under a class that stays.
+    ids = np.union1d(ids, known.unconfirmed.ids[np.isin(known.unconfirmed.coarse, gone)])
+    forest, guesses = _replace_guesses(known, gone, request)
+    # Rules for the classes before and after.
+    forest_request = request.forest_request(known.tree, tree)
+    forest, report = removal.forget(forest, gone, ids, forest_request)
+    forest = replace(forest, labels=tree.core_labels)
+    left = known.unconfirmed.among(forest.stored_ids)
+    unconfirmed = UnconfirmedSamples(left.ids, np.array(place, dtype=np.int32)[left.coarse])
+    fitted = FittedSubcategories(tree, forest, request.method_name, unconfirmed)
+    return UpdateResult(fitted, report, guesses)
+
+
+def _result(
+    known: FittedSubcategories,
+    tree: LabelTree,
+    forest: FittedForest,
+    unconfirmed: UnconfirmedSamples,
+    request: SubcategoryRequest,
+    report: UpdateReport,
+    n_samples: int,
+    guesses: GuessReport | None,
+) -> UpdateResult:
+    n_new = len(tree.columns) - len(known.tree.columns)
+    report = replace(report, n_samples=n_samples, n_new_classes=n_new)
+    fitted = FittedSubcategories(tree, forest, request.method_name, unconfirmed)
+    return UpdateResult(fitted, report, guesses)
+
+
+def _replace_guesses(
+    known: FittedSubcategories, gone: list[int], request: SubcategoryRequest
+) -> tuple[FittedForest, GuessReport | None]:
+    """The forest after guessing again for samples guessed to be of classes that go.
+
+    The new guesses are made as if these classes did not exist. Samples whose coarse class goes are
+    not guessed again.
+    """
+    tree = known.tree
+    stored = StoredSamples.of(known.forest, known.unconfirmed, tree)
+    wanted = ~stored.is_confirmed & np.isin(stored.classes, gone) & ~np.isin(stored.coarse, gone)
+    nothing = np.zeros((0, known.n_features))
+    group = stored.without_fine(gone)
+    (fine,), guesses = _guess_missing([group], [wanted], tree, request, nothing, known.forest)
+    forest, _ = _relabel(known.forest, stored, fine, wanted, tree, request, _RELABEL_ONLY)
+    return regrow_early(forest, request.forest_request(tree)), guesses
+
+
+def _guess_missing(
+    groups: list[Any],
+    wanted: list[Mask],
+    tree: LabelTree,
+    request: SubcategoryRequest,
+    X: npt.NDArray[Any],
+    forest: FittedForest | None = None,
+) -> tuple[list[Classes], GuessReport | None]:
+    """Fine classes of groups of samples, guessed where wanted if the method guesses."""
+    if request.guess is None:
+        return [group.fine for group in groups], None
+    scale = _settled_scale(forest, X) if request.forest.standardize else np.ones(X.shape[1])
+    return fill_missing(groups, wanted, tree, request.guess, scale)
+
+
+def _settled_scale(forest: FittedForest | None, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """The scale of the features that the forest has, or will have with these samples."""
+    if forest is None:
+        return Standardization.of_each(X).scale
+    early = forest.history.early
+    if not len(early):
+        return forest.standardization.scale
+    return Standardization.of_each(join_rows(early.X, X)).scale
+
+
+def _samples_to_train(classes: Classes, tree: LabelTree, request: SubcategoryRequest) -> Mask:
+    """Which samples the method trains on."""
+    if request.method.keeps_coarse_only:
+        return np.ones(len(classes), dtype=bool)
+    return np.asarray(tree.is_finest[classes])
+
+
+def _choose(X: npt.NDArray[Any], used: Mask) -> npt.NDArray[Any]:
+    return X if used.all() else choose_rows(X, used)
+
+
+def _grow_stack(
+    X: npt.NDArray[Any],
+    tree: LabelTree,
+    labels: CodedLabels,
+    seed: int,
+    request: SubcategoryRequest,
+) -> Stack:
+    """Grow a forest of coarse classes [Ristin2015 Sec. 4.1].
+
+    It is grown from the samples without a fine label, or from all samples if all have one.
+    """
+    bare = labels.fine == UNKNOWN
+    chosen = bare if bare.any() else ~bare
+    flat = tree.coarse_level()
+    codes = np.searchsorted(tree.coarse_ids, labels.coarse[chosen]).astype(np.int32)
+    # The second forest uses the file of `memory`.
+    forest_request = replace(request.forest_request(flat), memory=None)
+    ids = np.flatnonzero(chosen).astype(np.int64)
+    batch = ForestBatch(_choose(X, chosen), codes, ids)
+    limited = forest_request.limited_to(len(ids))
+    first, _ = grow_forest(flat.core_labels, batch, seed, limited, X.shape[0])
+    if forest_request.standardize:
+        return Stack(first, Standardization.of_each(X), request.stack_scale)
+    return Stack(first, Standardization.identity(X.shape[1]), request.stack_scale)
+
+
+def _regrow_shares(
+    labelled: Classes, before: LabelTree, after: LabelTree, share: float
+) -> list[tuple[float, Classes]]:
+    """Pairs of (share, coarse classes): subtrees with this share of these classes grow again.
+
+    If a coarse class got new fine classes, no split separates them yet. If it only got more samples
+    of known fine classes, the trees can stay.
+    """
+    divided = np.unique(after.parents[len(before) :][~after.is_coarse[len(before) :]])
+    is_new = np.isin(labelled, divided)
+    both = ((share, labelled[is_new]), (_RELABEL_ONLY, labelled[~is_new]))
+    return [(each, classes) for each, classes in both if len(classes)]
+
+
+def _relabel(
+    forest: FittedForest,
+    stored: StoredSamples,
+    fine: Classes,
+    chosen: Mask,
+    tree: LabelTree,
+    request: SubcategoryRequest,
+    share: float,
+) -> tuple[FittedForest, UpdateReport]:
+    """Give chosen stored samples their fine class, or their coarse class if none is known."""
+    rows = stored.rows[chosen]
+    classes = CodedLabels(stored.coarse[chosen], fine[chosen]).finest
+    changed = forest.forest.samples.classes[rows] != classes
+    if not changed.any():
+        return forest, UpdateReport("refine", 0)
+    forest_request = request.forest_request(tree)
+    rows, classes = rows[changed], classes[changed]
+    return relabel(forest, tree.core_labels, rows, classes, forest_request, share=share)
+
+
+def _extend(
+    forest: FittedForest,
+    batch: ForestBatch,
+    tree: LabelTree,
+    request: SubcategoryRequest,
+    expendable: Ids,
+) -> tuple[FittedForest, UpdateReport]:
+    if not len(batch.ids):
+        return forest, UpdateReport(request.forest.strategy.name, 0)
+    forest_request = request.forest_request(tree)
+    return add_samples(forest, tree.core_labels, batch, forest_request, expendable=expendable)

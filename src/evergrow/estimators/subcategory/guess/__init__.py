@@ -1,0 +1,1 @@
+"""Guessing missing fine classes: one file for each guesser, and a report on their accuracy."""

@@ -1,0 +1,253 @@
+"""Labels of samples at both levels, read and checked against the known classes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_consistent_length
+
+from evergrow.estimators.subcategory.labels.columns import (
+    Column,
+    check_hierarchy,
+    is_flat,
+    label_columns,
+    listed,
+    read_column,
+)
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
+
+if TYPE_CHECKING:
+    from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
+
+
+@dataclass(frozen=True, eq=False)
+class SampleLabels:
+    """Names of the coarse class of every row, and of the fine class of some rows."""
+
+    coarse: npt.NDArray[Any]
+    fine: Column
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.coarse)
+
+
+def check_labels(
+    estimator: Any, X: npt.NDArray[Any], y: Any, hierarchy: Any, tree: LabelTree
+) -> SampleLabels:
+    """Read the labels of a call of ``fit`` or ``partial_fit``, one for each row of ``X``."""
+    if y is None:
+        raise InvalidInputError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y "
+            "is None"
+        )
+    check_consistent_length(X, y)
+    return read_labels(y, hierarchy, tree)
+
+
+def read_labels(Y: Any, hierarchy: Any, tree: LabelTree) -> SampleLabels:
+    """Read training labels and check them against the hierarchy and the known classes.
+
+    Parameters
+    ----------
+    Y : array-like of shape (n_samples, 2), (n_samples, 1) or (n_samples,)
+        Coarse and fine labels; coarse ones alone; or a flat list of the finest known labels.
+    hierarchy : mapping or None
+        Coarse class of each fine class, for classes that are not known yet.
+    tree : LabelTree
+        The known classes.
+    """
+    columns = label_columns(Y)
+    parents = _join_hierarchies(check_hierarchy(hierarchy), tree)
+    if len(columns) == 2:
+        return _two_levels(columns, parents, must_be_named=hierarchy is not None, tree=tree)
+    if is_flat(Y):
+        return _mixed_levels(columns[0], parents, tree)
+    coarse = read_column(columns[0], named=_known_coarse(parents, tree))
+    _check_complete(coarse, "a coarse label")
+    return SampleLabels(coarse.labels, Column.empty(len(coarse.labels)))
+
+
+def _join_hierarchies(hierarchy: dict[Any, Any], tree: LabelTree) -> dict[Any, Any]:
+    known = tree.hierarchy
+    for fine, coarse in hierarchy.items():
+        if fine in known and known[fine] != coarse:
+            raise InvalidInputError(
+                f"hierarchy puts {fine!r} under {coarse!r}, but the model knows it as a fine "
+                f"class of {known[fine]!r}; a fine class has exactly one coarse class"
+            )
+    return {**known, **hierarchy}
+
+
+def _known_coarse(parents: Mapping[Any, Any], tree: LabelTree) -> frozenset[Any]:
+    return frozenset(parents.values()) | frozenset(tree.coarse_classes.tolist())
+
+
+def _two_levels(
+    columns: list[npt.NDArray[Any]],
+    parents: dict[Any, Any],
+    *,
+    must_be_named: bool,
+    tree: LabelTree,
+) -> SampleLabels:
+    coarse = read_column(columns[0], named=_known_coarse(parents, tree))
+    fine = read_column(columns[1], named=frozenset(parents), fine=True)
+    if must_be_named:
+        _check_named(fine, parents)
+    labels = SampleLabels(_fill_coarse(coarse, fine, parents), fine)
+    _check_agreement(labels, parents)
+    return labels
+
+
+def _check_agreement(labels: SampleLabels, parents: Mapping[Any, Any]) -> None:
+    names, fine = np.unique(labels.fine.labels, return_inverse=True)
+    owners, given = np.unique(labels.coarse[labels.fine.present], return_inverse=True)
+    for pair in np.unique(fine * len(owners) + given).tolist():
+        name, coarse = names[pair // len(owners)].item(), owners[pair % len(owners)].item()
+        if parents.get(name, coarse) != coarse:
+            raise InvalidInputError(
+                f"the fine class {name!r} belongs to two coarse classes, {parents[name]!r} by the "
+                f"hierarchy and {coarse!r} by the labels; a fine class has exactly one"
+            )
+
+
+def _check_named(fine: Column, parents: Mapping[Any, Any]) -> None:
+    unknown = [name for name in np.unique(fine.labels).tolist() if name not in parents]
+    if unknown:
+        raise InvalidInputError(
+            f"hierarchy does not say which coarse class {listed(unknown)} belong to; it must name "
+            "every fine class that the model does not know yet"
+        )
+
+
+def _fill_coarse(coarse: Column, fine: Column, parents: Mapping[Any, Any]) -> npt.NDArray[Any]:
+    """Coarse labels, taken from the hierarchy where they are missing."""
+    if coarse.present.all():
+        return coarse.labels
+    bare = ~coarse.present & ~fine.present
+    if bare.any():
+        raise InvalidInputError(
+            f"{bare.sum()} samples have neither a coarse nor a fine label, the first in row "
+            f"{int(bare.argmax())}; remove these samples"
+        )
+    own = np.empty(len(coarse.present), dtype=object)
+    own[fine.present] = fine.labels.tolist()
+    wanted = own[~coarse.present].tolist()
+    unknown = sorted({name for name in wanted if name not in parents})
+    if unknown:
+        raise InvalidInputError(
+            f"the coarse label is missing for samples of the fine classes {listed(unknown)}, which "
+            "the model does not know yet: give it, or pass hierarchy={fine: coarse}"
+        )
+    names = np.empty(len(coarse.present), dtype=object)
+    names[coarse.present] = coarse.labels.tolist()
+    names[~coarse.present] = [parents[name] for name in wanted]
+    return read_column(names).labels
+
+
+def _mixed_levels(
+    values: npt.NDArray[Any], parents: dict[Any, Any], tree: LabelTree
+) -> SampleLabels:
+    """Labels from one column of fine classes, and of coarse ones where the fine is not known."""
+    coarse_names = _known_coarse(parents, tree)
+    column = read_column(values, named=coarse_names | frozenset(parents))
+    if not coarse_names:
+        raise InvalidInputError(
+            "one column of labels does not say which fine class belongs to which coarse one: give "
+            "two columns, coarse and fine, or hierarchy={fine: coarse}; coarse labels alone must "
+            "have the shape (n_samples, 1)"
+        )
+    _check_complete(column, "a fine or a coarse label")
+    names, inverse = np.unique(column.labels, return_inverse=True)
+    known = names.tolist()
+    _check_one_meaning(known, parents, coarse_names)
+    is_fine = np.array([name in parents for name in known])[inverse]
+    owner = np.array([parents.get(name, name) for name in known])
+    return SampleLabels(owner[inverse], Column(is_fine, column.labels[is_fine]))
+
+
+def _check_one_meaning(
+    names: list[Any], parents: Mapping[Any, Any], coarse_names: frozenset[Any]
+) -> None:
+    unknown = [name for name in names if name not in parents and name not in coarse_names]
+    if unknown:
+        raise InvalidInputError(
+            f"{listed(unknown)} are neither fine nor coarse classes of the hierarchy; name them in "
+            "hierarchy={fine: coarse}, a coarse class without fine ones as {coarse: coarse}"
+        )
+    n_children = Counter(parents.values())
+    both = [
+        name
+        for name in names
+        if name in parents
+        and name in coarse_names
+        and not (parents[name] == name and n_children[name] == 1)
+    ]
+    if both:
+        raise InvalidInputError(
+            f"{listed(both)} are names of fine and of coarse classes; give two columns, coarse and "
+            "fine, to say which is meant"
+        )
+
+
+def _check_complete(column: Column, what: str) -> None:
+    if not column.present.all():
+        n_missing = int((~column.present).sum())
+        first = int(column.present.argmin())
+        raise InvalidInputError(
+            f"every sample needs {what}: {n_missing} have none, the first in row {first}"
+        )
+
+
+# The column of an unknown class.
+_NO_COLUMN = -1
+
+
+def true_columns(Y: Any, tree: LabelTree) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """The right column of each sample, -1 for an unknown class, and whether it is known.
+
+    It is not known if the fine label is missing and the coarse class has fine classes.
+    """
+    columns = label_columns(Y)
+    place = {tree.names[c]: k for k, c in enumerate(tree.columns.tolist())}
+    divided = {tree.names[c] for c in np.flatnonzero(tree.is_divided).tolist()}
+    if is_flat(Y):
+        labels = read_column(columns[0], named=frozenset(place) | divided)
+        if not labels.present.all():
+            raise InvalidInputError("a flat list of labels must not contain missing labels")
+        truth = _columns_of(labels.labels, place, tree.labels.classes)
+        finest = [name not in divided or name in tree.hierarchy for name in labels.labels.tolist()]
+        return truth, _check_any(np.array(finest, dtype=bool))
+    coarse = read_column(columns[0], named=frozenset(tree.coarse_classes.tolist()))
+    truth = np.full(len(coarse.present), _NO_COLUMN, dtype=np.intp)
+    is_known = np.zeros(len(truth), dtype=bool)
+    is_known[coarse.present] = [name not in divided for name in coarse.labels.tolist()]
+    truth[coarse.present] = _columns_of(coarse.labels, place, tree.coarse_classes)
+    if len(columns) == 2:
+        fine = read_column(columns[1], named=frozenset(tree.hierarchy), fine=True)
+        known = fine.labels if tree.fine is None else tree.fine.classes
+        truth[fine.present] = _columns_of(fine.labels, place, known)
+        is_known |= fine.present
+    return truth, _check_any(is_known)
+
+
+def _check_any(is_known: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    if not is_known.any():
+        raise InvalidInputError(
+            "score needs samples whose finest class is known; no fine label is given"
+        )
+    return is_known
+
+
+def _columns_of(
+    labels: npt.NDArray[Any], place: dict[Any, int], known: npt.NDArray[Any]
+) -> npt.NDArray[np.intp]:
+    kinds = ["strings" if array.dtype.kind == "U" else "numbers" for array in (labels, known)]
+    if len(labels) and known.dtype != object and kinds[0] != kinds[1]:
+        raise InvalidTypeError(f"labels must be {kinds[1]} like the known classes, got {kinds[0]}")
+    return np.array([place.get(name, _NO_COLUMN) for name in labels.tolist()], dtype=np.intp)

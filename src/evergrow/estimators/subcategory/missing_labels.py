@@ -1,0 +1,104 @@
+"""Guess the missing fine labels of stored and new samples together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.estimators.subcategory.guess.fine_classes import guess_fine
+from evergrow.estimators.subcategory.guess.guesser import Guesser
+from evergrow.estimators.subcategory.guess.report import GuessReport
+from evergrow.estimators.subcategory.labels.hierarchy import UNKNOWN, LabelTree
+from evergrow.estimators.subcategory.request import GuessRequest
+
+Classes = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+
+
+class Samples(Protocol):
+    """Samples with their coarse classes and their given fine classes, -1 where none was given."""
+
+    @property
+    def coarse(self) -> Classes:
+        """Coarse classes."""
+
+    @property
+    def fine(self) -> Classes:
+        """Fine classes, -1 where none was given."""
+
+    def take(self, chosen: Mask) -> npt.NDArray[Any]:
+        """Features of the chosen samples."""
+
+
+@dataclass(frozen=True, eq=False)
+class NewSamples:
+    """The samples of one call."""
+
+    X: npt.NDArray[Any]
+    coarse: Classes
+    fine: Classes
+
+    def take(self, chosen: Mask) -> npt.NDArray[Any]:
+        """Features of the chosen samples."""
+        # Read into memory: guessers compare all samples with each other.
+        return self.X[:] if chosen.all() else self.X[chosen]
+
+
+def fill_missing(
+    groups: Sequence[Samples],
+    wanted: Sequence[Mask],
+    tree: LabelTree,
+    request: GuessRequest,
+    scale: npt.NDArray[np.float64],
+) -> tuple[list[Classes], GuessReport | None]:
+    """Fine classes of all samples, guessed where wanted; -1 where none is known.
+
+    Parameters
+    ----------
+    groups : sequence of Samples
+        Stored and new samples, for instance.
+    wanted : sequence of masks
+        For each group, the samples whose fine class is to be guessed. Samples of a coarse class
+        without fine classes get no guess.
+    tree : LabelTree
+        The classes of all samples.
+    request : GuessRequest
+        How to guess.
+    scale : ndarray of shape (n_features,)
+        One divided by the standard deviation of each feature.
+    """
+    fine = [group.fine.copy() for group in groups]
+    pairs = [(g, mask & tree.is_divided[g.coarse]) for g, mask in zip(groups, wanted, strict=True)]
+    classes = np.unique(np.concatenate([group.coarse[mask] for group, mask in pairs]))
+    if not len(classes):
+        return fine, None
+    # With the labelled samples to guess from.
+    pairs = [(g, mask | _labelled(g, classes, request.guesser)) for g, mask in pairs]
+    found = guess_fine(
+        np.concatenate([group.take(mask) for group, mask in pairs]),
+        np.concatenate([group.coarse[mask] for group, mask in pairs]),
+        np.concatenate([group.fine[mask] for group, mask in pairs]),
+        # A coarse class has a number among the fine classes, but is not one of its own.
+        np.where(tree.is_coarse, len(tree), tree.parents),
+        guesser=request.guesser,
+        scale=scale,
+        n_jobs=request.n_jobs,
+        random_state=request.seed % 2**32,
+        verbose=request.verbose,
+    )
+    ends = np.cumsum([mask.sum() for _, mask in pairs])[:-1]
+    for codes, (_, mask), part in zip(fine, pairs, np.split(found.fine, ends), strict=True):
+        codes[mask] = part
+    # With the names of coarse classes instead of their numbers.
+    parts = (replace(part, coarse=tree.names[part.coarse]) for part in found.report.coarse)
+    return fine, GuessReport(tuple(parts))
+
+
+def _labelled(group: Samples, classes: Classes, guesser: Guesser) -> Mask:
+    """Samples with a fine label that help to guess within these coarse classes."""
+    labelled = np.asarray(group.fine != UNKNOWN)
+    return labelled & np.isin(group.coarse, classes) if guesser.within else labelled

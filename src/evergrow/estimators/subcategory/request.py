@@ -1,0 +1,106 @@
+"""The parameters of one call, checked and frozen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evergrow.estimators.forest.request import ForestRequest
+from evergrow.estimators.forest.splits import (
+    ClassMeanSplits,
+    FixedSplits,
+    SplitRules,
+    assignments_per_subset,
+    largest_subset,
+    scoring_samples,
+    subsets_per_node,
+)
+from evergrow.estimators.subcategory.guess.guesser import Guesser
+from evergrow.estimators.subcategory.guess.registry import guesser_of
+from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
+from evergrow.estimators.subcategory.methods import METHODS, Method
+from evergrow.foundation.errors import InvalidInputError
+
+
+@dataclass(frozen=True)
+class GuessRequest:
+    """How to guess missing fine labels."""
+
+    guesser: Guesser
+    seed: int
+    n_jobs: int | None
+    verbose: int
+
+
+@dataclass(frozen=True)
+class SubcategorySplits(ClassMeanSplits):
+    """Splits by means of coarse and fine classes."""
+
+    class_means: str
+    coarse_weight: str | float
+
+    def rules_of(self, tree: LabelTree, method: Method) -> SplitRules:
+        """The rules that the core follows for these classes."""
+        coarse_means = method.coarse_means and self.class_means == "both"
+        n_means = int(tree.is_finest.sum()) + (int(tree.is_divided.sum()) if coarse_means else 0)
+        largest = largest_subset(self.n_centroids, self.subset_scale, n_means)
+        weight = method.coarse_weight if self.coarse_weight == "auto" else self.coarse_weight
+        return self._rules(
+            n_centroids=largest,
+            n_candidates=assignments_per_subset(self.n_assignments, self.n_subsets),
+            n_subsets=subsets_per_node(self.n_subsets, largest, n_means),
+            cost_weight=self.cost_weight,
+            max_scoring_samples=scoring_samples(self.max_scoring_samples, n_means),
+            objective=method.objective,
+            coarse_weight=float(weight),
+            coarse_means=coarse_means,
+            parents=tree.parents.tolist(),
+        )
+
+
+@dataclass(frozen=True)
+class SubcategoryRequest:
+    """How to learn, fixed for one call; ``guess`` is None if the method does not guess."""
+
+    method_name: str
+    forest: ForestRequest
+    splits: SubcategorySplits
+    guess: GuessRequest | None
+    refine_share: float
+    stack_scale: float
+
+    @classmethod
+    def of(cls, estimator: Any, seed: int) -> SubcategoryRequest:
+        """Copy the parameters from an estimator.
+
+        Raises a ``ValueError`` if parameters that are each valid do not go together.
+        """
+        guesser, own = estimator.guess, METHODS[estimator.method].guesser
+        if guesser != "auto" and own is None:
+            able = [name for name, method in METHODS.items() if method.guesser is not None]
+            raise InvalidInputError(
+                f"guess={guesser!r} but method={estimator.method!r} guesses nothing; "
+                f"use guess='auto', or one of the methods {able}"
+            )
+        guess = None
+        if own is not None:
+            guesser = guesser_of(own if guesser == "auto" else guesser)
+            guess = GuessRequest(guesser, seed, estimator.n_jobs, estimator.verbose)
+        return cls(
+            method_name=estimator.method,
+            forest=ForestRequest.of(estimator, FixedSplits({})),
+            splits=SubcategorySplits.of(estimator, "regularised"),
+            guess=guess,
+            refine_share=float(estimator.refine_share),
+            stack_scale=float(estimator.stack_scale),
+        )
+
+    @property
+    def method(self) -> Method:
+        """What samples without a fine label are used for."""
+        return METHODS[self.method_name]
+
+    def forest_request(self, *trees: LabelTree) -> ForestRequest:
+        """The parameters of the forest, for the classes of each of these trees."""
+        rules = {len(tree): self.splits.rules_of(tree, self.method) for tree in trees}
+        return replace(self.forest, splits=FixedSplits(rules))
