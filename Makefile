@@ -14,6 +14,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CPP := $(shell find cpp -name '*.[ch]pp' 2>/dev/null)
 # Folders too: their time changes when a file is removed.
 SOURCES := $(shell find cpp 2>/dev/null) CMakeLists.txt pyproject.toml
+# One worker more than there are processors: tests of clusters, browsers and services mostly wait.
+WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 # What `make quick` leaves out; conftest.py says which tests these are.
 SLOW := browser or guides or papers or process or ray
 
@@ -42,11 +44,11 @@ demo: $(STAMPS)/package $(STAMPS)/plot $(STAMPS)/vision
 
 quick: $(TESTED)
 	@echo "== running the fast tests"
-	@EVERGROW_TESTS=quick $(BIN)/python -m pytest -n auto -m 'not ($(SLOW))'
+	@EVERGROW_TESTS=quick $(BIN)/python -m pytest -n $(WORKERS) -m 'not ($(SLOW))'
 
 test: $(TESTED)
 	@echo "== running the tests"
-	@$(BIN)/python -m pytest -n auto
+	@$(BIN)/python -m pytest -n $(WORKERS)
 
 lint: $(TESTED) $(STAMPS)/lint
 	@echo "== ruff check"

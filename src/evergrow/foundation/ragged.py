@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError
 
-__all__ = ["RaggedArray"]
-
 
 class RaggedArray:
     """Matrices of the same width, stored one after the other in one matrix.

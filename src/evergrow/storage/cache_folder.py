@@ -11,8 +11,6 @@ from pathlib import Path
 
 from evergrow.foundation.errors import CacheWarning
 
-__all__ = ["cache_folder", "warn_once", "write_whole"]
-
 _told: set[str] = set()
 _told_lock = threading.Lock()
 

@@ -26,8 +26,6 @@ from safetensors import SafetensorError, safe_open
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 
-__all__ = ["FORMAT_VERSION", "read_model", "write_model"]
-
 FORMAT_VERSION = 1
 
 Tensors = Mapping[str, npt.NDArray[Any]]

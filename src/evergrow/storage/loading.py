@@ -12,8 +12,6 @@ from evergrow.foundation.errors import ModelFileError
 from evergrow.storage.files import read_model
 from evergrow.storage.pipelines import READERS
 
-__all__ = ["load"]
-
 # Which room has each estimator. Strings, not imports: estimators lie above this room.
 _HOMES = {
     "evergrow.estimators": (

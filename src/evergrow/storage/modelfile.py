@@ -12,21 +12,6 @@ from evergrow.foundation.errors import InvalidTypeError, ModelFileError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.version import __version__
 
-__all__ = [
-    "OF_THE_MACHINE",
-    "Build",
-    "arrays_inside",
-    "check_array",
-    "check_saveable",
-    "class_list",
-    "classes_to_json",
-    "common_header",
-    "feature_names",
-    "leave_out_machine",
-    "parameters_of",
-    "plain_parameters",
-]
-
 # Makes an estimator from the header and arrays of a model inside another one's file.
 Build = Callable[[dict[str, Any], dict[str, npt.NDArray[Any]]], Any]
 

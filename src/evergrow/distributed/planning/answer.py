@@ -9,8 +9,6 @@ from typing import Any
 from evergrow.distributed.planning.schedule import Part
 from evergrow.distributed.planning.workload import ESTIMATORS, Cluster, Workload
 
-__all__ = ["Plan", "format_bytes", "format_count", "format_seconds"]
-
 _BYTE_UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 _TIME_UNITS = (("days", 86400), ("h", 3600), ("min", 60))
 

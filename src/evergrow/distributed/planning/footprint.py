@@ -9,8 +9,6 @@ from evergrow.estimators.forest.cluster.driver_grow import tree_groups
 from evergrow.estimators.forest.storage.budget import SAMPLE_BYTES, MemoryDemand
 from evergrow.estimators.linear.feature_map import BLOCK_BYTES
 
-__all__ = ["Footprint", "compute_footprint", "footprint_here"]
-
 _MIB = 1 << 20
 # Python, NumPy, scikit-learn and the package before anything is trained.
 _PROCESS_BYTES = 120 << 20

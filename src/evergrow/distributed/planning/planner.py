@@ -28,8 +28,6 @@ from evergrow.distributed.planning.workload import (
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Flag, Nothing, bytes_of, check_parameters
 
-__all__ = ["plan"]
-
 _MIB = 1 << 20
 # What the core can count in one tree.
 _MOST_ROWS = 2**28

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from evergrow.distributed.planning.footprint import Footprint
 from evergrow.distributed.planning.workload import Cluster, Workload
 
-__all__ = ["Cost", "Part", "busy_part", "count_useful_workers", "divide"]
-
 
 @dataclass(frozen=True)
 class Cost:

@@ -22,8 +22,6 @@ from evergrow.distributed.planning.workload import EstimatorSpec, Workload
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.threads import one_blas_thread
 
-__all__ = ["Trial", "generate", "measure_images", "run_trial"]
-
 # Rows of a first run, which tells how many rows take this long.
 _FIRST_ROWS, _SECONDS = 2000, 0.3
 _FEWEST_ROWS, _MOST_FEATURES, _MOST_VALUES = 50, 2000, 1 << 25

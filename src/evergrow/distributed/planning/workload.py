@@ -31,8 +31,6 @@ from evergrow.foundation.params import (
 from evergrow.storage.shards.writer import SHARD_BYTES
 from evergrow.vision.words import ERCForest
 
-__all__ = ["CLUSTER_RULES", "ESTIMATORS", "Cluster", "EstimatorSpec", "Workload", "this_machine"]
-
 _WORKLOAD_RULES: dict[str, list[Rule]] = {
     "rows": [Integer(1, 2**40)],
     "features": [Integer(1, 2**24)],

@@ -40,8 +40,6 @@ from evergrow.service.wire import (
     TeachResult,
 )
 
-__all__ = ["Client"]
-
 Record = TypeVar("Record")
 
 _PAGE_SIZE = 200

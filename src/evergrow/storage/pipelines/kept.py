@@ -25,8 +25,6 @@ from evergrow.storage.modelfile import (
     plain_parameters,
 )
 
-__all__ = ["KEPT", "Kept"]
-
 Tensors = dict[str, npt.NDArray[Any]]
 
 _PLAIN = (type(None), bool, int, float, str)

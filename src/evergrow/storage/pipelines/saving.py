@@ -13,8 +13,6 @@ from evergrow.storage.files import write_model
 from evergrow.storage.modelfile import Build, arrays_inside, common_header, parameters_of
 from evergrow.storage.pipelines.kept import KEPT
 
-__all__ = ["READERS", "from_file", "save", "to_file"]
-
 Tensors = dict[str, npt.NDArray[Any]]
 
 # Steps that do nothing, as scikit-learn writes them.
