@@ -98,8 +98,8 @@ def test_trees_grow_with_their_leaves() -> None:
     [
         (1.0, 2.0, (0.5, 0.5)),
         (1.0, 3.0, (1.0, 0.0)),
-        (1.0, 4.5, (1.5, 0.0)),
-        (1, 0.9, (0.003, 0.891)),
+        (1.0, 4.5, (1.0, 0.0)),
+        (1, 0.9, (0.01, 0.99)),
     ],
 )
 def test_two_runs_tell_shared_work_from_work_that_is_done_once(

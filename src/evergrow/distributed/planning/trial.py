@@ -68,10 +68,8 @@ def run_trial(spec: EstimatorSpec, work: Workload, verbose: int = 0) -> Trial:
         first = _smaller(work, min(work.rows, _FIRST_ROWS))
         seconds, _ = _time_fit(spec, first)
         done(1)
-        rows, most_rows = first.rows * _SECONDS / seconds, _MOST_VALUES / first.features
-        if not spec.has_trees:
-            rows, most_rows = max(rows, _FEWEST_SUMMED), most_rows / _MORE_ROWS
-        ran = _smaller(work, int(min(rows, most_rows, work.rows)))
+        rows = max(first.rows * _SECONDS / seconds, 0 if spec.has_trees else _FEWEST_SUMMED)
+        ran = _smaller(work, int(min(rows, work.rows, _MOST_VALUES // first.features)))
         short, _ = _time_fit(spec, ran)
         done(2)
         if not spec.has_trees:
@@ -86,10 +84,9 @@ def run_trial(spec: EstimatorSpec, work: Workload, verbose: int = 0) -> Trial:
 
 def _split(short: float, long: float, factor: int) -> Cost:
     """Divide the time of the short run; the long one has so many times the shared work."""
-    most = long / factor
     # Within what is possible, however noisy the times are.
-    shared = min(most, max((long - short) / (factor - 1), 0.01 * most))
-    return Cost(shared, long - factor * shared)
+    shared = min(short, max((long - short) / (factor - 1), 0.01 * short))
+    return Cost(shared, short - shared)
 
 
 def _smaller(work: Workload, rows: int) -> Workload:
