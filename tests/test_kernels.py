@@ -51,8 +51,9 @@ def test_wide_rows_are_added_up_accurately(isa: str) -> None:
 
 SCORES_OF_ALL_FORESTS = """
 import sys, numpy as np, evergrow
+from evergrow import _core
 X, X_test, y, y_test = np.load(sys.argv[1]).values()
-print(evergrow._core.chosen_kernel())
+print(_core.chosen_kernel())
 for kind in sys.argv[2:]:
     forest = getattr(evergrow, kind)(10, random_state=0).fit(X, y)
     one_by_one = np.concatenate([forest.predict_proba(x[None]) for x in X_test])

@@ -192,7 +192,7 @@ def test_a_reader_changes_nothing(folder):
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another user"
 )
 def test_a_folder_that_one_may_not_write_to_can_be_read(folder, tmp_path):
-    for path in (*tmp_path.parents[:2], tmp_path, folder, *folder.rglob("*")):
+    for path in (*tmp_path.parents[:3], tmp_path, folder, *folder.rglob("*")):
         path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
 
     def read_as_another():

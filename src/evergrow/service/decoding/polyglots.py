@@ -41,7 +41,7 @@ def check_not_polyglot(content: bytes, image_format: str) -> None:
     >>> check_not_polyglot(b"GIF89a" + bytes(7) + b"; <script>alert(1)</script>", "GIF")
     Traceback (most recent call last):
     ...
-    ValueError: it is an image and markup at once: it contains '<script>'
+    evergrow.foundation.errors.InvalidInputError: it is an image and markup at once: ...
     """
     markup = _MARKUP.search(content)
     if markup is not None:
